@@ -1,0 +1,138 @@
+"""Arrays into a stored or in-memory `Corpus`, checked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from driftword import store
+from driftword.corpus.corpus import KIND, Corpus
+from driftword.corpus.slices import Slices
+from driftword.corpus.splits import SPLITS
+from driftword.corpus.vocabulary import choose_subsample
+from driftword.errors import OptionError
+
+
+def id_type(n_words: int) -> type[np.uint16] | type[np.uint32]:
+    """Return the smallest type that holds the ids of a vocabulary."""
+    return np.uint16 if n_words <= 1 << 16 else np.uint32
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what made a store."""
+    return {name: version(name) for name in ("driftword", "numpy", "polars")}
+
+
+def write_tables(
+    writer: store.Writer, words: Sequence[str], raw_counts: npt.NDArray[np.int64], counts: npt.NDArray[Any], slices: Slices
+) -> None:
+    """Write the vocabulary and the slices, with the counts that belong to them."""
+    vocabulary = pl.DataFrame(
+        {"word": list(words), "count": counts.sum(axis=0, dtype=np.int64), "raw_count": raw_counts},
+        schema={"word": pl.String, "count": pl.Int64, "raw_count": pl.Int64},
+    )
+    vocabulary.write_parquet(writer.folder / "vocabulary.parquet")
+    slices.table().write_parquet(writer.folder / "slices.parquet")
+    writer.array("counts", counts)
+
+
+def corpus_from_ids(
+    words: Sequence[str],
+    ids: npt.ArrayLike,
+    offsets: npt.ArrayLike,
+    chunk_slice: npt.ArrayLike,
+    chunk_split: Sequence[str] | npt.ArrayLike,
+    slices: Slices | Sequence[str | int],
+    chunk_document: npt.ArrayLike | None,
+    raw_counts: npt.ArrayLike | None,
+    *,
+    subsample: float | str | None,
+    seed: int,
+    out: str | os.PathLike[str] | None,
+    overwrite: bool,
+) -> Corpus:
+    """See `Corpus.from_ids`."""
+    words = [str(word) for word in words]
+    slices = slices if isinstance(slices, Slices) else Slices.from_labels(slices)
+    n_words, n_slices = len(words), len(slices)
+    if n_words == 0 or n_slices == 0:
+        raise OptionError("from_ids needs at least one word and one slice")
+    if len(set(words)) < n_words:
+        raise OptionError("from_ids needs words that are all different")
+    tokens = _whole(ids, "ids", below=n_words).astype(id_type(n_words))
+    borders = _whole(offsets, "offsets", below=len(tokens) + 1).astype(np.int64)
+    if len(borders) == 0 or borders[0] != 0 or borders[-1] != len(tokens) or (np.diff(borders) < 0).any():
+        raise OptionError(f"offsets must rise from 0 to the number of ids, {len(tokens)}")
+    n_chunks = len(borders) - 1
+    in_slice = _whole(chunk_slice, "chunk_slice", below=n_slices, length=n_chunks).astype(np.int32)
+    in_split = _whole(_split_numbers(chunk_split), "chunk_split", below=len(SPLITS), length=n_chunks).astype(np.uint8)
+    if chunk_document is None:
+        document = np.arange(n_chunks, dtype=np.int64)
+    else:
+        document = _whole(chunk_document, "chunk_document", length=n_chunks).astype(np.int64)
+
+    counts = np.zeros((n_slices, n_words), dtype=np.int32)
+    token_slice = np.repeat(in_slice, np.diff(borders))
+    for t in range(n_slices):
+        counts[t] = np.bincount(tokens[token_slice == t], minlength=n_words)
+    if raw_counts is None:
+        raw = counts.sum(axis=0, dtype=np.int64)
+    else:
+        raw = _whole(raw_counts, "raw_counts", length=n_words).astype(np.int64)
+    meta: dict[str, Any] = {
+        "seed": int(seed),
+        "subsample": choose_subsample(subsample, raw),
+        "inputs": [{"name": "ids", "sha256": None}],
+        "options": {},
+        "report": {},
+        "versions": versions(),
+    }
+    arrays = {
+        "tokens": tokens,
+        "offsets": borders,
+        "chunk_slice": in_slice,
+        "chunk_split": in_split,
+        "chunk_document": document,
+        "counts": counts,
+    }
+    if out is None:
+        for array in arrays.values():
+            array.setflags(write=False)
+        return Corpus({**arrays, "raw_counts": raw}, words, slices, {**meta, "files": {}})
+    with store.create(out, kind=KIND, overwrite=overwrite) as writer:
+        for name, array in arrays.items():
+            writer.array(name, array)
+        write_tables(writer, words, raw, counts, slices)
+        writer.meta = meta
+    return Corpus.open(Path(out))
+
+
+def _split_numbers(splits: Sequence[str] | npt.ArrayLike) -> npt.ArrayLike:
+    values = np.asarray(splits)
+    if values.dtype.kind not in "US":
+        return values
+    unknown = set(values.tolist()) - set(SPLITS)
+    if unknown:
+        raise OptionError(f"chunk_split holds '{min(unknown)}'; splits are train, valid and test")
+    return np.array([SPLITS.index(value) for value in values.tolist()], dtype=np.uint8)
+
+
+def _whole(values: npt.ArrayLike, name: str, *, below: int | None = None, length: int | None = None) -> npt.NDArray[Any]:
+    """Check a one-dimensional array of whole numbers from 0 up."""
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise OptionError(f"{name} must be a one-dimensional array of whole numbers")
+    if length is not None and len(array) != length:
+        raise OptionError(f"{name} has {len(array)} entries and there are {length} to describe")
+    if array.size and int(array.min()) < 0:
+        raise OptionError(f"{name} holds {int(array.min())}; numbers start at 0")
+    if array.size and below is not None and int(array.max()) >= below:
+        raise OptionError(f"{name} holds {int(array.max())}, and the largest that has a meaning is {below - 1}")
+    return array

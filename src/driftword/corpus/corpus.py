@@ -1,0 +1,306 @@
+"""The `Corpus`: every token of the vocabulary, in chunks that have a slice and a split.
+
+It is immutable and mapped into memory, so opening one is instant whatever its
+size. `prepare` stores tokens in order of their slice, and within a slice in the
+order of their documents. A chunk is a run of consecutive words of one document
+that belongs to one split; no context may cross it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from driftword import randomness, store
+from driftword.corpus.phrases import PhraseTable
+from driftword.corpus.slices import Slices
+from driftword.corpus.splits import SPLITS
+from driftword.corpus.vocabulary import keep_probability
+from driftword.errors import OptionError, StoreError, UnknownWordError, did_you_mean
+
+KIND: Final = "corpus"
+_BLOCK: Final = 1 << 20
+At = str | int | date
+
+
+class Corpus:
+    """Dated text as token ids; made by `driftword.prepare`, `Corpus.open` or `Corpus.from_ids`.
+
+    Attributes
+    ----------
+    tokens
+        Word ids, ``(n_tokens,)``.
+    offsets
+        Chunk i is ``tokens[offsets[i]:offsets[i + 1]]``.
+    chunk_slice, chunk_split, chunk_document
+        Slice, split (0 train, 1 valid, 2 test) and document of each chunk.
+    words
+        The vocabulary, most frequent word first.
+    counts
+        Occurrences of each word in each slice, ``(n_slices, n_words)``.
+    raw_counts
+        Occurrences of each word before any subsampling, ``(n_words,)``.
+    keep
+        Probability with which a pass keeps a token of each word, ``(n_words,)``.
+    slices
+        Labels and date ranges of the slices.
+    """
+
+    def __init__(self, arrays: Mapping[str, npt.NDArray[Any]], words: Sequence[str], slices: Slices, meta: dict[str, Any], path: Path | None = None) -> None:  # fmt: skip
+        self.tokens = arrays["tokens"]
+        self.offsets = arrays["offsets"]
+        self.chunk_slice = arrays["chunk_slice"]
+        self.chunk_split = arrays["chunk_split"]
+        self.chunk_document = arrays["chunk_document"]
+        self.counts = arrays["counts"]
+        self.raw_counts = arrays["raw_counts"]
+        self.words = tuple(words)
+        self.slices = slices
+        self.meta = meta
+        self.path = path
+        self.keep = keep_probability(self.raw_counts, meta["subsample"])
+
+    # -- opening and making ------------------------------------------------------------
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Corpus:
+        """Open the corpus stored at `path`."""
+        held = store.open_store(path, kind=KIND)
+        try:
+            vocabulary = pl.read_parquet(held.folder / "vocabulary.parquet")
+            slices = Slices.from_table(pl.read_parquet(held.folder / "slices.parquet"))
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise StoreError(f"'{path}' is damaged: a table cannot be read; make the corpus again") from error
+        names = ("tokens", "offsets", "chunk_slice", "chunk_split", "chunk_document", "counts")
+        arrays = {name: held.array(name) for name in names}
+        arrays["raw_counts"] = vocabulary["raw_count"].to_numpy()
+        return cls(arrays, vocabulary["word"].to_list(), slices, held.meta, held.folder)
+
+    @classmethod
+    def from_ids(
+        cls,
+        words: Sequence[str],
+        ids: npt.ArrayLike,
+        offsets: npt.ArrayLike,
+        *,
+        chunk_slice: npt.ArrayLike,
+        chunk_split: Sequence[str] | npt.ArrayLike,
+        slices: Slices | Sequence[str | int],
+        chunk_document: npt.ArrayLike | None = None,
+        raw_counts: npt.ArrayLike | None = None,
+        subsample: float | str | None = None,
+        seed: int = 0,
+        out: str | os.PathLike[str] | None = None,
+        overwrite: bool = False,
+    ) -> Corpus:
+        """Make a corpus of token ids prepared elsewhere.
+
+        Parameters
+        ----------
+        words
+            The vocabulary; ``ids`` are positions in it.
+        ids, offsets
+            Chunk i is ``ids[offsets[i]:offsets[i + 1]]``.
+        chunk_slice
+            Slice of each chunk: its number (0 is the first).
+        chunk_split
+            Split of each chunk: ``"train"``, ``"valid"`` or ``"test"``, or 0, 1, 2.
+        slices
+            The slices in order of time, or labels such as years.
+        chunk_document
+            Document of each chunk; by default each chunk is one.
+        raw_counts
+            Occurrences of each word before the text was subsampled, if it was.
+        subsample
+            Threshold t for subsampling; None, the default, keeps every token.
+        seed
+            Seed of the subsampling.
+        out
+            Where to store the corpus; None keeps it in memory.
+        overwrite
+            Replace a corpus at `out`.
+        """
+        from driftword.corpus.build import corpus_from_ids
+
+        return corpus_from_ids(
+            words, ids, offsets, chunk_slice, chunk_split, slices, chunk_document, raw_counts,
+            subsample=subsample, seed=seed, out=out, overwrite=overwrite,
+        )  # fmt: skip
+
+    # -- what is in it -----------------------------------------------------------------
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens of all splits, before subsampling."""
+        return len(self.tokens)
+
+    @property
+    def seed(self) -> int:
+        """Seed of the splits and of the subsampling."""
+        return int(self.meta["seed"])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of tokens, chunks, words and slices: equal for equal corpora, wherever they are stored."""
+        total = hashlib.sha256()
+        for array in (self.tokens, self.offsets, self.chunk_slice, self.chunk_split, self.chunk_document):
+            total.update(np.ascontiguousarray(array).data)
+        total.update("\0".join((*self.words, *self.slices.labels)).encode())
+        return total.hexdigest()[:16]
+
+    @cached_property
+    def word_index(self) -> dict[str, int]:
+        """The id of each word."""
+        return {word: number for number, word in enumerate(self.words)}
+
+    def word_id(self, word: str) -> int:
+        """Return the id of a word; the error for an unknown one names the closest."""
+        for spelling in (word, " ".join(word.split()).lower()):
+            if spelling in self.word_index:
+                return self.word_index[spelling]
+        raise UnknownWordError(f"'{word}' is not in the vocabulary{did_you_mean(word.lower(), self.words, n=2)}")
+
+    def chunks(self, split: str = "train", *, at: At | None = None, pass_number: int = 0) -> Iterator[npt.NDArray[Any]]:
+        """Yield the token ids of each chunk of a split, after subsampling.
+
+        Parameters
+        ----------
+        split
+            ``"train"``, ``"valid"`` or ``"test"``.
+        at
+            A slice (label, year or date); all slices by default.
+        pass_number
+            Which subsample: each number draws another one.
+        """
+        which = self.chunk_split == _split_number(split)
+        if at is not None:
+            which &= self.chunk_slice == self.slices.index(at)
+        chosen = np.flatnonzero(which)
+        begin, end = self.offsets[:-1][chosen], self.offsets[1:][chosen]
+        filled = np.cumsum(end - begin)
+        i = 0
+        while i < len(chosen):  # many chunks at once: numbers are cheap, calls are not
+            stop = max(int(np.searchsorted(filled, (filled[i - 1] if i else 0) + _BLOCK, side="right")), i + 1)
+            positions = _ranges(begin[i:stop], end[i:stop])
+            ids = self.tokens[positions]
+            kept = self.kept(positions, ids, pass_number)
+            borders = np.cumsum(end[i:stop] - begin[i:stop])[:-1]
+            for part, mask in zip(np.split(ids, borders), np.split(kept, borders), strict=True):
+                yield part[mask]
+            i = stop
+
+    def kept(self, positions: npt.NDArray[np.int64], ids: npt.NDArray[Any], pass_number: int) -> npt.NDArray[np.bool_]:
+        """Tell which tokens a pass sees: a function of seed, pass and position alone."""
+        if self.meta["subsample"] is None:
+            return np.ones(len(ids), dtype=bool)
+        key = randomness.key(self.seed, "subsample", pass_number)
+        return randomness.uniform(key, positions) < self.keep[ids]
+
+    def survivors(self) -> float:
+        """Return how many tokens of all splits a pass is expected to see."""
+        return float(self.counts.sum(axis=0, dtype=np.int64) @ self.keep)
+
+    def tokens_per_slice(self) -> npt.NDArray[np.int64]:
+        """Return the number of tokens in each slice."""
+        return np.asarray(self.counts.sum(axis=1, dtype=np.int64))
+
+    def split_sizes(self) -> dict[str, int]:
+        """Return the number of tokens in each split."""
+        sizes = np.bincount(self.chunk_split, weights=np.diff(self.offsets), minlength=len(SPLITS))
+        return {name: int(size) for name, size in zip(SPLITS, sizes, strict=True)}
+
+    @property
+    def documents(self) -> pl.LazyFrame:
+        """The documents as they came: text, date, slice and the other columns of the source."""
+        if not self.has_documents:
+            raise StoreError("this corpus was made of ids and has no documents")
+        assert self.path is not None
+        return pl.scan_parquet(self.path / "documents.parquet")
+
+    @property
+    def has_documents(self) -> bool:
+        """Whether the texts are stored with the corpus."""
+        return self.path is not None and "documents.parquet" in self.meta["files"]
+
+    @cached_property
+    def phrases(self) -> PhraseTable:
+        """The phrases that were joined into one word."""
+        if self.path is None or "phrases.parquet" not in self.meta["files"]:
+            return PhraseTable()
+        return PhraseTable.from_table(pl.read_parquet(self.path / "phrases.parquet"))
+
+    def passages(self, word: str, *, at: At | None = None, n: int = 10, width: int = 60) -> pl.DataFrame:
+        """Show a word where it stands in the texts, one line an occurrence.
+
+        Parameters
+        ----------
+        word
+            A word or phrase of the vocabulary.
+        at
+            A slice (label, year or date); all slices by default.
+        n
+            How many lines, taken from as many documents as possible.
+        width
+            Characters of text on either side.
+
+        Returns
+        -------
+        One row per line: left, keyword, right, date, slice, document and the documents' other columns.
+        """
+        from driftword.corpus.passages import find_passages
+
+        return find_passages(self, word, at=at, n=n, width=width)
+
+    def info(self) -> dict[str, Any]:
+        """Return the facts that ``driftword info`` shows, ready for JSON."""
+        per_slice = self.tokens_per_slice()
+        documents = len(np.unique(self.chunk_document))
+        return {
+            "kind": KIND,
+            "path": str(self.path) if self.path else None,
+            "source": [entry["name"] for entry in self.meta["inputs"]],
+            "citation": self.meta.get("citation"),
+            "documents": documents,
+            "tokens": self.n_tokens,
+            "words": len(self.words),
+            "phrases": sum(" " in word for word in self.words),
+            "slices": len(self.slices),
+            "first_slice": self.slices.labels[0],
+            "last_slice": self.slices.labels[-1],
+            "empty_slices": int((per_slice == 0).sum()),
+            "splits": self.split_sizes(),
+            "subsample": self.meta["subsample"],
+            "tokens_a_pass": round(self.survivors()),
+            "seed": self.seed,
+            "fingerprint": self.fingerprint,
+            "report": self.meta["report"],
+            "tokens_per_slice": dict(zip(self.slices.labels, per_slice.tolist(), strict=True)),
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"Corpus({self.n_tokens:,} tokens, {len(self.words):,} words, {len(self.slices)} slices "
+            f"{self.slices.labels[0]} to {self.slices.labels[-1]})"
+        )
+
+
+def _split_number(split: str) -> int:
+    if split not in SPLITS:
+        raise OptionError(f"there is no split '{split}'; use train, valid or test")
+    return SPLITS.index(split)
+
+
+def _ranges(begin: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the concatenation of begin[i]..end[i]-1 over all i."""
+    lengths = end - begin
+    shift = np.repeat(begin - (np.cumsum(lengths) - lengths), lengths)
+    return np.arange(int(lengths.sum())) + shift

@@ -1,0 +1,199 @@
+"""Dates as people write them, read into days.
+
+A date may be a day, a month, a quarter, a year or a decade; a document gets the
+first day of what is written. Two-sided forms such as 03/04/1921 are not
+guessed: they need the user's format.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Final
+
+import polars as pl
+
+from driftword.errors import OptionError, SourceError
+
+_MONTHS: Final = {
+    name: number
+    for number, names in enumerate(
+        "january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|"
+        "september sep sept|october oct|november nov|december dec".split("|"),
+        start=1,
+    )
+    for name in names.split()
+}
+_MONTH = f"(?P<name>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\\.?"
+_YEAR = r"(?P<year>\d{1,4})"
+_CIRCA = re.compile(r"^(?:c|ca|circa|about|approx|around)\b\.?\s*|^[\[(]|[\])?]+$", re.IGNORECASE)
+_CLOCK = r"(?:[T\s]\s*\d{1,2}:\d{2}.*|T\d{2,6}.*)?"
+_FORMS: Final = [
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        _YEAR + r"(?:\.0+)?",
+        r"(?P<year>\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})" + _CLOCK,
+        r"(?P<year>\d{4})/(?P<month>\d{1,2})/(?P<day>\d{1,2})" + _CLOCK,
+        r"(?P<year>\d{4})\.(?P<month>\d{1,2})\.(?P<day>\d{1,2})" + _CLOCK,
+        r"(?P<year>\d{4})(?P<month>\d{2})(?P<day>\d{2})",
+        r"(?P<year>\d{4})[-/](?P<month>\d{1,2})",
+        r"(?P<year>\d{4})[-\s]?Q(?P<quarter>[1-4])",
+        r"(?P<year>\d{3}0)'?s",
+        _MONTH + r",?\s+" + _YEAR,
+        r"(?P<day>\d{1,2})(?:st|nd|rd|th)?[-\s]+(?:of\s+)?" + _MONTH + r"[-,\s]+(?P<year>\d{3,4})" + _CLOCK,
+        _MONTH + r"\s+(?P<day>\d{1,2})(?:st|nd|rd|th)?,?\s+" + _YEAR + _CLOCK,
+        r"(?P<year>\d{4})\s+" + _MONTH + r"(?:\s+(?P<day>\d{1,2}))?",
+        r"(?:[a-z]{3,9},?\s+)(?P<day>\d{1,2})\s+" + _MONTH + r"\s+(?P<year>\d{4})" + _CLOCK,
+    )
+]
+_EPOCHS: Final = {"seconds": "s", "milliseconds": "ms", "microseconds": "us"}
+
+
+def parse_date(text: str) -> tuple[date, date] | None:
+    """Read one date as people write it; return its first and last day, or None.
+
+    >>> parse_date("May 1921")
+    (datetime.date(1921, 5, 1), datetime.date(1921, 5, 31))
+    """
+    value = " ".join(text.split())
+    while (bare := _CIRCA.sub("", value).strip()) != value:
+        value = bare
+    for form in _FORMS:
+        if match := form.fullmatch(value):
+            try:
+                return _period(match)
+            except ValueError:
+                return None
+    return None
+
+
+def _period(match: re.Match[str]) -> tuple[date, date]:
+    part = match.groupdict()
+    year = int(part["year"])
+    month = int(part.get("month") or 0) or _MONTHS.get((part.get("name") or "").lower(), 0)
+    if part.get("month") and not month:
+        raise ValueError("month 0")
+    if quarter := part.get("quarter"):
+        month = int(quarter) * 3
+        return date(year, month - 2, 1), date(year, month, monthrange(year, month)[1])
+    if part.get("day"):
+        day = date(year, month, int(part["day"] or 0))
+        return day, day
+    if month:
+        return date(year, month, 1), date(year, month, monthrange(year, month)[1])
+    if match.re is _FORMS[7]:
+        return date(year, 1, 1), date(year + 9, 12, 31)
+    return date(year, 1, 1), date(year, 12, 31)
+
+
+@dataclass(frozen=True)
+class DateReader:
+    """Reads a column of dates, the same way for every batch of rows.
+
+    Parameters
+    ----------
+    column
+        Name of the column, for messages.
+    form
+        A format such as ``"%d/%m/%Y"``; ``"seconds"``, ``"milliseconds"`` or
+        ``"microseconds"`` since 1970; None for the forms people write.
+    """
+
+    column: str
+    form: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.form is not None and self.form not in _EPOCHS and "%" not in self.form:
+            raise OptionError(
+                f"time format '{self.form}' is not understood; write one such as '%d/%m/%Y', "
+                "or 'seconds' or 'milliseconds' for numbers counted from 1970"
+            )
+
+    def read(self, values: pl.Series) -> pl.Series:
+        """Return the first day of each date; null where there is none that can be read."""
+        values = values.alias("date")
+        kind = values.dtype
+        if kind == pl.Date:
+            days = values
+        elif kind == pl.Datetime:
+            days = values.dt.date()
+        elif self.form in _EPOCHS:
+            numbers = values.cast(pl.Float64, strict=False).cast(pl.Int64, strict=False)
+            days = pl.select(pl.from_epoch(numbers, time_unit=_EPOCHS[self.form])).to_series().cast(pl.Date)  # type: ignore[arg-type]
+        elif kind.is_numeric() and self.form is None:
+            days = self._years(values)
+        else:
+            days = self._texts(values)
+        days = days.alias("date")
+        out = (days < date.min) | (days > date.max)
+        return days.to_frame().select(pl.when(~out).then(pl.col("date")).alias("date")).to_series()
+
+    def _years(self, values: pl.Series) -> pl.Series:
+        """Read numbers as years: 1921, or 1921.0 where a table lost its integers."""
+        numbers = values.cast(pl.Float64)
+        self._refuse_other_numbers(numbers.drop_nulls())
+        frame = numbers.to_frame("n").with_columns(n=pl.col("n").fill_nan(None))
+        year = pl.col("n").cast(pl.Int32, strict=False)
+        fits = (pl.col("n") == pl.col("n").floor()) & pl.col("n").is_between(1, 9999)
+        return frame.select(
+            pl.when(fits).then(pl.date(pl.when(fits).then(year), 1, 1)).alias("date")
+        ).to_series()
+
+    def _texts(self, values: pl.Series) -> pl.Series:
+        texts = values.cast(pl.String)
+        unique = texts.drop_nulls().unique()
+        read = _strptime(self.form) if self.form else _first_day
+        days = [read(text) for text in unique]
+        if self.form is None and unique.len() and all(day is None for day in days):
+            numbers = unique.cast(pl.Float64, strict=False).drop_nulls()
+            if numbers.len() == unique.len():
+                self._refuse_other_numbers(numbers)
+        known = pl.DataFrame({"text": unique, "date": pl.Series(days, dtype=pl.Date)})
+        frame = texts.to_frame("text").join(known, on="text", how="left", maintain_order="left")
+        return frame["date"]
+
+    def _refuse_other_numbers(self, numbers: pl.Series) -> None:
+        """Name a column of numbers that are plainly no years."""
+        if not numbers.len():
+            return
+        middle = float(numbers.median() or 0)  # type: ignore[arg-type]
+        if 0 < middle < 10_000:
+            return
+        example = f"{numbers[0]:.0f}"
+        for unit, low, high in (
+            ("seconds", 1e8, 1e10),
+            ("milliseconds", 1e11, 1e13),
+            ("microseconds", 1e14, 1e16),
+        ):
+            if low <= middle < high:
+                raise SourceError(
+                    f"column '{self.column}' holds numbers such as {example}, which look like {unit} since 1970, "
+                    f"not years; pass --time-format {unit}"
+                )
+        if 1_0000_00 <= middle <= 9999_12_31:
+            form = "%Y%m%d" if middle > 9999_12 else "%Y%m"
+            raise SourceError(
+                f"column '{self.column}' holds numbers such as {example}, which are not years; "
+                f"if they are dates written without dashes, pass --time-format {form}"
+            )
+        raise SourceError(
+            f"column '{self.column}' holds numbers such as {example}, which are not years from 1 to 9999; "
+            "name the column of dates with --time"
+        )
+
+
+def _first_day(text: str) -> date | None:
+    period = parse_date(text)
+    return period[0] if period else None
+
+
+def _strptime(form: str):  # type: ignore[no-untyped-def]
+    def read(text: str) -> date | None:
+        try:
+            return datetime.strptime(text.strip(), form).date()
+        except ValueError:
+            return None
+
+    return read

@@ -1,0 +1,134 @@
+"""Numba loops over streams of word ids: counting pairs and joining them.
+
+A *pair* is two content words with nothing, one connector or two connectors
+between them. It is one number, ``(first * n_ids + second) * n_gaps + gap``.
+Hash tables are open-addressed arrays with -1 for an empty place and a power
+of two as their size.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, uint64
+
+EMPTY = -1
+
+
+@njit(cache=True, inline="always")
+def _slot(key, mask):  # type: ignore[no-untyped-def]
+    x = uint64(key) * uint64(0x9E3779B97F4A7C15)
+    return np.int64((x ^ (x >> uint64(32))) & uint64(mask))
+
+
+@njit(cache=True)
+def _pair_at(ids, i, end, connector, eligible, n_ids, n_connectors):  # type: ignore[no-untyped-def]
+    """Return the pair that starts at position i and where its second word stands; -1 for none."""
+    first = ids[i]
+    if not eligible[first] or connector[first] >= 0:
+        return np.int64(EMPTY), i
+    gap = np.int64(0)
+    j = i + 1
+    while j < end and j <= i + 2 and connector[ids[j]] >= 0:
+        gap = 1 + connector[ids[j]] + (0 if gap == 0 else gap * n_connectors)
+        j += 1
+    if j >= end:
+        return np.int64(EMPTY), i
+    second = ids[j]
+    if not eligible[second] or connector[second] >= 0:
+        return np.int64(EMPTY), i
+    n_gaps = 1 + n_connectors + n_connectors * n_connectors
+    return (np.int64(first) * n_ids + np.int64(second)) * n_gaps + gap, j
+
+
+@njit(cache=True)
+def sketch_pairs(ids, ends, connector, eligible, n_connectors, sketch):  # type: ignore[no-untyped-def]
+    """Count pairs by hash alone: an upper bound of each pair's count in fixed memory."""
+    mask = sketch.shape[0] - 1
+    n_ids = eligible.shape[0]
+    begin = 0
+    for end in ends:
+        for i in range(begin, end):
+            key, _ = _pair_at(ids, i, end, connector, eligible, n_ids, n_connectors)
+            if key != EMPTY:
+                sketch[_slot(key, mask)] += 1
+        begin = end
+
+
+@njit(cache=True)
+def count_pairs(ids, ends, connector, eligible, n_connectors, sketch, floor, keys, counts):  # type: ignore[no-untyped-def]
+    """Count exactly the pairs whose bound reaches `floor`; return how many places were newly filled."""
+    sketch_mask = sketch.shape[0] - 1
+    mask = keys.shape[0] - 1
+    n_ids = eligible.shape[0]
+    filled = 0
+    begin = 0
+    for end in ends:
+        for i in range(begin, end):
+            key, _ = _pair_at(ids, i, end, connector, eligible, n_ids, n_connectors)
+            if key == EMPTY or sketch[_slot(key, sketch_mask)] < floor:
+                continue
+            place = _slot(key, mask)
+            while keys[place] != key and keys[place] != EMPTY:
+                place = (place + 1) & mask
+            if keys[place] == EMPTY:
+                keys[place] = key
+                filled += 1
+            counts[place] += 1
+        begin = end
+    return filled
+
+
+@njit(cache=True)
+def insert(new_keys, new_values, keys, values):  # type: ignore[no-untyped-def]
+    """Put keys with their values into a table that has room for them."""
+    mask = keys.shape[0] - 1
+    for k in range(new_keys.shape[0]):
+        place = _slot(new_keys[k], mask)
+        while keys[place] != EMPTY:
+            place = (place + 1) & mask
+        keys[place] = new_keys[k]
+        values[place] = new_values[k]
+
+
+@njit(cache=True)
+def _find(key, keys, values):  # type: ignore[no-untyped-def]
+    """Return the value of a key; -1 where it is not in the table, or no key at all."""
+    mask = keys.shape[0] - 1
+    place = _slot(key, mask)
+    while key != EMPTY and keys[place] != EMPTY:
+        if keys[place] == key:
+            return values[place]
+        place = (place + 1) & mask
+    return np.int64(EMPTY)
+
+
+@njit(cache=True)
+def join_pairs(ids, ends, connector, eligible, n_connectors, keys, which, phrase, score, out, out_ends):  # type: ignore[no-untyped-def]
+    """Replace pairs by their phrase from left to right; return how many ids were written.
+
+    Where two pairs share a word, the first gives way if the second scores higher.
+    """
+    n_ids = eligible.shape[0]
+    written = 0
+    begin = 0
+    for d in range(ends.shape[0]):
+        end = ends[d]
+        i = begin
+        while i < end:
+            key, j = _pair_at(ids, i, end, connector, eligible, n_ids, n_connectors)
+            here = _find(key, keys, which)
+            if here != EMPTY:
+                rival, _ = _pair_at(ids, j, end, connector, eligible, n_ids, n_connectors)
+                after = _find(rival, keys, which)
+                if after != EMPTY and score[after] > score[here]:
+                    here = np.int64(EMPTY)
+            if here == EMPTY:
+                out[written] = ids[i]
+                i += 1
+            else:
+                out[written] = phrase[here]
+                i = j + 1
+            written += 1
+        out_ends[d] = written
+        begin = end
+    return written

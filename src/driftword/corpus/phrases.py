@@ -1,0 +1,249 @@
+"""Frequent collocations become one word: "health care", "secretary of state".
+
+A pair of words is a phrase where it occurs often enough and its normalised
+pointwise mutual information (Bouma 2009) reaches a threshold. Connectors such
+as "of" and "the" may stand inside a phrase, never at its ends. Two rounds let
+phrases grow: "security council" first, "un security council" after it.
+
+Pairs are counted on word ids, in two readings of the stream: a hashed bound in
+fixed memory first, then exact counts of those pairs alone that can be frequent.
+`join_strings` does with words what the kernels do with ids; passages use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from driftword.corpus.stream import IdStream
+
+ROUNDS: Final = 2
+SKETCH_BITS: Final = 24
+CONNECTORS: Final = tuple(
+    "a an the of and or for to in on at by with from as "
+    "de la le les du des et en au aux el los las del y da do dos das e di della dei "
+    "und der den dem von für zu van het".split()
+)
+#: Words that take part in no phrase: they stand beside anything, so "it is" would be one.
+LONERS: Final = frozenset(
+    "i you he she it we they me him her us them my your his its our their mine yours ours theirs "
+    "myself yourself himself herself itself ourselves themselves one ones "
+    "this that these those there here who whom whose which what when where why how "
+    "am is are was were be been being has have had having do does did done doing "
+    "will would shall should can could may might must ought cannot "
+    "not no nor so if but because while although though than then thus also too very just only even "
+    "all any both each either neither every few many more most much less least other another such some same own "
+    "again ever never always still yet already about into upon between among during before after since until "
+    "through throughout against toward towards over under above below up down out off without within "
+    "it's that's let's i'm we're don't".split()
+)
+
+
+@dataclass(frozen=True)
+class PhraseRule:
+    """When two words are one.
+
+    Parameters
+    ----------
+    threshold
+        Least normalised PMI, between 0 (chance) and 1 (never apart).
+    min_count
+        Least number of occurrences; None for 10, or one in a million words if that is more.
+    connectors
+        Words that may stand inside a phrase but not at its ends.
+    """
+
+    threshold: float = 0.45
+    min_count: int | None = None
+    connectors: tuple[str, ...] = CONNECTORS
+
+    def floor(self, n_tokens: int) -> int:
+        """Return the least count for a stream of this length."""
+        return self.min_count if self.min_count is not None else max(10, round(n_tokens * 1e-6))
+
+
+@dataclass
+class PhraseTable:
+    """Phrases found, in the order they were found; one mapping per round."""
+
+    rounds: list[dict[tuple[str, ...], float]] = field(default_factory=list)
+    rows: list[tuple[str, list[str], int, int, float]] = field(default_factory=list)
+
+    def table(self) -> pl.DataFrame:
+        """Return phrase, its parts, the round that found it, its count and score."""
+        schema = {
+            "phrase": pl.String,
+            "parts": pl.List(pl.String),
+            "round": pl.Int64,
+            "count": pl.Int64,
+            "npmi": pl.Float64,
+        }
+        return pl.DataFrame(self.rows, schema=schema, orient="row")
+
+    @classmethod
+    def from_table(cls, table: pl.DataFrame) -> PhraseTable:
+        """Read back what `table` returned."""
+        found = cls([{} for _ in range(ROUNDS)], table.rows())
+        for _, parts, number, _, score in found.rows:
+            found.rounds[number - 1][tuple(parts)] = score
+        return found
+
+
+def find_and_join(
+    stream: IdStream,
+    words: list[str],
+    rule: PhraseRule,
+    *,
+    progress: Callable[[int], None],
+) -> tuple[IdStream, PhraseTable]:
+    """Find phrases in the stream, append them to `words`, and return the stream with them joined."""
+    found = PhraseTable()
+    known = {word: number for number, word in enumerate(words)}
+    for number in range(1, ROUNDS + 1):
+        stream = _round(number, stream, words, known, rule, found, progress)
+    return stream, found
+
+
+def _round(
+    number: int,
+    stream: IdStream,
+    words: list[str],
+    known: dict[str, int],
+    rule: PhraseRule,
+    found: PhraseTable,
+    progress: Callable[[int], None],
+) -> IdStream:
+    from driftword.corpus import phrase_kernels as kernels  # Numba loads only where it is used
+
+    counts = stream.counts(len(words))
+    counts[0] = 0  # id 0 stands for a dropped token: nothing joins across it
+    n_tokens = int(counts.sum())
+    floor = rule.floor(n_tokens)
+    eligible = counts >= floor
+    eligible[[known[word] for word in LONERS if word in known]] = False
+    connectors = [known[word] for word in rule.connectors if word in known]
+    connector = np.full(len(words), -1, dtype=np.int16)
+    connector[connectors] = np.arange(len(connectors))
+    shape = (connector, eligible, len(connectors))
+
+    sketch = np.zeros(1 << SKETCH_BITS, dtype=np.uint32)
+    for ids, ends in stream.batches():
+        kernels.sketch_pairs(ids, ends, *shape, sketch)
+        progress(len(ids))
+    pair, count = _count(stream, shape, sketch, floor, progress)
+    del sketch
+
+    n_gaps = 1 + len(connectors) + len(connectors) ** 2
+    first, second, gap = pair // n_gaps // len(words), pair // n_gaps % len(words), pair % n_gaps
+    p_pair = count / n_tokens
+    with np.errstate(divide="ignore"):
+        mutual = np.log(p_pair * n_tokens / counts[first] * n_tokens / counts[second])
+        npmi = mutual / -np.log(p_pair)
+    chosen = np.flatnonzero((count >= floor) & (npmi >= rule.threshold))
+    chosen = chosen[np.argsort(pair[chosen])]
+
+    found.rounds.append({})
+    phrase_id = np.empty(len(chosen), dtype=np.uint32)
+    rows = []
+    for k, c in enumerate(chosen):
+        between = [words[connectors[g]] for g in _gap_words(int(gap[c]), len(connectors))]
+        parts = [words[first[c]], *between, words[second[c]]]
+        phrase = " ".join(parts)
+        if phrase not in known:
+            known[phrase] = len(words)
+            words.append(phrase)
+        phrase_id[k] = known[phrase]
+        found.rounds[-1][tuple(parts)] = float(npmi[c])
+        rows.append((phrase, parts, number, int(count[c]), float(npmi[c])))
+    found.rows += sorted(rows, key=lambda row: (-row[3], row[0], row[1]))
+
+    keys = np.full(1 << max(4, (2 * len(chosen)).bit_length()), kernels.EMPTY, dtype=np.int64)
+    which = np.zeros(len(keys), dtype=np.int64)
+    kernels.insert(pair[chosen], np.arange(len(chosen)), keys, which)
+    score = npmi[chosen]
+
+    joined = IdStream(stream.folder)
+    for ids, ends in stream.batches():
+        out, out_ends = np.empty_like(ids), np.empty_like(ends)
+        written = kernels.join_pairs(ids, ends, *shape, keys, which, phrase_id, score, out, out_ends)
+        joined.append(out[:written], np.diff(out_ends, prepend=0))
+        progress(len(ids))
+    stream.close()
+    return joined
+
+
+def _count(
+    stream: IdStream,
+    shape: tuple[npt.NDArray[np.int16], npt.NDArray[np.bool_], int],
+    sketch: npt.NDArray[np.uint32],
+    floor: int,
+    progress: Callable[[int], None],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Count the pairs whose hashed bound reaches `floor`, in a table that grows before it is half full."""
+    from driftword.corpus import phrase_kernels as kernels
+
+    keys = np.full(1 << 16, kernels.EMPTY, dtype=np.int64)
+    counts = np.zeros(len(keys), dtype=np.int64)
+    filled = 0
+    for ids, ends in stream.batches():
+        while 2 * (filled + len(ids)) > len(keys):
+            old_keys, old_counts = keys[keys != kernels.EMPTY], counts[keys != kernels.EMPTY]
+            keys = np.full(2 * len(keys), kernels.EMPTY, dtype=np.int64)
+            counts = np.zeros(len(keys), dtype=np.int64)
+            kernels.insert(old_keys, old_counts, keys, counts)
+        filled += kernels.count_pairs(ids, ends, *shape, sketch, floor, keys, counts)
+        progress(len(ids))
+    used = keys != kernels.EMPTY
+    return keys[used], counts[used]
+
+
+def _gap_words(gap: int, n_connectors: int) -> list[int]:
+    """Return the connectors that a gap code stands for."""
+    if gap == 0:
+        return []
+    if gap <= n_connectors:
+        return [gap - 1]
+    return [(gap - 1) // n_connectors - 1, (gap - 1) % n_connectors]
+
+
+def join_strings(
+    tokens: Sequence[str], rounds: Sequence[Mapping[tuple[str, ...], float]], connectors: Sequence[str]
+) -> list[tuple[str, int, int]]:
+    """Join phrases in one document; return each word with its first and last token."""
+    inner = set(connectors)
+    spans = [(token, i, i) for i, token in enumerate(tokens)]
+    for phrases in rounds:
+        joined: list[tuple[str, int, int]] = []
+        i = 0
+        while i < len(spans):
+            here = _candidate(spans, i, phrases, inner)
+            if here is not None:
+                after = _candidate(spans, here[0], phrases, inner)
+                if after is not None and after[1] > here[1]:
+                    here = None
+            if here is None:
+                joined.append(spans[i])
+                i += 1
+            else:
+                j = here[0]
+                joined.append((" ".join(span[0] for span in spans[i : j + 1]), spans[i][1], spans[j][2]))
+                i = j + 1
+        spans = joined
+    return spans
+
+
+def _candidate(
+    spans: Sequence[tuple[str, int, int]], i: int, phrases: Mapping[tuple[str, ...], float], inner: set[str]
+) -> tuple[int, float] | None:
+    if spans[i][0] in inner:
+        return None
+    j = i + 1
+    while j < len(spans) and j <= i + 2 and spans[j][0] in inner:
+        j += 1
+    score = phrases.get(tuple(span[0] for span in spans[i : j + 1])) if j < len(spans) else None
+    return None if score is None else (j, score)

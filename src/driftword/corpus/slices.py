@@ -1,0 +1,259 @@
+"""Time slices: consecutive date ranges with labels that people read.
+
+A slice is a closed range of days (both ends belong to it), so that year 9999
+needs no year 10000. Calendar slices form a regular grid without holes;
+explicit edges and ``equal:N`` slices follow each other without holes too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from driftword.corpus.dates import parse_date
+from driftword.errors import OptionError, UnknownSliceError, did_you_mean
+
+MOST_SLICES: Final = 5_000
+_DAY: Final = timedelta(days=1)
+_GRID = re.compile(r"(\d+)\s*(y|q|mo|w|d)")
+_EQUAL = re.compile(r"equal:(\d+)")
+_HELP = (
+    "write a number and a unit (1y, 2y, 10y, 1q, 1mo, 1w), equal:N for N slices of about equal size, "
+    "or edges such as 1946,1970,1991,2023"
+)
+
+SliceRule = str | Sequence[int | str | date]
+
+
+@dataclass(frozen=True)
+class Slices:
+    """Labels and date ranges, in order of time.
+
+    Parameters
+    ----------
+    labels
+        What each slice is called, such as ``"1858-1859"``.
+    first, last
+        The first and the last day of each slice.
+    """
+
+    labels: tuple[str, ...]
+    first: tuple[date, ...]
+    last: tuple[date, ...]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def index(self, at: str | int | date) -> int:
+        """Return the number of the slice with this label, or that holds this year or date."""
+        if isinstance(at, str) and at in self.labels:
+            return self.labels.index(at)
+        low, high = self._range(at)
+        hits = [t for t in range(len(self)) if self.first[t] <= high and low <= self.last[t]]
+        if len(hits) == 1:
+            return hits[0]
+        if not hits:
+            raise UnknownSliceError(
+                f"'{at}' lies outside the slices, which run from {self.labels[0]} to {self.labels[-1]}"
+            )
+        inside = [t for t in hits if low <= self.first[t] and self.last[t] <= high]
+        if inside == hits or not inside:
+            names = ", ".join(self.labels[t] for t in hits[:4]) + (", ..." if len(hits) > 4 else "")
+            raise UnknownSliceError(f"'{at}' falls into {len(hits)} slices; name one of them: {names}")
+        return inside[0]
+
+    def find(self, days: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """Return the slice of each day (days since 1970-01-01), -1 for days outside."""
+        first = np.array(self.first, dtype="datetime64[D]").astype(np.int64)
+        last = np.array(self.last, dtype="datetime64[D]").astype(np.int64)
+        slot = np.searchsorted(first, days, side="right") - 1
+        outside = (slot < 0) | (days > last[np.maximum(slot, 0)])
+        return np.where(outside, -1, slot).astype(np.int32)
+
+    def table(self) -> pl.DataFrame:
+        """Return one row per slice: label, first and last day."""
+        return pl.DataFrame(
+            {"label": self.labels, "first": self.first, "last": self.last},
+            schema={"label": pl.String, "first": pl.Date, "last": pl.Date},
+        )
+
+    @classmethod
+    def from_table(cls, table: pl.DataFrame) -> Slices:
+        """Read back what `table` returned."""
+        return cls(*(tuple(table[name]) for name in ("label", "first", "last")))
+
+    @classmethod
+    def from_labels(cls, labels: Iterable[str | int]) -> Slices:
+        """Make slices of labels that name periods themselves, such as years."""
+        names = tuple(str(label) for label in labels)
+        periods = [parse_date(name) for name in names]
+        for name, period in zip(names, periods, strict=True):
+            if period is None:
+                raise OptionError(f"slice label '{name}' names no year, month or day; give Slices with date ranges")
+        known = [period for period in periods if period is not None]
+        if any(b[0] <= a[1] for a, b in zip(known, known[1:], strict=False)):
+            raise OptionError("slice labels must follow each other in time without overlap")
+        return cls(names, tuple(p[0] for p in known), tuple(p[1] for p in known))
+
+    def _range(self, at: str | int | date) -> tuple[date, date]:
+        if isinstance(at, date):
+            day = date(at.year, at.month, at.day)
+            return day, day
+        period = parse_date(str(at))
+        if period is None:
+            hint = did_you_mean(str(at), self.labels)
+            hint = hint or f"; the slices run from {self.labels[0]} to {self.labels[-1]}"
+            raise UnknownSliceError(f"'{at}' is neither a slice nor a date{hint}")
+        return period
+
+
+def make_slices(
+    rule: SliceRule, days: npt.NDArray[np.int32], tokens: npt.NDArray[np.int64]
+) -> Slices:
+    """Lay slices over documents.
+
+    Parameters
+    ----------
+    rule
+        ``"1y"``, ``"10y"``, ``"1q"``, ``"1mo"``, ``"1w"``, ``"equal:N"``, or edges.
+    days
+        Date of each document, as days since 1970-01-01.
+    tokens
+        Words in each document; ``equal:N`` balances them.
+    """
+    check_rule(rule)
+    if not isinstance(rule, str):
+        return _from_edges([_edge(value) for value in rule])
+    if "," in rule:
+        return _from_edges([_edge(value) for value in rule.split(",")])
+    low, high = _to_date(int(days.min())), _to_date(int(days.max()))
+    if equal := _EQUAL.fullmatch(rule):
+        return _equal(int(equal[1]), days, tokens)
+    match = _GRID.fullmatch(rule)
+    assert match  # check_rule saw to it
+    return _grid(int(match[1]), match[2], low, high)
+
+
+def check_rule(rule: SliceRule) -> None:
+    """Raise `OptionError` unless `rule` can be laid over some documents."""
+    if isinstance(rule, str) and "," not in rule:
+        match = _GRID.fullmatch(rule) or _EQUAL.fullmatch(rule)
+        if not match:
+            raise OptionError(f"slices '{rule}' is not understood; {_HELP}")
+        if int(match[1]) == 0 or int(match[1]) > 9999:
+            raise OptionError(f"slices '{rule}': the number must be from 1 to 9999; {_HELP}")
+        return
+    edges = [_edge(value) for value in (rule.split(",") if isinstance(rule, str) else rule)]
+    if len(edges) < 2:
+        raise OptionError(f"slices need at least two edges, and got {len(edges)}; {_HELP}")
+    if any(b <= a for a, b in zip(edges, edges[1:], strict=False)):
+        raise OptionError("the edges of slices must be in ascending order, each given once")
+
+
+def _edge(value: int | str | date) -> date:
+    if isinstance(value, date):
+        return date(value.year, value.month, value.day)
+    period = parse_date(str(value).strip())
+    if period is None:
+        raise OptionError(f"'{value}' is not a year or date that slices can start at; {_HELP}")
+    return period[0]
+
+
+def _from_edges(edges: Sequence[date]) -> Slices:
+    first, last = tuple(edges[:-1]), tuple(edge - _DAY for edge in edges[1:])
+    return Slices(_labels(first, last), first, last)
+
+
+def _equal(count: int, days: npt.NDArray[np.int32], tokens: npt.NDArray[np.int64]) -> Slices:
+    distinct, which = np.unique(days, return_inverse=True)
+    if len(distinct) < count:
+        raise OptionError(
+            f"equal:{count} needs at least {count} different dates, and the documents have {len(distinct)}; "
+            f"use equal:{len(distinct)} or fewer"
+        )
+    weight = np.bincount(which, weights=np.maximum(tokens, 1))
+    middle = (np.cumsum(weight) - weight / 2) / weight.sum()
+    slot = np.minimum((middle * count).astype(np.int64), count - 1)
+    # A heavy date can swallow its neighbours' share: see that every slice starts at a date of its own.
+    starts = np.searchsorted(slot, np.arange(count))
+    starts = np.maximum.accumulate(starts - np.arange(count)) + np.arange(count)
+    starts = np.minimum(starts, len(distinct) - count + np.arange(count))
+    first = tuple(_to_date(int(distinct[i])) for i in starts)
+    final = _to_date(int(distinct[-1]))
+    if all(d.month == d.day == 1 for d in (*first, final)):  # dated by year: the last one lasts a year
+        final = date(final.year, 12, 31)
+    last = (*(d - _DAY for d in first[1:]), final)
+    return Slices(_labels(first, last), first, last)
+
+
+def _grid(step: int, unit: str, low: date, high: date) -> Slices:
+    """Lay a regular grid from the slice of `low` to the slice of `high`."""
+    first: list[date] = []
+    last: list[date] = []
+    if unit in "wd":
+        days = step * (7 if unit == "w" else 1)
+        start = low - timedelta(days=low.weekday()) if unit == "w" and low.toordinal() > 7 else low
+        count = (high - start).days // days + 1
+        _check_count(count, step, unit)
+        for t in range(count):
+            first.append(start + timedelta(days=t * days))
+            last.append(date.fromordinal(min(first[-1].toordinal() + days - 1, date.max.toordinal())))
+    else:
+        months = step * {"y": 12, "q": 3, "mo": 1}[unit]
+        # Years and their divisors start at round numbers: 1990s, 1945-1949, Q1.
+        begin = (low.year * 12 + low.month - 1) // months * months
+        count = (high.year * 12 + high.month - 1 - begin) // months + 1
+        _check_count(count, step, unit)
+        for t in range(count):
+            first.append(_month_start(begin + t * months))
+            last.append(_month_end(begin + (t + 1) * months - 1))
+    if unit == "q" and step == 1:
+        labels = tuple(f"{d.year:04}-Q{(d.month + 2) // 3}" for d in first)
+    elif unit == "w" and step == 1:
+        labels = tuple("{:04}-W{:02}".format(*d.isocalendar()[:2]) for d in first)
+    else:
+        labels = _labels(tuple(first), tuple(last))
+    return Slices(labels, tuple(first), tuple(last))
+
+
+def _check_count(count: int, step: int, unit: str) -> None:
+    if count > MOST_SLICES:
+        raise OptionError(
+            f"slices of {step}{unit} would make {count:,} slices, more than {MOST_SLICES:,}; "
+            "use longer slices, or look for a stray date far from the others"
+        )
+
+
+def _labels(first: tuple[date, ...], last: tuple[date, ...]) -> tuple[str, ...]:
+    """Name date ranges as coarsely as all of them allow: decades, years, months or days."""
+    ends = list(zip(first, last, strict=True))
+    if all(a.month == a.day == 1 and b.month == 12 and b.day == 31 for a, b in ends):
+        if all(a.year % 10 == 0 and b.year - a.year == 9 for a, b in ends):
+            return tuple(f"{a.year:04}s" for a, _ in ends)
+        return tuple(_span(f"{a.year:04}", f"{b.year:04}", "-") for a, b in ends)
+    if all(a.day == 1 and (b == date.max or (b + _DAY).day == 1) for a, b in ends):
+        return tuple(_span(a.isoformat()[:7], b.isoformat()[:7], " to ") for a, b in ends)
+    return tuple(_span(a.isoformat(), b.isoformat(), " to ") for a, b in ends)
+
+
+def _span(a: str, b: str, between: str) -> str:
+    return a if a == b else a + between + b
+
+
+def _month_start(month: int) -> date:
+    return date(max(month // 12, 1), month % 12 + 1, 1) if month >= 12 else date.min
+
+
+def _month_end(month: int) -> date:
+    return date.max if month >= 9999 * 12 + 11 else _month_start(month + 1) - _DAY
+
+
+def _to_date(day: int) -> date:
+    return date(1970, 1, 1) + timedelta(days=day)

@@ -1,0 +1,68 @@
+"""A long sequence of word ids on disk, read and written in batches of whole documents.
+
+Preparation passes over the corpus several times. Keeping the ids in a plain file
+and reading it with ordinary reads (not a memory map, whose pages would count as
+ours) keeps memory the same for any number of documents.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+BATCH_TOKENS: Final = 1 << 20
+
+
+class IdStream:
+    """Ids of all documents, one after the other, and how many each document has."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._file = tempfile.TemporaryFile(dir=folder)  # has no name: it goes with the process
+        self._lengths: list[npt.NDArray[np.int64]] = []
+
+    def append(self, ids: npt.NDArray[np.uint32], lengths: npt.NDArray[np.int64]) -> None:
+        """Add whole documents."""
+        self._file.seek(0, 2)
+        self._file.write(np.ascontiguousarray(ids, dtype=np.uint32).data)
+        self._lengths.append(np.asarray(lengths, dtype=np.int64))
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """How many ids each document has."""
+        return np.concatenate(self._lengths) if self._lengths else np.zeros(0, dtype=np.int64)
+
+    def batches(self) -> Iterator[tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]]:
+        """Yield ids of some whole documents, with where each document ends among them."""
+        ends = np.cumsum(self.lengths)
+        begin = start = 0
+        while begin < len(ends):
+            stop = max(int(np.searchsorted(ends, start + BATCH_TOKENS, side="right")), begin + 1)
+            self._file.seek(4 * start)
+            ids = np.fromfile(self._file, dtype=np.uint32, count=int(ends[stop - 1]) - start)
+            yield ids, ends[begin:stop] - start
+            begin, start = stop, int(ends[stop - 1])
+
+    def counts(self, n_ids: int) -> npt.NDArray[np.int64]:
+        """Count how often each id occurs."""
+        total = np.zeros(n_ids, dtype=np.int64)
+        for ids, _ in self.batches():
+            total += np.bincount(ids, minlength=n_ids)
+        return total
+
+    def map(self, new_id: npt.NDArray[np.uint32]) -> IdStream:
+        """Return the stream with every id replaced; this one is closed."""
+        mapped = IdStream(self.folder)
+        for ids, ends in self.batches():
+            mapped.append(new_id[ids], np.diff(ends, prepend=0))
+        self.close()
+        return mapped
+
+    def close(self) -> None:
+        """Give the disk space back."""
+        self._file.close()

@@ -1,0 +1,54 @@
+"""What driftword says when something a user gave it cannot be used.
+
+Every message is one sentence or a few: what was wrong, the value, the remedy.
+The command line prints it and ends with status 2; anything that is not a
+`DriftwordError` is a fault of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class DriftwordError(Exception):
+    """Base of every error that a user can mend."""
+
+
+class OptionError(DriftwordError):
+    """An option has a value it cannot have."""
+
+
+class SourceError(DriftwordError):
+    """The text a user brought cannot be read as dated documents."""
+
+
+class StoreError(DriftwordError):
+    """A corpus or model directory is missing, damaged, too new, or in the way."""
+
+
+class UnknownWordError(DriftwordError, KeyError):
+    """A word is not in the vocabulary."""
+
+    __str__ = Exception.__str__  # KeyError would show the message in quotes
+
+
+class UnknownSliceError(DriftwordError, KeyError):
+    """A label, year or date names no slice."""
+
+    __str__ = Exception.__str__
+
+
+def did_you_mean(value: str, known: Iterable[str], *, n: int = 1) -> str:
+    """Return ``"; did you mean 'x'?"`` for the closest known names, or nothing.
+
+    Names that differ only in case or surrounding space come first.
+    """
+    options = list(dict.fromkeys(known))
+    folded = value.strip().casefold()
+    close = [name for name in options if name.strip().casefold() == folded]
+    near = [name for name in options if abs(len(name) - len(value)) <= max(2, len(value) // 2)]
+    close += [name for name in get_close_matches(value, near, n=n, cutoff=0.6) if name not in close]
+    if not close:
+        return ""
+    return "; did you mean " + " or ".join(f"'{name}'" for name in close[:n]) + "?"

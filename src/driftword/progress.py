@@ -1,0 +1,53 @@
+"""Progress bars for long work: shown in a terminal, silent elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+
+class Progress:
+    """A bar with a stage, an amount done and a line of facts; does nothing unless shown."""
+
+    def __init__(self, bar: object = None) -> None:
+        self._bar = bar
+        self._task: object = None
+
+    def stage(self, name: str, total: float | None = None) -> None:
+        """Begin a stage of the work."""
+        if self._bar is not None:
+            if self._task is not None:
+                self._bar.remove_task(self._task)  # type: ignore[attr-defined]
+            self._task = self._bar.add_task(name, total=total, facts="")  # type: ignore[attr-defined]
+
+    def update(self, *, done: float | None = None, more: float = 0, facts: str | None = None) -> None:
+        """Say how far the stage has come."""
+        if self._bar is not None and self._task is not None:
+            fields = {} if facts is None else {"facts": facts}
+            if done is not None:
+                fields["completed"] = done  # type: ignore[assignment]
+            self._bar.update(self._task, advance=more or None, **fields)  # type: ignore[attr-defined]
+
+
+@contextlib.contextmanager
+def progress(show: bool | None = None) -> Iterator[Progress]:
+    """Show a bar on standard error; None shows it where that is a terminal."""
+    if not (sys.stderr.isatty() if show is None else show):
+        yield Progress()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[facts]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield Progress(bar)

@@ -1,0 +1,238 @@
+"""A versioned directory of ``.npy`` and ``.parquet`` files beside a ``meta.json``.
+
+Corpora and models are stored the same way. A store is written into a hidden
+directory next to its final place and renamed when it is whole, so a crash,
+Ctrl-C or full disk leaves nothing behind that looks like a store, and the one
+that was there before stays until its successor is complete. ``meta.json`` is
+written last and lists every file with its size and SHA-256. Nothing is pickled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from driftword.errors import StoreError
+
+VERSION: Final = 1
+META: Final = "meta.json"
+_SMALL: Final = 1 << 20  # files up to this size are hashed at every opening
+
+
+class Writer:
+    """A store being written: put files into `folder`, facts into `meta`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.meta: dict[str, Any] = {}
+
+    def array(self, name: str, values: npt.NDArray[Any]) -> None:
+        """Save one array as ``name.npy``."""
+        np.save(self.folder / f"{name}.npy", values, allow_pickle=False)
+
+
+class Store:
+    """A complete store, opened for reading."""
+
+    def __init__(self, folder: Path, meta: dict[str, Any]) -> None:
+        self.folder = folder
+        self.meta = meta
+
+    def array(self, name: str) -> npt.NDArray[Any]:
+        """Map ``name.npy`` into memory, read-only."""
+        path = self.folder / f"{name}.npy"
+        try:
+            if path.stat().st_size <= _SMALL:  # a map costs more than reading it
+                values = np.load(path, allow_pickle=False)
+                values.setflags(write=False)
+                return values
+            return np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise _damaged(self.folder, f"{name}.npy cannot be read ({error})") from error
+
+    def verify(self) -> None:
+        """Compare every file with its recorded SHA-256; raise `StoreError` at the first that differs."""
+        for name, entry in self.meta["files"].items():
+            if sha256(self.folder / name) != entry["sha256"]:
+                raise _damaged(self.folder, f"the content of {name} has changed since it was written")
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file as hexadecimal text."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextlib.contextmanager
+def create(path: str | os.PathLike[str], *, kind: str, overwrite: bool = False) -> Iterator[Writer]:
+    """Write a store of this `kind` atomically.
+
+    The block fills the `Writer`; when it ends without an exception the store
+    appears at `path`, otherwise nothing does.
+    """
+    target = Path(path)
+    with writing(target):
+        _sweep(target)
+        _check_target(target, kind=kind, overwrite=overwrite)
+        target.absolute().parent.mkdir(parents=True, exist_ok=True)
+        partial = _beside(target, "partial")
+        partial.mkdir()
+        try:
+            writer = Writer(partial)
+            yield writer
+            _seal(writer, kind)
+            _check_target(target, kind=kind, overwrite=overwrite)
+            _swap(partial, target)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def writing(target: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn the operating system's complaints about `target` into sentences."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(_explain(error, Path(target))) from error
+
+
+def open_store(path: str | os.PathLike[str], *, kind: str) -> Store:
+    """Open the store at `path`, refusing whatever is not a whole store of this `kind`."""
+    folder = Path(path)
+    if not folder.exists():
+        raise StoreError(f"there is no {kind} at '{folder}'; check the path, or make one first")
+    meta = read_meta(folder)
+    if meta is None:
+        raise StoreError(
+            f"'{folder}' is not a driftword {kind} (it has no readable {META}); "
+            "name the directory that was given as --out"
+        )
+    if meta["kind"] != kind:
+        raise StoreError(f"'{folder}' holds a {meta['kind']}, and a {kind} is needed here")
+    if meta["version"] > VERSION:
+        raise StoreError(
+            f"'{folder}' is in format {meta['version']} and this driftword reads up to {VERSION}; "
+            "upgrade driftword (pip install -U driftword)"
+        )
+    for name, entry in meta["files"].items():
+        file = folder / name
+        if not file.is_file():
+            raise _damaged(folder, f"{name} is missing")
+        size = file.stat().st_size
+        if size != entry["bytes"]:
+            raise _damaged(folder, f"{name} has {size:,} bytes instead of {entry['bytes']:,}")
+        if size <= _SMALL and sha256(file) != entry["sha256"]:
+            raise _damaged(folder, f"the content of {name} has changed since it was written")
+    return Store(folder, meta)
+
+
+def read_meta(folder: Path) -> dict[str, Any] | None:
+    """Return the metadata of a store, or None where there is none that can be read."""
+    try:
+        meta = json.loads((folder / META).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    whole = isinstance(meta, dict) and {"kind", "version", "files"} <= meta.keys()
+    return meta if whole and isinstance(meta["version"], int) else None
+
+
+def _seal(writer: Writer, kind: str) -> None:
+    """Record every file in meta.json and force all of it to the disk."""
+    files = {
+        file.name: {"bytes": file.stat().st_size, "sha256": sha256(file)}
+        for file in sorted(writer.folder.iterdir())
+    }
+    meta = {"kind": kind, "version": VERSION, **writer.meta, "files": files}
+    text = json.dumps(meta, indent=1, ensure_ascii=False)
+    (writer.folder / META).write_text(text + "\n", encoding="utf-8")
+    for name in [*files, META]:
+        with (writer.folder / name).open("rb") as file:
+            os.fsync(file.fileno())
+
+
+def _swap(partial: Path, target: Path) -> None:
+    """Put the finished directory in place of whatever is there."""
+    if not target.exists():
+        partial.rename(target)
+        return
+    replaced = _beside(target, "replaced")
+    target.rename(replaced)
+    try:
+        partial.rename(target)
+    except OSError:
+        replaced.rename(target)
+        raise
+    shutil.rmtree(replaced, ignore_errors=True)
+
+
+def _check_target(target: Path, *, kind: str, overwrite: bool) -> None:
+    if not os.path.lexists(target):
+        return
+    if target.is_dir() and not any(target.iterdir()):
+        return
+    meta = read_meta(target) if target.is_dir() else None
+    if meta is None or meta["kind"] != kind:
+        raise StoreError(
+            f"'{target}' exists and is not a driftword {kind}, so it is left alone; "
+            "give another path as --out"
+        )
+    if not overwrite:
+        raise StoreError(f"'{target}' exists; use --overwrite to replace it, or give another --out")
+
+
+def _beside(target: Path, role: str) -> Path:
+    absolute = target.absolute()
+    return absolute.parent / f".{absolute.name}.{role}-{os.getpid()}"
+
+
+def _sweep(target: Path) -> None:
+    """Clear what killed processes left beside `target`; give back a store they had moved aside."""
+    absolute = target.absolute()
+    for role in ("replaced", "partial"):
+        for left in absolute.parent.glob(f".{absolute.name}.{role}-*"):
+            if _alive(left.name.rpartition("-")[2]):
+                continue
+            if role == "replaced" and not target.exists():
+                left.rename(target)
+            else:
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def _alive(pid: str) -> bool:
+    try:
+        os.kill(int(pid), 0)
+    except (ValueError, ProcessLookupError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _damaged(folder: Path, what: str) -> StoreError:
+    return StoreError(f"'{folder}' is damaged: {what}; make it again, or restore it from a copy")
+
+
+def _explain(error: OSError, target: Path) -> str:
+    remedies = {
+        errno.ENOSPC: "the disk is full; free some space or give another --out",
+        errno.EDQUOT: "your disk quota is used up; free some space or give another --out",
+        errno.EFBIG: "the file would exceed the size allowed here; give another --out",
+        errno.EACCES: "permission was denied; give a path you may write to as --out",
+        errno.EPERM: "permission was denied; give a path you may write to as --out",
+        errno.EROFS: "the file system is read-only; give another --out",
+        errno.ENOTDIR: "a part of the path is a file; give another --out",
+        errno.EEXIST: "a part of the path is a file; give another --out",
+        errno.ENAMETOOLONG: "the name is too long; give a shorter --out",
+    }
+    remedy = remedies.get(error.errno or 0, f"{error.strerror or error}; give another --out")
+    return f"cannot write '{target}': {remedy}"
