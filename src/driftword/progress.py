@@ -31,7 +31,7 @@ class Progress:
 
 
 @contextlib.contextmanager
-def progress(show: bool | None = None) -> Iterator[Progress]:
+def progress(*, show: bool | None = None) -> Iterator[Progress]:
     """Show a bar on standard error; None shows it where that is a terminal."""
     if not (sys.stderr.isatty() if show is None else show):
         yield Progress()

@@ -53,10 +53,11 @@ class Store:
         path = self.folder / f"{name}.npy"
         try:
             if path.stat().st_size <= _SMALL:  # a map costs more than reading it
-                values = np.load(path, allow_pickle=False)
+                values: npt.NDArray[Any] = np.load(path, allow_pickle=False)
                 values.setflags(write=False)
                 return values
-            return np.load(path, mmap_mode="r", allow_pickle=False)
+            mapped: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+            return mapped
         except (OSError, ValueError) as error:
             raise _damaged(self.folder, f"{name}.npy cannot be read ({error})") from error
 
@@ -149,8 +150,7 @@ def read_meta(folder: Path) -> dict[str, Any] | None:
 def _seal(writer: Writer, kind: str) -> None:
     """Record every file in meta.json and force all of it to the disk."""
     files = {
-        file.name: {"bytes": file.stat().st_size, "sha256": sha256(file)}
-        for file in sorted(writer.folder.iterdir())
+        file.name: {"bytes": file.stat().st_size, "sha256": sha256(file)} for file in sorted(writer.folder.iterdir())
     }
     meta = {"kind": kind, "version": VERSION, **writer.meta, "files": files}
     text = json.dumps(meta, indent=1, ensure_ascii=False)
@@ -183,8 +183,7 @@ def _check_target(target: Path, *, kind: str, overwrite: bool) -> None:
     meta = read_meta(target) if target.is_dir() else None
     if meta is None or meta["kind"] != kind:
         raise StoreError(
-            f"'{target}' exists and is not a driftword {kind}, so it is left alone; "
-            "give another path as --out"
+            f"'{target}' exists and is not a driftword {kind}, so it is left alone; give another path as --out"
         )
     if not overwrite:
         raise StoreError(f"'{target}' exists; use --overwrite to replace it, or give another --out")

@@ -31,7 +31,11 @@ def versions() -> dict[str, str]:
 
 
 def write_tables(
-    writer: store.Writer, words: Sequence[str], raw_counts: npt.NDArray[np.int64], counts: npt.NDArray[Any], slices: Slices
+    writer: store.Writer,
+    words: Sequence[str],
+    raw_counts: npt.NDArray[np.int64],
+    counts: npt.NDArray[Any],
+    slices: Slices,
 ) -> None:
     """Write the vocabulary and the slices, with the counts that belong to them."""
     vocabulary = pl.DataFrame(
@@ -47,12 +51,12 @@ def corpus_from_ids(
     words: Sequence[str],
     ids: npt.ArrayLike,
     offsets: npt.ArrayLike,
+    *,
     chunk_slice: npt.ArrayLike,
     chunk_split: Sequence[str] | npt.ArrayLike,
     slices: Slices | Sequence[str | int],
     chunk_document: npt.ArrayLike | None,
     raw_counts: npt.ArrayLike | None,
-    *,
     subsample: float | str | None,
     seed: int,
     out: str | os.PathLike[str] | None,
@@ -105,7 +109,7 @@ def corpus_from_ids(
     if out is None:
         for array in arrays.values():
             array.setflags(write=False)
-        return Corpus({**arrays, "raw_counts": raw}, words, slices, {**meta, "files": {}})
+        return Corpus({**arrays, "raw_counts": raw}, words, slices, meta={**meta, "files": {}})
     with store.create(out, kind=KIND, overwrite=overwrite) as writer:
         for name, array in arrays.items():
             writer.array(name, array)
@@ -124,7 +128,9 @@ def _split_numbers(splits: Sequence[str] | npt.ArrayLike) -> npt.ArrayLike:
     return np.array([SPLITS.index(value) for value in values.tolist()], dtype=np.uint8)
 
 
-def _whole(values: npt.ArrayLike, name: str, *, below: int | None = None, length: int | None = None) -> npt.NDArray[Any]:
+def _whole(
+    values: npt.ArrayLike, name: str, *, below: int | None = None, length: int | None = None
+) -> npt.NDArray[Any]:
     """Check a one-dimensional array of whole numbers from 0 up."""
     array = np.asarray(values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):

@@ -55,7 +55,15 @@ class Corpus:
         Labels and date ranges of the slices.
     """
 
-    def __init__(self, arrays: Mapping[str, npt.NDArray[Any]], words: Sequence[str], slices: Slices, meta: dict[str, Any], path: Path | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        arrays: Mapping[str, npt.NDArray[Any]],
+        words: Sequence[str],
+        slices: Slices,
+        *,
+        meta: dict[str, Any],
+        path: Path | None = None,
+    ) -> None:
         self.tokens = arrays["tokens"]
         self.offsets = arrays["offsets"]
         self.chunk_slice = arrays["chunk_slice"]
@@ -83,7 +91,7 @@ class Corpus:
         names = ("tokens", "offsets", "chunk_slice", "chunk_split", "chunk_document", "counts")
         arrays = {name: held.array(name) for name in names}
         arrays["raw_counts"] = vocabulary["raw_count"].to_numpy()
-        return cls(arrays, vocabulary["word"].to_list(), slices, held.meta, held.folder)
+        return cls(arrays, vocabulary["word"].to_list(), slices, meta=held.meta, path=held.folder)
 
     @classmethod
     def from_ids(
@@ -132,8 +140,9 @@ class Corpus:
         from driftword.corpus.build import corpus_from_ids
 
         return corpus_from_ids(
-            words, ids, offsets, chunk_slice, chunk_split, slices, chunk_document, raw_counts,
-            subsample=subsample, seed=seed, out=out, overwrite=overwrite,
+            words, ids, offsets, chunk_slice=chunk_slice, chunk_split=chunk_split, slices=slices,
+            chunk_document=chunk_document, raw_counts=raw_counts, subsample=subsample, seed=seed,
+            out=out, overwrite=overwrite,
         )  # fmt: skip
 
     # -- what is in it -----------------------------------------------------------------
@@ -203,7 +212,7 @@ class Corpus:
         if self.meta["subsample"] is None:
             return np.ones(len(ids), dtype=bool)
         key = randomness.key(self.seed, "subsample", pass_number)
-        return randomness.uniform(key, positions) < self.keep[ids]
+        return np.asarray(randomness.uniform(key, positions) < self.keep[ids])
 
     def survivors(self) -> float:
         """Return how many tokens of all splits a pass is expected to see."""
@@ -303,4 +312,4 @@ def _ranges(begin: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> npt.NDA
     """Return the concatenation of begin[i]..end[i]-1 over all i."""
     lengths = end - begin
     shift = np.repeat(begin - (np.cumsum(lengths) - lengths), lengths)
-    return np.arange(int(lengths.sum())) + shift
+    return np.asarray(np.arange(int(lengths.sum())) + shift)

@@ -17,15 +17,11 @@ import polars as pl
 
 from driftword.errors import OptionError, SourceError
 
-_MONTHS: Final = {
-    name: number
-    for number, names in enumerate(
-        "january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|"
-        "september sep sept|october oct|november nov|december dec".split("|"),
-        start=1,
-    )
-    for name in names.split()
-}
+_MONTH_NAMES = (
+    *("january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul", "august aug"),
+    *("september sep sept", "october oct", "november nov", "december dec"),
+)
+_MONTHS: Final = {name: number for number, names in enumerate(_MONTH_NAMES, start=1) for name in names.split()}
 _MONTH = f"(?P<name>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\\.?"
 _YEAR = r"(?P<year>\d{1,4})"
 _CIRCA = re.compile(r"^(?:c|ca|circa|about|approx|around)\b\.?\s*|^[\[(]|[\])?]+$", re.IGNORECASE)
@@ -48,7 +44,7 @@ _FORMS: Final = [
         r"(?:[a-z]{3,9},?\s+)(?P<day>\d{1,2})\s+" + _MONTH + r"\s+(?P<year>\d{4})" + _CLOCK,
     )
 ]
-_EPOCHS: Final = {"seconds": "s", "milliseconds": "ms", "microseconds": "us"}
+_EPOCHS: Final = {"seconds": 1_000_000, "milliseconds": 1_000, "microseconds": 1}  # microseconds in one
 
 
 def parse_date(text: str) -> tuple[date, date] | None:
@@ -121,7 +117,7 @@ class DateReader:
             days = values.dt.date()
         elif self.form in _EPOCHS:
             numbers = values.cast(pl.Float64, strict=False).cast(pl.Int64, strict=False)
-            days = pl.select(pl.from_epoch(numbers, time_unit=_EPOCHS[self.form])).to_series().cast(pl.Date)  # type: ignore[arg-type]
+            days = (numbers * _EPOCHS[self.form or ""]).cast(pl.Datetime("us")).dt.date()
         elif kind.is_numeric() and self.form is None:
             days = self._years(values)
         else:
@@ -137,9 +133,7 @@ class DateReader:
         frame = numbers.to_frame("n").with_columns(n=pl.col("n").fill_nan(None))
         year = pl.col("n").cast(pl.Int32, strict=False)
         fits = (pl.col("n") == pl.col("n").floor()) & pl.col("n").is_between(1, 9999)
-        return frame.select(
-            pl.when(fits).then(pl.date(pl.when(fits).then(year), 1, 1)).alias("date")
-        ).to_series()
+        return frame.select(pl.when(fits).then(pl.date(pl.when(fits).then(year), 1, 1)).alias("date")).to_series()
 
     def _texts(self, values: pl.Series) -> pl.Series:
         texts = values.cast(pl.String)

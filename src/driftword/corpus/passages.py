@@ -9,7 +9,7 @@ it is written, and corpora made of ids show their words.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,57 +30,89 @@ def find_passages(corpus: Corpus, word: str, *, at: At | None, n: int, width: in
     if width < 0:
         raise OptionError(f"width is {width}; it counts characters, so it cannot be negative")
     number = corpus.word_id(word)
-    positions = _positions(corpus, number, at)
-    chunk = np.searchsorted(corpus.offsets, positions, side="right") - 1
-    picked = _spread(corpus.chunk_document[chunk], n)
-    positions, chunk = positions[picked], chunk[picked]
-    places = [(int(corpus.chunk_document[c]), int(corpus.chunk_slice[c])) for c in chunk]
+    places = [
+        place
+        for t, quota in _quotas(corpus, number, at, n)
+        for place in _spread(corpus, _positions(corpus, number, t), quota)
+    ]
     if not corpus.has_documents:
-        lines = [_from_ids(corpus, int(p), int(c), width) for p, c in zip(positions, chunk, strict=True)]
-        return _table(corpus, lines, places, None)
-    rows = _read_rows(corpus, sorted({document for document, _ in places}))
+        return _table(corpus, [_from_ids(corpus, place, width) for place in places], places, None)
+    rows = _read_rows(corpus, sorted({place.document for place in places}))
+    spelled: dict[str, str] = {}
+    spans = {document: _locate(corpus, row["text"], spelled) for document, row in rows.items()}
     lines = []
-    spans: dict[int, list[tuple[str, int, int]]] = {}
-    for position, c, (document, _) in zip(positions, chunk, places, strict=True):
-        text = rows[document]["text"]
-        if document not in spans:
-            spans[document] = _locate(corpus, text)
-        hits = [span for span in spans[document] if span[0] == corpus.words[number]]
-        begin = _document_start(corpus, int(c))
-        rank = int((corpus.tokens[begin:position] == number).sum())
-        if rank < len(hits):
-            lines.append(_cut(text, hits[rank][1], hits[rank][2], width))
+    for place in places:
+        text = rows[place.document]["text"]
+        hits = [span for span in spans[place.document] if span[0] == corpus.words[number]]
+        if place.rank < len(hits):
+            lines.append(_cut(text, *hits[place.rank][1:], width))
         else:
-            lines.append(_search(text, corpus.words[number], rank, width) or _from_ids(corpus, int(position), int(c), width))
+            lines.append(_search(text, corpus.words[number], place.rank, width) or _from_ids(corpus, place, width))
     return _table(corpus, lines, places, rows)
 
 
-def _positions(corpus: Corpus, number: int, at: At | None) -> npt.NDArray[np.int64]:
-    if at is None:
-        return np.flatnonzero(corpus.tokens == number)
-    chunks = np.flatnonzero(corpus.chunk_slice == corpus.slices.index(at))
-    found = []
+class _Place(NamedTuple):
+    """One occurrence: where its token stands, in which chunk and document, and which of the document's it is."""
+
+    position: int
+    chunk: int
+    document: int
+    rank: int
+
+
+def _quotas(corpus: Corpus, number: int, at: At | None, n: int) -> list[tuple[int, int]]:
+    """Return how many lines to take from which slices: evenly from those that have the word."""
+    slices = np.array([corpus.slices.index(at)]) if at is not None else np.flatnonzero(corpus.counts[:, number])
+    if len(slices) > n:
+        slices = slices[np.floor((np.arange(n) + 0.5) * len(slices) / n).astype(np.int64)]
+    left = corpus.counts[slices, number].astype(np.int64)
+    quota = np.zeros(len(slices), dtype=np.int64)
+    while (need := n - quota.sum()) > 0 and left.any():
+        take = np.minimum(left, max(need // np.count_nonzero(left), 1)) * (np.cumsum(left > 0) <= need)
+        quota += take
+        left -= take
+    return [(int(t), int(q)) for t, q in zip(slices, quota, strict=True) if q]
+
+
+def _positions(corpus: Corpus, number: int, t: int) -> npt.NDArray[np.int64]:
+    """Return where the word stands in one slice."""
+    chunks = np.flatnonzero(corpus.chunk_slice == t)
+    found = [np.zeros(0, dtype=np.int64)]
     # Chunks of a slice mostly follow each other: take each unbroken run at once.
     for run in np.split(chunks, np.flatnonzero(np.diff(chunks) > 1) + 1):
         if len(run):
             begin, end = int(corpus.offsets[run[0]]), int(corpus.offsets[run[-1] + 1])
             found.append(np.flatnonzero(corpus.tokens[begin:end] == number) + begin)
-    return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+    return np.concatenate(found)
 
 
-def _spread(document: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int64]:
+def _spread(corpus: Corpus, positions: npt.NDArray[np.int64], n: int) -> list[_Place]:
     """Choose n occurrences, from as many documents as possible, evenly over all of them."""
-    if len(document) <= n:
-        return np.arange(len(document))
-    starts = np.flatnonzero(np.r_[True, np.diff(document) != 0])
-    rank = np.arange(len(document)) - np.repeat(starts, np.diff(np.r_[starts, len(document)]))
-    order = np.lexsort((np.arange(len(document)), rank))  # first occurrences, then second ones, ...
-    last = int(rank[order[n - 1]])
-    certain = order[rank[order] < last]
-    level = np.flatnonzero(rank == last)
-    need = n - len(certain)
-    evenly = np.floor((np.arange(need) + 0.5) * len(level) / need).astype(np.int64)
-    return np.sort(np.concatenate([certain, level[evenly]]))
+    before = np.searchsorted(positions, corpus.offsets)  # occurrences before each chunk
+    chunks = np.flatnonzero(np.diff(before))
+    if not len(chunks):
+        return []
+    document = corpus.chunk_document[chunks]
+    new = np.flatnonzero(np.r_[True, np.diff(document) != 0])
+    first = before[chunks[new]]  # of each document, in `positions`
+    available = np.diff(np.r_[first, len(positions)])
+    chosen: list[tuple[int, int]] = []
+    rank = 0
+    while len(chosen) < min(n, len(positions)):  # first occurrences, then second ones, ...
+        level = np.flatnonzero(available > rank)
+        need = min(n - len(chosen), len(level))
+        evenly = np.floor((np.arange(need) + 0.5) * len(level) / need).astype(np.int64)
+        chosen += [(int(d), rank) for d in level[evenly]]
+        rank += 1
+    places = []
+    for d, r in sorted(chosen):
+        position = int(positions[first[d] + r])
+        chunk = int(np.searchsorted(corpus.offsets, position, side="right")) - 1
+        begin = _document_start(corpus, chunk)
+        # A slice may begin inside a document only in corpora made of ids; count from the document's start.
+        earlier = int((corpus.tokens[begin:position] == corpus.tokens[position]).sum())
+        places.append(_Place(position, chunk, int(corpus.chunk_document[chunk]), earlier))
+    return places
 
 
 def _document_start(corpus: Corpus, chunk: int) -> int:
@@ -95,7 +127,7 @@ def _read_rows(corpus: Corpus, documents: list[int]) -> dict[int, dict[str, Any]
     return {document: frame.row(0, named=True) for document, frame in zip(documents, frames, strict=True)}
 
 
-def _locate(corpus: Corpus, text: str) -> list[tuple[str, int, int]]:
+def _locate(corpus: Corpus, text: str, spelled: dict[str, str]) -> list[tuple[str, int, int]]:
     """Split a text as it was split when the corpus was made; return words with their characters."""
     options = corpus.meta["options"]
     if options["tokens"] == "custom":
@@ -108,8 +140,9 @@ def _locate(corpus: Corpus, text: str) -> list[tuple[str, int, int]]:
         begin = text.index(token, end)  # a token begins at the first letter after the one before it
         end = begin + len(token)
         where.append((begin, end))
-    words = [mend(rule.spell(token), counts) for token in raw]  # type: ignore[arg-type]
-    joined = join_strings(words, corpus.phrases.rounds, options["connectors"])
+    for token in set(raw) - spelled.keys():
+        spelled[token] = mend(rule.spell(token), counts)
+    joined = join_strings([spelled[token] for token in raw], corpus.phrases.rounds, options["connectors"])
     return [(word, where[first][0], where[last][1]) for word, first, last in joined]
 
 
@@ -152,27 +185,27 @@ def _search(text: str, word: str, rank: int, width: int) -> tuple[str, str, str]
     return _cut(text, hit.start(), hit.end(), width)
 
 
-def _from_ids(corpus: Corpus, position: int, chunk: int, width: int) -> tuple[str, str, str]:
+def _from_ids(corpus: Corpus, place: _Place, width: int) -> tuple[str, str, str]:
+    position, chunk = place.position, place.chunk
     reach = max(width // 4, 1)
     begin, end = int(corpus.offsets[chunk]), int(corpus.offsets[chunk + 1])
     before = corpus.tokens[max(begin, position - reach) : position]
     after = corpus.tokens[position + 1 : min(end, position + 1 + reach)]
     left = " ".join(corpus.words[i] for i in before)
     right = " ".join(corpus.words[i] for i in after)
-    return left[-width:] + " " if width else "", corpus.words[int(corpus.tokens[position])], " " + right[:width] if width else ""
+    return (
+        left[-width:] + " " if width else "",
+        corpus.words[int(corpus.tokens[position])],
+        " " + right[:width] if width else "",
+    )
 
 
 def _table(
-    corpus: Corpus,
-    lines: list[tuple[str, str, str]],
-    places: list[tuple[int, int]],
-    rows: dict[int, dict[str, Any]] | None,
+    corpus: Corpus, lines: list[tuple[str, str, str]], places: list[_Place], rows: dict[int, dict[str, Any]] | None
 ) -> pl.DataFrame:
+    labels = [corpus.slices.labels[corpus.chunk_slice[place.chunk]] for place in places]
     base = pl.DataFrame(
-        [
-            (*line, corpus.slices.labels[t], document)
-            for line, (document, t) in zip(lines, places, strict=True)
-        ],
+        [(*line, label, place.document) for line, label, place in zip(lines, labels, places, strict=True)],
         schema={"left": pl.String, "keyword": pl.String, "right": pl.String, "slice": pl.String, "document": pl.Int64},
         orient="row",
     )
@@ -180,5 +213,6 @@ def _table(
         return base
     schema = corpus.documents.collect_schema()
     extra = {name: kind for name, kind in schema.items() if name not in ("text", "slice")}
-    columns = [pl.Series(name, [rows[d][name] for d, _ in places], dtype=kind) for name, kind in extra.items()]
-    return base.with_columns(columns)
+    return base.with_columns(
+        pl.Series(name, [rows[place.document][name] for place in places], dtype=kind) for name, kind in extra.items()
+    )

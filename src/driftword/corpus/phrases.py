@@ -24,24 +24,43 @@ from driftword.corpus.stream import IdStream
 
 ROUNDS: Final = 2
 SKETCH_BITS: Final = 24
-CONNECTORS: Final = tuple(
-    "a an the of and or for to in on at by with from as "
-    "de la le les du des et en au aux el los las del y da do dos das e di della dei "
-    "und der den dem von für zu van het".split()
+CONNECTORS: Final = (
+    *("a", "an", "the", "of", "and", "or", "for", "to", "in", "on", "at", "by", "with", "from", "as"),
+    *("de", "la", "le", "les", "du", "des", "et", "en", "au", "aux", "el", "los", "las", "del", "y"),
+    *(
+        "da",
+        "do",
+        "dos",
+        "das",
+        "e",
+        "di",
+        "della",
+        "dei",
+        "und",
+        "der",
+        "den",
+        "dem",
+        "von",
+        "für",
+        "zu",
+        "van",
+        "het",
+    ),
 )
+_LONERS_TEXT = """
+    i you he she it we they me him her us them my your his its our their mine yours ours theirs
+    myself yourself himself herself itself ourselves themselves one ones
+    this that these those there here who whom whose which what when where why how
+    am is are was were be been being has have had having do does did done doing
+    will would shall should can could may might must ought cannot
+    not no nor so if but because while although though than then thus also too very just only even
+    all any both each either neither every few many more most much less least other another such some same own
+    again ever never always still yet already about into upon between among during before after since until
+    through throughout against toward towards over under above below up down out off without within
+    it's that's let's i'm we're don't
+"""
 #: Words that take part in no phrase: they stand beside anything, so "it is" would be one.
-LONERS: Final = frozenset(
-    "i you he she it we they me him her us them my your his its our their mine yours ours theirs "
-    "myself yourself himself herself itself ourselves themselves one ones "
-    "this that these those there here who whom whose which what when where why how "
-    "am is are was were be been being has have had having do does did done doing "
-    "will would shall should can could may might must ought cannot "
-    "not no nor so if but because while although though than then thus also too very just only even "
-    "all any both each either neither every few many more most much less least other another such some same own "
-    "again ever never always still yet already about into upon between among during before after since until "
-    "through throughout against toward towards over under above below up down out off without within "
-    "it's that's let's i'm we're don't".split()
-)
+LONERS: Final = frozenset(_LONERS_TEXT.split())
 
 
 @dataclass(frozen=True)
@@ -76,7 +95,7 @@ class PhraseTable:
 
     def table(self) -> pl.DataFrame:
         """Return phrase, its parts, the round that found it, its count and score."""
-        schema = {
+        schema: dict[str, pl.DataType | type[pl.DataType]] = {
             "phrase": pl.String,
             "parts": pl.List(pl.String),
             "round": pl.Int64,
@@ -103,23 +122,17 @@ def find_and_join(
 ) -> tuple[IdStream, PhraseTable]:
     """Find phrases in the stream, append them to `words`, and return the stream with them joined."""
     found = PhraseTable()
-    known = {word: number for number, word in enumerate(words)}
-    for number in range(1, ROUNDS + 1):
-        stream = _round(number, stream, words, known, rule, found, progress)
+    for _ in range(ROUNDS):
+        stream = _round(stream, words, rule, found, progress=progress)
     return stream, found
 
 
 def _round(
-    number: int,
-    stream: IdStream,
-    words: list[str],
-    known: dict[str, int],
-    rule: PhraseRule,
-    found: PhraseTable,
-    progress: Callable[[int], None],
+    stream: IdStream, words: list[str], rule: PhraseRule, found: PhraseTable, *, progress: Callable[[int], None]
 ) -> IdStream:
     from driftword.corpus import phrase_kernels as kernels  # Numba loads only where it is used
 
+    known = {word: number for number, word in enumerate(words)}
     counts = stream.counts(len(words))
     counts[0] = 0  # id 0 stands for a dropped token: nothing joins across it
     n_tokens = int(counts.sum())
@@ -159,7 +172,7 @@ def _round(
             words.append(phrase)
         phrase_id[k] = known[phrase]
         found.rounds[-1][tuple(parts)] = float(npmi[c])
-        rows.append((phrase, parts, number, int(count[c]), float(npmi[c])))
+        rows.append((phrase, parts, len(found.rounds), int(count[c]), float(npmi[c])))
     found.rows += sorted(rows, key=lambda row: (-row[3], row[0], row[1]))
 
     keys = np.full(1 << max(4, (2 * len(chosen)).bit_length()), kernels.EMPTY, dtype=np.int64)

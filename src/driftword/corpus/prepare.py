@@ -35,6 +35,7 @@ from driftword.errors import OptionError, SourceError
 from driftword.progress import Progress, progress
 
 _ROW_GROUP_BYTES: Final = 1 << 20  # what one passage has to read
+_ROW, _DAY = "\0row", "\0day"  # columns of ours that no user's column can be called
 _OURS: Final = ("text", "date", "slice", "document", "left", "keyword", "right")
 
 
@@ -126,7 +127,7 @@ def prepare(
 
     with (
         store.create(out, kind=KIND, overwrite=overwrite) as writer,
-        progress(show_progress) as bar,
+        progress(show=show_progress) as bar,
         tempfile.TemporaryDirectory(dir=writer.folder, prefix="spool-") as spool,
     ):
         reading = _Reading(Path(spool), rule, DateReader(time or "date", time_format), bar)
@@ -154,8 +155,10 @@ def prepare(
                 "give other edges"
             )
         bar.stage("laying out slices", total=2 * max(read_tokens, 1))
-        layout = _Layout(writer, stream, words, chosen, made, slice_of, seed)
-        layout.write(bar)
+        new_id = np.full(len(words), -1, dtype=np.int32)
+        new_id[chosen] = np.arange(len(chosen))
+        layout = _Layout(writer, stream, made, slice_of)
+        layout.write(new_id, seed=seed, bar=bar)
         bar.stage("storing documents")
         reading.store_documents(writer.folder / "documents.parquet", made)
         kept_words = [words[i] for i in chosen]
@@ -245,22 +248,24 @@ class _Reading:
                 self.time = sources.choose_column(time, batch.columns, role="time", usual=sources.TIME_NAMES)
                 self.dates = DateReader(self.time, self.dates.form)
                 if batch[self.text].dtype != pl.String and batch.height:
-                    raise SourceError(f"column '{self.text}' holds {batch[self.text].dtype}, not text; name another with --text")
+                    raise SourceError(
+                        f"column '{self.text}' holds {batch[self.text].dtype}, not text; name another with --text"
+                    )
             if not source.files:
                 self._update_digest(batch)
-            batch = batch.with_row_index("row", offset=rows + 1)
+            batch = batch.with_row_index(_ROW, offset=rows + 1)
             rows += batch.height
-            batch = batch.filter(pl.col(self.text).is_not_null() & pl.col(self.text).str.contains(r"\S"))
-            no_text = rows - bad_dates - sum(map(len, self._days)) - batch.height
+            no_text += batch.height
+            batch = batch.filter(pl.col(self.text).str.contains(r"\S"))
+            no_text -= batch.height
             days = self.dates.read(batch[self.time])
             bad = days.is_null()
             if bad.any():
                 bad_dates += int(bad.sum())
-                for row in batch.filter(bad).head(5 - len(examples)).select("row", self.time).rows():
-                    examples.append(row)
+                examples += batch.filter(bad).head(5 - len(examples)).select(_ROW, self.time).rows()
             if bad_dates and not skip_bad_dates:
                 continue  # nothing more to make: count the rest, then say so
-            batch = batch.drop("row").with_columns(days.alias("\0date")).filter(~bad)
+            batch = batch.drop(_ROW).with_columns(days.alias(_DAY)).filter(~bad)
             if batch.height:
                 replaced += int(batch[self.text].str.count_matches("\ufffd", literal=True).sum())
                 n_tokens += self._add(batch)
@@ -270,7 +275,12 @@ class _Reading:
                 facts=f"{rows:,} rows, {n_tokens / 1e6:.1f}M tokens, {rate / 1e6:.1f}M/s",
             )
         kept = sum(map(len, self._days))
-        self._complain(rows, kept, bad_dates, no_text, examples, skip_bad_dates)
+        if rows == 0:
+            raise SourceError("the source has no rows; it needs at least one document with a text and a date")
+        if bad_dates and (not skip_bad_dates or not kept):
+            raise self._bad_dates(bad_dates, examples, skipped=skip_bad_dates)
+        if kept == 0:
+            raise SourceError(f"all {rows:,} rows have an empty text; name another column with --text")
         self.report = {
             "rows": rows,
             "no_text": no_text,
@@ -280,22 +290,13 @@ class _Reading:
             "numbers": 0,
         }
 
-    def _complain(
-        self, rows: int, kept: int, bad: int, no_text: int, examples: list[tuple[int, Any]], skip: bool
-    ) -> None:
-        if rows == 0:
-            raise SourceError("the source has no rows; it needs at least one document with a text and a date")
-        if bad and (not skip or not kept):
-            shown = ", ".join(f"row {row}: {_shown(value)}" for row, value in examples)
-            some = "document has" if bad == 1 else "documents have"
-            remedy = "pass --skip-bad-dates to leave them out, or --time-format for a format of your own"
-            if skip:
-                remedy = "not one could be used; name another column with --time, or pass --time-format"
-            raise SourceError(
-                f"{bad:,} {some} a date in column '{self.time}' that cannot be read ({shown}); {remedy}"
-            )
-        if kept == 0:
-            raise SourceError(f"all {rows:,} rows have an empty text; name another column with --text")
+    def _bad_dates(self, count: int, examples: list[tuple[int, Any]], *, skipped: bool) -> SourceError:
+        shown = ", ".join(f"row {row}: {_shown(value)}" for row, value in examples)
+        some = "document has" if count == 1 else "documents have"
+        remedy = "pass --skip-bad-dates to leave them out, or --time-format for a format of your own"
+        if skipped:
+            remedy = "not one could be used; name another column with --time, or pass --time-format"
+        return SourceError(f"{count:,} {some} a date in column '{self.time}' that cannot be read ({shown}); {remedy}")
 
     def _update_digest(self, batch: pl.DataFrame) -> None:
         for text, time in zip(batch[self.text].cast(pl.String), batch[self.time].cast(pl.String), strict=True):
@@ -310,13 +311,12 @@ class _Reading:
         lookup = np.zeros(int(distinct.to_physical().max() or 0) + 1, dtype=np.uint32)  # type: ignore[arg-type]
         lookup[distinct.to_physical().to_numpy()] = number
         self.stream.append(lookup[codes.to_physical().to_numpy()], lengths)
-        self._days.append(batch["\0date"].to_physical().to_numpy().astype(np.int32))
-        others = [name for name in batch.columns if name not in (self.text, "\0date")]
-        renamed = {name: name + "_" if name in _OURS else name for name in others if name != "date" or name != self.time}
+        self._days.append(batch[_DAY].to_physical().to_numpy().astype(np.int32))
+        replaced = {self.text, _DAY, *({"date"} if self.time == "date" else ())}
         frame = batch.select(
             pl.col(self.text).alias("text"),
-            pl.col("\0date").alias("date"),
-            *(pl.col(name).alias(renamed[name]) for name in others if not (name == self.time == "date")),
+            pl.col(_DAY).alias("date"),
+            *(pl.col(name).alias(name + "_" * (name in _OURS)) for name in batch.columns if name not in replaced),
         )
         self._text_bytes += int(frame["text"].str.len_bytes().sum())
         self.parts.append(self.spool / f"documents-{len(self.parts):06}.parquet")
@@ -379,29 +379,20 @@ def _mended(reading: _Reading) -> tuple[IdStream, list[str]]:
 class _Layout:
     """Tokens of the vocabulary in order of their slices, and the chunks they form."""
 
-    def __init__(
-        self,
-        writer: store.Writer,
-        stream: IdStream,
-        words: list[str],
-        chosen: npt.NDArray[np.int64],
-        slices: Slices,
-        slice_of: npt.NDArray[np.int32],
-        seed: int,
-    ) -> None:
-        self.writer, self.stream, self.slices, self.slice_of, self.seed = writer, stream, slices, slice_of, seed
-        self.n_words = len(chosen)
-        self.new_id = np.full(len(words), -1, dtype=np.int32)
-        self.new_id[chosen] = np.arange(len(chosen))
-        self.counts = np.zeros((len(slices), len(chosen)), dtype=np.int32)
+    def __init__(self, writer: store.Writer, stream: IdStream, slices: Slices, slice_of: npt.NDArray[np.int32]) -> None:
+        self.writer, self.stream, self.slices, self.slice_of = writer, stream, slices, slice_of
         self.training_only: list[str] = []
 
-    def write(self, bar: Progress) -> None:
+    def write(self, new_id: npt.NDArray[np.int32], *, seed: int, bar: Progress) -> None:
+        """Write tokens and chunks; `new_id` gives each id of the stream its place in the vocabulary, or -1."""
+        self.new_id = new_id
+        self.n_words = int(new_id.max()) + 1
+        self.counts = np.zeros((len(self.slices), self.n_words), dtype=np.int32)
         lengths = np.concatenate([self._lengths(ids, ends, bar) for ids, ends in self.stream.batches()])
         inside = np.flatnonzero(self.slice_of >= 0)
         lengths, slice_of = lengths[inside], self.slice_of[inside]
         order = np.argsort(slice_of, kind="stable")
-        size, document, split = splits.cut(lengths[order], slice_of[order], len(self.slices), seed=self.seed)
+        size, document, split = splits.cut(lengths[order], slice_of[order], len(self.slices), seed=seed)
         filled = size > 0
         size, document, split = size[filled], document[filled], split[filled]
         self.writer.array("offsets", np.r_[0, np.cumsum(size)].astype(np.int64))
@@ -419,7 +410,7 @@ class _Layout:
         """Count the words of the vocabulary in each document."""
         bar.update(more=len(ids))
         known = np.r_[0, np.cumsum(self.new_id[ids] >= 0)]
-        return np.diff(known[np.r_[0, ends]])
+        return np.asarray(np.diff(known[np.r_[0, ends]]))
 
     def _write_tokens(self, cursor: npt.NDArray[np.int64], bar: Progress) -> None:
         """Put the tokens of each batch behind those already written for their slices."""

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -98,7 +99,7 @@ class Slices:
             if period is None:
                 raise OptionError(f"slice label '{name}' names no year, month or day; give Slices with date ranges")
         known = [period for period in periods if period is not None]
-        if any(b[0] <= a[1] for a, b in zip(known, known[1:], strict=False)):
+        if any(b[0] <= a[1] for a, b in pairwise(known)):
             raise OptionError("slice labels must follow each other in time without overlap")
         return cls(names, tuple(p[0] for p in known), tuple(p[1] for p in known))
 
@@ -114,9 +115,7 @@ class Slices:
         return period
 
 
-def make_slices(
-    rule: SliceRule, days: npt.NDArray[np.int32], tokens: npt.NDArray[np.int64]
-) -> Slices:
+def make_slices(rule: SliceRule, days: npt.NDArray[np.int32], tokens: npt.NDArray[np.int64]) -> Slices:
     """Lay slices over documents.
 
     Parameters
@@ -153,7 +152,7 @@ def check_rule(rule: SliceRule) -> None:
     edges = [_edge(value) for value in (rule.split(",") if isinstance(rule, str) else rule)]
     if len(edges) < 2:
         raise OptionError(f"slices need at least two edges, and got {len(edges)}; {_HELP}")
-    if any(b <= a for a, b in zip(edges, edges[1:], strict=False)):
+    if any(b <= a for a, b in pairwise(edges)):
         raise OptionError("the edges of slices must be in ascending order, each given once")
 
 

@@ -23,7 +23,7 @@ class IdStream:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._file = tempfile.TemporaryFile(dir=folder)  # has no name: it goes with the process
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - it has no name and goes with the process
         self._lengths: list[npt.NDArray[np.int64]] = []
 
     def append(self, ids: npt.NDArray[np.uint32], lengths: npt.NDArray[np.int64]) -> None:

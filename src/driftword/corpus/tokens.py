@@ -1,4 +1,4 @@
-"""Text into words.
+r"""Text into words.
 
 One regular expression finds the words in the original text, so a word can be
 traced back to the characters it came from. Everything else (lower case, Unicode
@@ -6,16 +6,16 @@ NFKC, curly apostrophes, soft hyphens) is done once per distinct spelling rather
 than once per occurrence, which is what makes it fast.
 
 A word broken over a line end is one match, spelled with `BREAK` between its
-halves until the whole corpus has been counted: then "co-\\noperation" becomes
+halves until the whole corpus has been counted: then "co-\noperation" becomes
 "cooperation" or "co-operation", whichever the corpus writes more often.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -81,7 +81,15 @@ class TokenRule:
         return ""
 
 
-def mend(word: str, counts: Mapping[str, int]) -> str:
+class Counts(Protocol):
+    """How often a word occurs, as a dictionary tells it."""
+
+    def get(self, word: str, default: int, /) -> int:
+        """Return the count of a word."""
+        ...
+
+
+def mend(word: str, counts: Counts) -> str:
     """Join a word that was broken over a line end the way the corpus writes it elsewhere."""
     if BREAK not in word:
         return word

@@ -32,7 +32,7 @@ def choose_words(
     """Return the ids of the vocabulary, most frequent first, ties in alphabetical order."""
     stop, keep = set(stop), set(keep)
     must = [i for i, word in enumerate(words) if word in keep and counts[i] > 0 and word]
-    enough = [i for i in np.flatnonzero(counts >= max(min_count, 1)) if words[i] and words[i] not in stop]
+    enough = [i for i in np.flatnonzero(counts >= max(min_count, 1)).tolist() if words[i] and words[i] not in stop]
     enough.sort(key=lambda i: (-counts[i], words[i]))
     room = max(size - len(must), 0)
     taken = set(must)

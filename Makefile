@@ -1,0 +1,41 @@
+# The one entrance. Needs python3.11 or newer with venv, make and git; everything else installs itself into .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: help demo test lint format bench clean
+
+help:
+	@echo "make demo    set up, run driftword on two centuries of speeches, show the result"
+	@echo "make test    set up, check style and types, run all tests"
+	@echo "make lint    style and types alone"
+	@echo "make format  put the code into house style"
+	@echo "make bench   benchmarks, each a ratio against a peer in the same run"
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "driftword needs Python 3.11 or newer; run: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[demo,dev]'
+	@touch $@
+
+demo: $(READY)
+	$(BIN)/driftword demo --out demo
+
+lint: $(READY)
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/python -m pytest
+
+format: $(READY)
+	$(BIN)/ruff check --fix src tests benchmarks
+	$(BIN)/ruff format src tests benchmarks
+
+bench: $(READY)
+	$(BIN)/python benchmarks/prepare.py
+
+clean:
+	rm -rf .venv demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

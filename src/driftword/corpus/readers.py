@@ -1,0 +1,275 @@
+"""Files as batches of rows.
+
+CSV and JSON lines are read with Python's own readers, which know the line they
+are at and survive bytes that are not UTF-8; Parquet and Arrow through Polars.
+"""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import json
+import lzma
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, Any, Final
+
+import polars as pl
+
+from driftword.errors import DriftwordError, OptionError, SourceError
+
+BATCH_ROWS: Final = 2_000
+BATCH_BYTES: Final = 24 << 20
+NAME_DATE: Final = r"(?<!\d)[12]\d{3}(?:-\d\d(?:-\d\d)?)?(?!\d)"
+FORMATS: Final = "CSV, TSV, JSON lines, Parquet, Arrow (.gz and .zst too), or a folder of .txt files"
+
+KINDS: Final = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".tab": "csv",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".ipc": "arrow",
+    ".feather": "arrow",
+    ".txt": "text",
+}
+
+
+def _unzstd(stream: Any) -> Any:
+    from zstandard import ZstdDecompressor
+
+    return ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+
+
+_PACKED: Final[dict[str, Callable[[Any], Any]]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+    ".zst": _unzstd,
+}
+
+
+@dataclass
+class Notes:
+    """What a reader met on the way."""
+
+    bytes_read: int = 0
+    bad_rows: int = 0
+    skip_bad_rows: bool = False
+
+
+def suffix_of(file: Path) -> str:
+    """Return the ending that tells the kind of a file, the one of its packing aside."""
+    suffixes = [suffix.lower() for suffix in file.suffixes]
+    if suffixes and suffixes[-1] in _PACKED:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def kind_of(file: Path) -> str:
+    """Return what a file holds: csv, json, parquet, arrow or text."""
+    suffix = suffix_of(file)
+    if suffix not in KINDS:
+        raise SourceError(f"'{file}' is of no kind that driftword knows; it reads {FORMATS}")
+    return KINDS[suffix]
+
+
+def read_tables(files: Sequence[Path], notes: Notes) -> Iterator[pl.DataFrame]:
+    """Yield the rows of tables of one kind, file after file; of several files, each row tells its own."""
+    readers: dict[str, Callable[[Path, Notes], Iterator[pl.DataFrame]]]
+    readers = {"csv": _csv, "json": _json_lines, "parquet": _polars, "arrow": _polars}
+    reader = readers[kind_of(files[0])]
+    before = 0
+    for file in files:
+        try:
+            for frame in reader(file, notes):
+                if len(files) > 1:
+                    frame = frame.with_columns(file=pl.lit(file.name))
+                yield frame
+        except DriftwordError:
+            raise
+        except (OSError, EOFError, pl.exceptions.PolarsError, lzma.LZMAError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise SourceError(f"'{file}' cannot be read: {reason}") from error
+        before += file.stat().st_size
+        notes.bytes_read = before
+
+
+def _open_text(file: Path, notes: Notes) -> IO[str]:
+    """Open a text file, packed or not; bytes that are no UTF-8 become U+FFFD."""
+    stream: Any = _Tracked(file.open("rb"), notes)
+    suffix = file.suffix.lower()
+    if suffix in _PACKED:
+        stream = _PACKED[suffix](stream)
+    buffered = io.BufferedReader(stream, 1 << 18)
+    start = buffered.peek(2)[:2]
+    encoding = "utf-16" if start in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    return io.TextIOWrapper(buffered, encoding=encoding, errors="replace", newline="")
+
+
+class _Tracked(io.RawIOBase):
+    """A file that tells how far it has been read."""
+
+    def __init__(self, raw: Any, notes: Notes) -> None:
+        self._raw, self._notes, self._base = raw, notes, notes.bytes_read
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = self._raw.readinto(buffer)
+        self._notes.bytes_read = self._base + self._raw.tell()
+        return int(count)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+def _csv(file: Path, notes: Notes) -> Iterator[pl.DataFrame]:
+    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # speeches are longer than the 128 KiB Python allows
+    with _open_text(file, notes) as lines:
+        delimiter = "\t" if suffix_of(file) in (".tsv", ".tab") else None
+        head = lines.readline()
+        if not head.strip():
+            raise SourceError(f"'{file}' is empty; it needs a header line and rows below it")
+        delimiter = delimiter or max(",;\t|", key=head.count)
+        rows = csv.reader(chain([head], lines), delimiter=delimiter)
+        header = [name.strip() for name in next(rows)]
+        if len(set(header)) < len(header):
+            twice = next(name for name in header if header.count(name) > 1)
+            raise SourceError(f"'{file}' has two columns named '{twice}'; rename one")
+        batch: list[list[str]] = []
+        size = 0
+        while True:
+            first_line = rows.line_num + 1
+            try:
+                row = next(rows)
+            except StopIteration:
+                break
+            except csv.Error as error:
+                raise SourceError(f"'{file}' line {rows.line_num} is no CSV: {error}") from error
+            if not row:
+                continue
+            if len(row) != len(header):
+                if not notes.skip_bad_rows:
+                    raise SourceError(
+                        f"'{file}' line {first_line} has {len(row)} fields and the header has {len(header)}; "
+                        "put quotes around text with delimiters in it, or pass --skip-bad-rows to leave such rows out"
+                    )
+                notes.bad_rows += 1
+                continue
+            batch.append(row)
+            size += sum(map(len, row))
+            if len(batch) >= BATCH_ROWS * 10 or size > BATCH_BYTES:
+                yield _strings(header, batch)
+                batch, size = [], 0
+        yield _strings(header, batch)
+
+
+def _strings(header: Sequence[str], rows: Sequence[Sequence[str]]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=dict.fromkeys(header, pl.String), orient="row")
+
+
+def _json_lines(file: Path, notes: Notes) -> Iterator[pl.DataFrame]:
+    with _open_text(file, notes) as lines:
+        number = 0
+        while batch := list(islice(lines, BATCH_ROWS)):
+            if number == 0 and batch[0].lstrip().startswith("["):
+                yield from _json_array(file, "".join([*batch, *lines]))
+                return
+            rows = []
+            for line in batch:
+                number += 1
+                if not line.strip():
+                    continue
+                try:
+                    row = json.loads(line)
+                    if not isinstance(row, dict):
+                        raise ValueError("it is no object")
+                except ValueError as error:
+                    if not notes.skip_bad_rows:
+                        raise SourceError(
+                            f"'{file}' line {number} is no JSON object ({error}); "
+                            "mend it, or pass --skip-bad-rows to leave such rows out"
+                        ) from error
+                    notes.bad_rows += 1
+                    continue
+                rows.append(row)
+            yield _objects(rows)
+
+
+def _json_array(file: Path, text: str) -> Iterator[pl.DataFrame]:
+    try:
+        rows = json.loads(text)
+    except ValueError as error:
+        raise SourceError(f"'{file}' is no JSON ({error}); write one object a line") from error
+    if not all(isinstance(row, dict) for row in rows):
+        raise SourceError(f"'{file}' holds a list whose items are not objects; write one object a line")
+    for start in range(0, len(rows), BATCH_ROWS):
+        yield _objects(rows[start : start + BATCH_ROWS])
+
+
+def _objects(rows: Sequence[dict[str, Any]]) -> pl.DataFrame:
+    """Lay JSON objects out as columns of text; the types of one batch need not be those of the next."""
+    columns = dict.fromkeys(name for row in rows for name in row)
+    return pl.DataFrame(
+        {name: [_plain(row.get(name)) for row in rows] for name in columns},
+        schema=dict.fromkeys(columns, pl.String),
+    )
+
+
+def _plain(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _polars(file: Path, notes: Notes) -> Iterator[pl.DataFrame]:
+    lazy = pl.scan_parquet(file) if kind_of(file) == "parquet" else pl.scan_ipc(file)
+    if not lazy.collect_schema():
+        return
+    rows = 0
+    height = max(int(lazy.select(pl.len()).collect().item()), 1)
+    base, size = notes.bytes_read, file.stat().st_size
+    for frame in lazy.collect_batches(chunk_size=BATCH_ROWS, maintain_order=True):
+        rows += frame.height
+        notes.bytes_read = base + size * rows // height
+        yield frame
+
+
+def read_texts(files: Sequence[Path], root: Path, pattern: str) -> Iterator[pl.DataFrame]:
+    """Yield one row per .txt file: its text, the date found in its path, and the path below `root`."""
+    try:
+        finder = re.compile(pattern)
+    except re.error as error:
+        raise OptionError(f"'{pattern}' is no regular expression: {error}") from error
+    for start in range(0, len(files), 200):
+        rows = []
+        for file in files[start : start + 200]:
+            name = os.path.relpath(file, root)
+            try:
+                text = file.read_bytes().decode("utf-8-sig", errors="replace")
+            except OSError as error:
+                raise SourceError(f"'{file}' cannot be read: {error.strerror}") from error
+            rows.append((text, _date_in(name, finder), name))
+        yield pl.DataFrame(rows, schema={"text": pl.String, "date": pl.String, "file": pl.String}, orient="row")
+
+
+def _date_in(name: str, finder: re.Pattern[str]) -> str:
+    """Find a date in a file's name, or in the names of its folders from the nearest outwards."""
+    for part in (*reversed(Path(name).parts), name):
+        if match := finder.search(part):
+            return match[1] if finder.groups and match[1] else match[0]
+    return name  # no date: the complaint about it will show the name

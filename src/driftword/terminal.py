@@ -1,0 +1,169 @@
+"""Facts and tables as text for people; nothing is computed here."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import polars as pl
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from driftword.corpus import Corpus
+
+_LEVELS: Final = " ▁▂▃▄▅▆▇█"
+_CHART_ROWS: Final = 4
+_CHART_COLUMNS: Final = 72
+
+
+def out() -> Console:
+    """Return a console on standard output: colours in a terminal, none in a pipe."""
+    return Console(highlight=False, soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """Write JSON for programs."""
+    print(json.dumps(value, indent=1, ensure_ascii=False, default=str))
+
+
+def print_corpus(corpus: Corpus, console: Console) -> None:
+    """Say what is in a corpus, and what was left out and why."""
+    info = corpus.info()
+    lines = {
+        "source": _source(info, corpus),
+        "documents": f"{info['documents']:,}",
+        "tokens": f"{info['tokens']:,}",
+        "vocabulary": _vocabulary(info, corpus),
+        "slices": f"{info['slices']} ({info['first_slice']} to {info['last_slice']})" + _empty(info),
+        "splits": ", ".join(f"{name} {size:,}" for name, size in info["splits"].items()),
+        "a pass sees": _pass(info),
+    }
+    if left_out := _left_out(info["report"]):
+        lines["left out"] = "\n".join(left_out)
+    if notes := _notes(info["report"]):
+        lines["note"] = "\n".join(notes)
+    if info["citation"]:
+        lines["please cite"] = info["citation"]
+    facts(lines, console)
+    console.print()
+    console.print("tokens per slice", style="bold")
+    for line in chart(list(info["tokens_per_slice"].values()), ascii_only=not _has_blocks(console)):
+        console.print("  " + line)
+    console.print(
+        "  " + _axis(info["first_slice"], info["last_slice"], min(info["slices"], _CHART_COLUMNS)), style="dim"
+    )
+
+
+def facts(lines: Mapping[str, str], console: Console) -> None:
+    """Print names and values in two columns."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for name, value in lines.items():
+        table.add_row(name, Text(value))
+    console.print(table, soft_wrap=False)
+
+
+def print_passages(passages: pl.DataFrame, console: Console) -> None:
+    """Print keyword-in-context lines with the keyword in one column."""
+    side = max((min(console.width, 160) - 36) // 2, 16)
+    for row in passages.iter_rows(named=True):
+        left, right = row["left"][-side:], row["right"][:side]
+        line = Text(f"{row['slice']:>9}  {left:>{side}}", overflow="crop", no_wrap=True)
+        line.append(row["keyword"], style="bold")
+        line.append(right)
+        console.print(line, soft_wrap=False, no_wrap=True, crop=console.is_terminal)
+
+
+def chart(values: Sequence[float], *, ascii_only: bool = False) -> list[str]:
+    """Draw values as columns of blocks, neighbours added up where there are more than fit."""
+    group = -(-len(values) // _CHART_COLUMNS)
+    sums = [sum(values[i : i + group]) for i in range(0, len(values), group)]
+    top = max([*sums, 1])
+    heights = [0 if v == 0 else max(1, round(v / top * _CHART_ROWS * 8)) for v in sums]
+    rows = []
+    for row in reversed(range(_CHART_ROWS)):
+        levels = [min(max(height - 8 * row, 0), 8) for height in heights]
+        rows.append("".join((" #"[level > 3] if ascii_only else _LEVELS[level]) for level in levels).rstrip())
+    rows[0] += f"  max {top:,.0f}"
+    if 0 in heights and not ascii_only:
+        rows[-1] = "".join("·" if h == 0 else c for h, c in zip(heights, rows[-1].ljust(len(heights)), strict=True))
+    return rows
+
+
+def _axis(first: str, last: str, width: int) -> str:
+    return first + " " * max(2, width - len(first) - len(last)) + last if first != last else first
+
+
+def _has_blocks(console: Console) -> bool:
+    return (console.encoding or "").lower().startswith("utf")
+
+
+def _source(info: Mapping[str, Any], corpus: Corpus) -> str:
+    names, options = info["source"], corpus.meta["options"]
+    text = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return text + (f" (text: {options['text']}, time: {options['time']})" if options else "")
+
+
+def _vocabulary(info: Mapping[str, Any], corpus: Corpus) -> str:
+    options = corpus.meta["options"]
+    text = f"{info['words']:,} words"
+    if info["phrases"]:
+        text += f", {info['phrases']:,} of them phrases"
+    if "min_count" in options:
+        text += f", each at least {options['min_count']} times"
+        if info["words"] < options["vocabulary"]:
+            text += f" ({options['vocabulary']:,} were asked for)"
+    return text
+
+
+def _empty(info: Mapping[str, Any]) -> str:
+    return f", {info['empty_slices']} of them empty" if info["empty_slices"] else ""
+
+
+def _pass(info: Mapping[str, Any]) -> str:
+    if info["subsample"] is None:
+        return "every token"
+    share = info["tokens_a_pass"] / max(info["tokens"], 1)
+    return f"about {info['tokens_a_pass']:,} tokens ({share:.0%}), subsampled at t = {info['subsample']:g}"
+
+
+def _left_out(report: Mapping[str, Any]) -> list[str]:
+    words = {
+        "no_text": "rows without text",
+        "bad_rows": "malformed rows",
+        "bad_dates": "documents whose date cannot be read",
+        "outside_slices": "documents outside the slices",
+        "numbers": "numbers",
+        "rare_tokens": "tokens of words outside the vocabulary",
+    }
+    lines = [f"{report[key]:,} {what}" for key, what in words.items() if report.get(key)]
+    if report.get("bad_dates"):
+        shown = ", ".join(f"row {row}: '{value}'" for row, value in report["bad_date_examples"])
+        lines = [line + f" ({shown})" if "date" in line else line for line in lines]
+    return lines
+
+
+def _notes(report: Mapping[str, Any]) -> list[str]:
+    lines = []
+    if report.get("replaced_characters"):
+        lines.append(f"{report['replaced_characters']:,} characters were not readable as UTF-8 and are shown as \ufffd")
+    if report.get("keep_missing"):
+        lines.append("words to keep that do not occur: " + ", ".join(report["keep_missing"][:10]))
+    if small := report.get("slices_without_held_out"):
+        names = ", ".join(small[:5]) + (", ..." if len(small) > 5 else "")
+        lines.append(f"{len(small)} slices are too small to hold text out and go to training whole: {names}")
+    if report.get("tokens_read") and report["rare_tokens"] > 0.5 * report["tokens_read"]:
+        lines.append(
+            "more than half of the text is outside the vocabulary; "
+            "if its words are not separated by spaces, split them first and pass --tokens"
+        )
+    return lines
+
+
+def warn(message: str) -> None:
+    """Write one sentence to standard error."""
+    print(f"driftword: {message}", file=sys.stderr)
