@@ -76,7 +76,7 @@ def prepare(
     source: Annotated[
         str,
         typer.Argument(
-            help="A CSV, TSV, JSONL, Parquet or Arrow file (.gz, .zst too), a glob, a folder of these or of .txt; or sotu.",
+            help="CSV, TSV, JSONL, Parquet or Arrow (.gz, .zst too); a glob; a folder of these or of .txt; or sotu.",
             show_default=False,
         ),
     ],

@@ -176,7 +176,11 @@ class Corpus:
         for spelling in (word, " ".join(word.split()).lower()):
             if spelling in self.word_index:
                 return self.word_index[spelling]
-        raise UnknownWordError(f"'{word}' is not in the vocabulary{did_you_mean(word.lower(), self.words, n=2)}")
+        inside = [known for known in self.words if f" {spelling} " in f" {known} "][:3]
+        if inside:
+            names = ", ".join(f"'{known}'" for known in inside)
+            raise UnknownWordError(f"'{word}' is in the vocabulary only as a part of phrases, such as {names}")
+        raise UnknownWordError(f"'{word}' is not in the vocabulary{did_you_mean(spelling, self.words, n=2)}")
 
     def chunks(self, split: str = "train", *, at: At | None = None, pass_number: int = 0) -> Iterator[npt.NDArray[Any]]:
         """Yield the token ids of each chunk of a split, after subsampling.

@@ -15,6 +15,7 @@ import lzma
 import os
 import re
 import sys
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 import polars as pl
+import zstandard
 
 from driftword.errors import DriftwordError, OptionError, SourceError
 
@@ -47,9 +49,7 @@ KINDS: Final = {
 
 
 def _unzstd(stream: Any) -> Any:
-    from zstandard import ZstdDecompressor
-
-    return ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+    return zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
 
 
 _PACKED: Final[dict[str, Callable[[Any], Any]]] = {
@@ -58,6 +58,9 @@ _PACKED: Final[dict[str, Callable[[Any], Any]]] = {
     ".xz": lzma.open,
     ".zst": _unzstd,
 }
+
+
+_UNREADABLE: Final = (OSError, EOFError, pl.exceptions.PolarsError, lzma.LZMAError, zlib.error, zstandard.ZstdError)
 
 
 @dataclass
@@ -99,7 +102,7 @@ def read_tables(files: Sequence[Path], notes: Notes) -> Iterator[pl.DataFrame]:
                 yield frame
         except DriftwordError:
             raise
-        except (OSError, EOFError, pl.exceptions.PolarsError, lzma.LZMAError) as error:
+        except _UNREADABLE as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise SourceError(f"'{file}' cannot be read: {reason}") from error
         before += file.stat().st_size

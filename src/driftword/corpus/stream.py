@@ -66,3 +66,7 @@ class IdStream:
     def close(self) -> None:
         """Give the disk space back."""
         self._file.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            self._file.close()

@@ -13,7 +13,7 @@ halves until the whole corpus has been counted: then "co-\noperation" becomes
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -109,6 +109,8 @@ def make_rule(tokens: str | Tokenizer, *, numbers: bool) -> TokenRule:
 
 
 def _checked(words: object) -> list[str]:
-    if isinstance(words, str) or not all(isinstance(word, str) for word in words):  # type: ignore[attr-defined]
+    plain = not isinstance(words, str) and isinstance(words, Iterable)
+    found = list(words) if plain else [None]  # type: ignore[call-overload]
+    if not all(isinstance(word, str) for word in found):
         raise SourceError("the tokenizer must return a list of strings for each text")
-    return [word for word in words if word]  # type: ignore[attr-defined]
+    return [word for word in found if word]

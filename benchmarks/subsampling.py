@@ -1,0 +1,44 @@
+"""What a threshold t leaves of a corpus: the table behind ``subsample="auto"``.
+
+For each corpus and t: tokens a pass sees, and how many occurrences remain of
+words in three bands of frequency, in an average slice.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import driftword as dw
+from driftword.corpus.vocabulary import choose_subsample, keep_probability
+from machine import DATA, describe
+
+BANDS = {"ranks 100-300": (100, 300), "1,000-3,000": (1_000, 3_000), "5,000-10,000": (5_000, 10_000)}
+
+
+def main() -> None:
+    print(describe(), end="\n\n")
+    with tempfile.TemporaryDirectory() as folder:
+        corpora = {"SOTU, 5 years": dw.prepare("sotu", slices="5y", out=Path(folder) / "sotu")}
+        un = DATA / "un_general_debates.parquet"
+        if un.exists():
+            corpora["UN, 1 year"] = dw.prepare(un, text="text", time="year", out=Path(folder) / "un")
+        print(f"{'corpus':16}{'t':>8}{'tokens a pass':>15}{'share':>8}" + "".join(f"{band:>16}" for band in BANDS))
+        for name, corpus in corpora.items():
+            auto = choose_subsample("auto", corpus.raw_counts)
+            for t in (1e-5, 1e-4, 1e-3, None):
+                keep = keep_probability(corpus.raw_counts, t)
+                kept = corpus.raw_counts * keep
+                cells = [np.median(kept[low:high]) / len(corpus.slices) for low, high in BANDS.values()]
+                label = ("none" if t is None else f"{t:g}") + ("*" if t == auto else "")
+                print(
+                    f"{name:16}{label:>8}{kept.sum():>15,.0f}{kept.sum() / corpus.n_tokens:>8.0%}"
+                    + "".join(f"{cell:>16.1f}" for cell in cells)
+                )
+    print("\n* what auto chooses")
+
+
+if __name__ == "__main__":
+    main()

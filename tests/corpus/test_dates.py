@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta, timezone
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from driftword.corpus.dates import DateReader, parse_date
+from driftword.errors import OptionError, SourceError
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("1921", date(1921, 1, 1), date(1921, 12, 31)),
+        (" 1921.0 ", date(1921, 1, 1), date(1921, 12, 31)),
+        ("1921-05", date(1921, 5, 1), date(1921, 5, 31)),
+        ("1921-05-12", date(1921, 5, 12), date(1921, 5, 12)),
+        ("1921/5/3", date(1921, 5, 3), date(1921, 5, 3)),
+        ("1921.05.12", date(1921, 5, 12), date(1921, 5, 12)),
+        ("19210512", date(1921, 5, 12), date(1921, 5, 12)),
+        ("1921-05-12T10:30:00Z", date(1921, 5, 12), date(1921, 5, 12)),
+        ("1921-05-12 10:30:00.123+02:00", date(1921, 5, 12), date(1921, 5, 12)),
+        ("May 1921", date(1921, 5, 1), date(1921, 5, 31)),
+        ("Feb. 1920", date(1920, 2, 1), date(1920, 2, 29)),
+        ("12 May 1921", date(1921, 5, 12), date(1921, 5, 12)),
+        ("12th of May, 1921", date(1921, 5, 12), date(1921, 5, 12)),
+        ("12-May-1921", date(1921, 5, 12), date(1921, 5, 12)),
+        ("MAY 12, 1921", date(1921, 5, 12), date(1921, 5, 12)),
+        ("1921 May 12", date(1921, 5, 12), date(1921, 5, 12)),
+        ("Thu, 12 May 1921 10:00:00 GMT", date(1921, 5, 12), date(1921, 5, 12)),
+        ("1921-Q2", date(1921, 4, 1), date(1921, 6, 30)),
+        ("1850s", date(1850, 1, 1), date(1859, 12, 31)),
+        ("c. 1850", date(1850, 1, 1), date(1850, 12, 31)),
+        ("ca 1850s", date(1850, 1, 1), date(1859, 12, 31)),
+        ("circa May 1850", date(1850, 5, 1), date(1850, 5, 31)),
+        ("[1850?]", date(1850, 1, 1), date(1850, 12, 31)),
+        ("1", date(1, 1, 1), date(1, 12, 31)),
+        ("9999", date(9999, 1, 1), date(9999, 12, 31)),
+    ],
+)
+def test_dates_as_people_write_them(text: str, first: date, last: date) -> None:
+    assert parse_date(text) == (first, last)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "soon", "0", "10000", "-5", "1921-13", "1921-02-30", "31 June 1921", "03/04/1921", "12.5.1921", "1609459200",
+     "1921-00-10", "1921-", "May", "1850s s", "1e3", "nan"],
+)  # fmt: skip
+def test_what_is_no_date(text: str) -> None:
+    assert parse_date(text) is None
+
+
+@given(st.dates())
+def test_every_iso_date_is_read(day: date) -> None:
+    assert parse_date(day.isoformat()) == (day, day)
+
+
+@given(st.dates(min_value=date(1000, 1, 1)))
+def test_every_written_date_is_read(day: date) -> None:
+    assert parse_date(f"{day:%d %B %Y}") == (day, day)
+    assert parse_date(f"{day:%b} {day.day}, {day.year}") == (day, day)
+
+
+def read(values: object, *, form: str | None = None, kind: pl.DataType | None = None) -> list[date | None]:
+    return DateReader("when", form).read(pl.Series(values, dtype=kind)).to_list()  # type: ignore[arg-type]
+
+
+def test_columns_of_every_type() -> None:
+    day = date(1921, 5, 12)
+    assert read([day, None]) == [day, None]
+    assert read([datetime(1921, 5, 12, 23, 59), None]) == [day, None]
+    west = timezone(timedelta(hours=-5))
+    assert read([datetime(1921, 5, 12, 23, 59, tzinfo=west)]) != [None]
+    assert read([1921, None, 1]) == [date(1921, 1, 1), None, date(1, 1, 1)]
+    assert read([1921.0, float("nan"), 1921.5]) == [date(1921, 1, 1), None, None]
+    assert read(["May 1921", None, "x"]) == [date(1921, 5, 1), None, None]
+    assert read([1921, 0, 10_000, -3]) == [date(1921, 1, 1), None, None, None]
+
+
+def test_a_format_of_the_users() -> None:
+    assert read(["03/04/1921", "3 April"], form="%d/%m/%Y") == [date(1921, 4, 3), None]
+    assert read([19210512], form="%Y%m%d") == [date(1921, 5, 12)]
+    assert read([0, 86_400], form="seconds") == [date(1970, 1, 1), date(1970, 1, 2)]
+    assert read(["1609459200000"], form="milliseconds") == [date(2021, 1, 1)]
+    with pytest.raises(OptionError, match="time format 'd/m/y' is not understood"):
+        DateReader("when", "d/m/y")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([1_609_459_200, 1_609_459_300], "look like seconds since 1970.*--time-format seconds"),
+        (["1609459200", "1609459300"], "look like seconds since 1970"),
+        ([1_609_459_200_000], "look like milliseconds since 1970"),
+        ([19_210_512, 19_210_513], "--time-format %Y%m%d"),
+        ([12_345], "are not years from 1 to 9999"),
+    ],
+)
+def test_numbers_that_are_no_years_are_named(values: list[object], message: str) -> None:
+    with pytest.raises(SourceError, match=f"column 'when' holds numbers such as .*{message}"):
+        read(values)

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import driftword as dw
+from driftword.errors import OptionError, UnknownWordError
+
+
+def test_every_line_is_in_its_document(small: dw.Corpus) -> None:
+    texts = small.documents.collect()["text"]
+    lines = small.passages("harbour", n=40)
+    assert len(lines) == 40
+    for row in lines.iter_rows(named=True):
+        assert row["keyword"].lower() == "harbour"
+        assert row["left"] + row["keyword"] + row["right"] in texts[row["document"]]
+        assert len(row["left"]) <= 61
+        assert len(row["right"]) <= 61
+        assert small.slices.index(row["slice"]) == small.slices.index(row["date"])
+
+
+def test_all_occurrences_are_found_where_few_exist(small: dw.Corpus) -> None:
+    word = small.word_id("anchor")
+    total = int(small.counts[3, word])
+    lines = small.passages("anchor", at=1853, n=10_000)
+    assert len(lines) == total > 0
+    assert lines.select("document", "left", "right").is_unique().all()
+    assert small.passages("anchor", n=10**6).height == int(small.counts[:, word].sum())
+
+
+def test_lines_come_from_many_documents_and_slices(small: dw.Corpus) -> None:
+    lines = small.passages("the", n=10)
+    assert lines["slice"].n_unique() == 10
+    within = small.passages("the", at=1850, n=6)
+    assert within["document"].n_unique() == 6
+
+
+def test_a_phrase_is_not_its_parts(sotu: dw.Corpus) -> None:
+    for row in sotu.passages("security", at=1965, n=30).iter_rows(named=True):
+        assert not row["left"].lower().rstrip().endswith("social")
+    phrases = sotu.passages("social security", n=20)
+    assert set(phrases["keyword"].str.to_lowercase()) == {"social security"}
+    assert {"president", "party", "date"} <= set(phrases.columns)
+
+
+def test_words_of_every_kind_are_found(sotu: dw.Corpus) -> None:
+    """The k-th token of a word is the k-th place in the text, for frequent, rare, hyphenated and dotted words."""
+    for word in (*sotu.words[:5], *sotu.words[-5:], "u.s.", "secretary of the treasury", "world war ii"):
+        number = sotu.word_id(word)
+        lines = sotu.passages(word, n=5)
+        assert len(lines) == min(5, int(sotu.counts[:, number].sum()))
+        for found in lines["keyword"]:
+            assert " ".join(found.lower().replace("’", "'").split()) == word
+
+
+def test_a_word_that_is_absent_gives_an_empty_table(small: dw.Corpus, tmp_path: Path) -> None:
+    corpus = dw.prepare([("ship", 1900), ("sail", 1901)], out=tmp_path / "c", min_count=1, phrases=False)
+    empty = corpus.passages("ship", at=1901)
+    assert empty.is_empty()
+    assert empty.columns == corpus.passages("ship").columns
+
+
+def test_asking_wrongly(small: dw.Corpus) -> None:
+    with pytest.raises(OptionError, match="n is 0"):
+        small.passages("the", n=0)
+    with pytest.raises(OptionError, match="width is -1"):
+        small.passages("the", width=-1)
+    with pytest.raises(UnknownWordError):
+        small.passages("unicorn")
+    bare = small.passages("harbour", n=2, width=0)
+    assert bare.select(pl.col("left", "right").str.strip_chars()).unique().rows() == [("", "")]

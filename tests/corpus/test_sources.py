@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+from collections.abc import Callable
+from datetime import date, datetime
+from pathlib import Path
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import zstandard
+
+from driftword.corpus.sources import choose_column, open_source
+from driftword.errors import DriftwordError, SourceError
+
+ROWS = [
+    {"id": 1, "year": 1921, "text": 'He said "sail", and left.'},
+    {"id": 2, "year": 1922, "text": "Two\nlines; one text"},
+    {"id": 3, "year": 1923, "text": "Größe"},
+]
+FRAME = pl.DataFrame(ROWS)
+
+
+def rows(source: object, **options: object) -> pl.DataFrame:
+    return pl.concat(open_source(source, **options).batches(), how="diagonal_relaxed")  # type: ignore[arg-type]
+
+
+def packed(path: Path, pack: Callable[[bytes], bytes]) -> Path:
+    target = path.with_name(
+        path.name + {gzip.compress: ".gz", bz2.compress: ".bz2", lzma.compress: ".xz"}.get(pack, ".zst")
+    )  # type: ignore[call-overload]
+    target.write_bytes(pack(path.read_bytes()))
+    return target
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    FRAME.write_csv(tmp_path / "a.csv")
+    FRAME.write_csv(tmp_path / "a.tsv", separator="\t")
+    FRAME.write_csv(tmp_path / "semicolon.csv", separator=";")
+    FRAME.write_ndjson(tmp_path / "a.jsonl")
+    (tmp_path / "a.json").write_text(json.dumps(ROWS, indent=2))
+    FRAME.write_parquet(tmp_path / "a.parquet")
+    FRAME.write_ipc(tmp_path / "a.arrow")
+    (tmp_path / "utf16.csv").write_text(FRAME.write_csv(), encoding="utf-16")
+    (tmp_path / "bom.csv").write_text(FRAME.write_csv(), encoding="utf-8-sig")
+    found = {file.name: file for file in tmp_path.iterdir()}
+    for name in ("a.csv", "a.jsonl"):
+        for pack in (gzip.compress, bz2.compress, lzma.compress, zstandard.compress):
+            target = packed(tmp_path / name, pack)
+            found[target.name] = target
+    return found
+
+
+def test_every_kind_of_file_gives_the_same_rows(files: dict[str, Path]) -> None:
+    assert len(files) == 17
+    for name, file in files.items():
+        read = rows(file).select(pl.col("id", "year").cast(pl.Int64), "text")
+        assert read.equals(FRAME), name
+
+
+def test_data_in_memory_gives_the_same_rows() -> None:
+    frames = [FRAME, FRAME.lazy(), pd.DataFrame(ROWS), pa.Table.from_pylist(ROWS)]
+    for source in frames:
+        assert rows(source).equals(FRAME), type(source)
+    pairs = [("a", 1921), ("b", date(1921, 5, 1)), ("c", datetime(1921, 5, 1, 12)), ("d", "May 1921"), ("e", None)]
+    for source in (pairs, iter(pairs), tuple(pairs)):
+        read = rows(source)
+        assert read["text"].to_list() == list("abcde")
+        assert read["date"].to_list() == ["1921", "1921-05-01", "1921-05-01 12:00:00", "May 1921", None]
+
+
+def test_a_folder_and_a_glob_read_several_files(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        (tmp_path / "deep").mkdir(exist_ok=True)
+        pl.DataFrame({"text": [name], "year": [1900]}).write_csv(tmp_path / "deep" / f"{name}.csv")
+    for source in (tmp_path, str(tmp_path / "deep" / "*.csv"), str(tmp_path / "**" / "*.csv")):
+        read = rows(source)
+        assert read["text"].to_list() == ["a", "b"]
+        assert read["file"].to_list() == ["a.csv", "b.csv"]
+    FRAME.write_parquet(tmp_path / "c.parquet")
+    with pytest.raises(SourceError, match=r"mixes kinds of files \(csv, parquet\)"):
+        open_source(tmp_path)
+
+
+def test_text_files_take_their_date_from_their_name(tmp_path: Path) -> None:
+    for name in ("1861-05-12_home.txt", "1862/letter_7.txt", "box 2020/1863/c.txt", "notes.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"text of {name}")
+    found = dict(rows(tmp_path).select("file", "date").rows())
+    assert found == {
+        "1861-05-12_home.txt": "1861-05-12",
+        "1862/letter_7.txt": "1862",
+        "box 2020/1863/c.txt": "1863",
+        "notes.txt": "notes.txt",
+    }
+    named = rows(tmp_path, time_from_name=r"box (\d+)")
+    assert "2020" in named["date"].to_list()
+    with pytest.raises(DriftwordError, match="is no regular expression"):
+        rows(tmp_path, time_from_name="(")
+
+
+def test_bytes_that_are_no_utf8_are_replaced(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"year,text\n1900,caf\xe9 noir\n")
+    (tmp_path / "a.jsonl").write_bytes(b'{"year": 1900, "text": "caf\xe9 noir"}\n')
+    (tmp_path / "1900.txt").write_bytes(b"caf\xe9 noir")
+    for name in ("a.csv", "a.jsonl", "1900.txt"):
+        assert rows(tmp_path / name)["text"].to_list() == ["caf\ufffd noir"]
+
+
+def test_ragged_rows_are_named_by_line_or_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('year,text\n1900,"two\nlines"\n1901,a,b\n1902,c\n1903\n')
+    with pytest.raises(SourceError, match="line 4 has 3 fields and the header has 2; .*--skip-bad-rows"):
+        rows(path)
+    source = open_source(path, skip_bad_rows=True)
+    assert pl.concat(source.batches())["year"].to_list() == ["1900", "1902"]
+    assert source.notes.bad_rows == 2
+
+
+def test_broken_json_is_named_by_line_or_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(
+        '{"text": "a", "year": 1900}\n\n{"text": \n[1]\n{"text": "b", "more": {"x": [1]}, "year": 1901.0}\n'
+    )
+    with pytest.raises(SourceError, match="line 3 is no JSON object .*--skip-bad-rows"):
+        rows(path)
+    source = open_source(path, skip_bad_rows=True)
+    read = pl.concat(source.batches())
+    assert read["text"].to_list() == ["a", "b"]
+    assert read["more"].to_list() == [None, '{"x": [1]}']
+    assert source.notes.bad_rows == 2
+
+
+def test_large_fields_and_many_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("driftword.corpus.readers.BATCH_BYTES", 10_000)
+    monkeypatch.setattr("driftword.corpus.sources.BATCH_BYTES", 10_000)
+    frame = pl.DataFrame(
+        {"year": [str(1900 + i) for i in range(50)], "text": [f"word{i} " * 100 * i for i in range(50)]}
+    )
+    frame = frame.vstack(pl.DataFrame({"year": ["1999"], "text": ["x" * 300_000]}))
+    frame.write_csv(tmp_path / "a.csv")
+    frame.write_parquet(tmp_path / "a.parquet")
+    for name in ("a.csv", "a.parquet"):
+        batches = list(open_source(tmp_path / name).batches())
+        assert len(batches) > 10
+        assert pl.concat(batches).equals(frame)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", b"", "is empty; it needs a header line"),
+        ("a.csv", b"\n\n", "is empty"),
+        ("a.csv", b"text,year,text\n", "two columns named 'text'"),
+        ("a.parquet", b"no parquet", "cannot be read"),
+        ("a.csv.gz", b"no gzip", "cannot be read"),
+        ("a.csv.gz", gzip.compress(b"year,text\n1900,abc\n" * 1000)[:-30], "cannot be read"),
+        ("a.csv.zst", b"no zstd", "cannot be read"),
+        ("a.docx", b"", "is of no kind that driftword knows; it reads CSV"),
+        ("a.json", b'[{"a": 1}, 5]', "items are not objects"),
+        ("a.json", b'[{"a": 1}, ', "is no JSON"),
+    ],
+)
+def test_files_that_cannot_be_read(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(SourceError, match=message):
+        rows(tmp_path / name)
+
+
+def test_paths_that_lead_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "speeches.csv").write_text("year,text\n")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SourceError, match=r"there is no file '.*speechs.csv'; did you mean 'speeches.csv'\?"):
+        open_source(tmp_path / "speechs.csv")
+    with pytest.raises(SourceError, match="holds no file that can be read"):
+        open_source(tmp_path / "empty")
+    with pytest.raises(SourceError, match="no file matches"):
+        open_source(str(tmp_path / "*.jsonl"))
+    with pytest.raises(SourceError, match="a int is no source of text"):
+        open_source(5)
+    for bad in (["text"], [("a", 1, 2)], [(5, 1900)]):
+        with pytest.raises(SourceError, match="item 1"):
+            rows(bad)
+
+
+def test_columns_are_found_or_asked_for() -> None:
+    usual = ("text", "body")
+    assert choose_column(None, ["id", "Body"], role="text", usual=usual) == "Body"
+    assert choose_column("x", ["x", "text"], role="text", usual=usual) == "x"
+    with pytest.raises(SourceError, match="no column 'txt'; the source has: id, year, text; did you mean 'text'"):
+        choose_column("txt", ["id", "year", "text"], role="text", usual=usual)
+    with pytest.raises(
+        SourceError, match=r"which column holds the text\? The source has: id, year; name it with --text"
+    ):
+        choose_column(None, ["id", "year"], role="text", usual=usual)

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from driftword.corpus.tokens import TokenRule, make_rule, mend
+from driftword.errors import OptionError, SourceError
+
+
+def words(text: str, rule: TokenRule | None = None) -> list[str]:
+    rule = rule or TokenRule()
+    return [word for token in rule.split(pl.Series([text]))[0] if (word := mend(rule.spell(token), {}))]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The Ship's captain.", ["the", "ship's", "captain"]),
+        ("don’t 'quote' it", ["don't", "quote", "it"]),
+        ("self-determination -- now", ["self-determination", "now"]),
+        ("In the U.S. of A., U.N.", ["in", "the", "u.s.", "of", "a", "u.n."]),
+        ("covid-19, G20, 1950s; 20-year-old", ["covid-19", "g20", "1950s", "20-year-old"]),
+        ("in 1945 and 1,000.50 or 3/4", ["in", "and", "or"]),
+        ("ﬁne Ｆｕｌｌ", ["fine", "full"]),
+        ("re\u00adform", ["reform"]),
+        ("co-\n  operation", ["cooperation"]),
+        ("co-\r\noperation", ["cooperation"]),
+        ("Größe CAFÉ cafe\u0301", ["größe", "café", "café"]),
+        ("Свобода и мир", ["свобода", "и", "мир"]),
+        ("Ἐλευθερία", ["ἐλευθερία"]),
+        ("الحرية والسلام", ["الحرية", "والسلام"]),
+        ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
+        ("می‌خواهم", ["می‌خواهم"]),
+        ("snake_case", ["snake", "case"]),
+        ("👍 … — !", []),
+        ("", []),
+    ],
+)
+def test_words(text: str, expected: list[str]) -> None:
+    assert words(text) == expected
+
+
+def test_numbers_on_request() -> None:
+    assert words("in 1945, 1,000.50", TokenRule(numbers=True)) == ["in", "1945", "1,000.50"]
+
+
+def test_text_that_is_split_already_is_left_alone() -> None:
+    assert words("New_York 's 1945 !", TokenRule("whitespace")) == ["New_York", "'s", "1945", "!"]
+
+
+def test_a_function_of_the_users() -> None:
+    assert words("a,b,,c", make_rule(lambda text: text.split(","), numbers=False)) == ["a", "b", "c"]
+    for bad in (lambda text: text, lambda text: [1, 2], lambda text: None):
+        with pytest.raises(SourceError, match="must return a list of strings"):
+            make_rule(bad, numbers=False).split(pl.Series(["a b"]))
+    with pytest.raises(OptionError, match="tokens 'spacy' is not known"):
+        make_rule("spacy", numbers=False)
+
+
+def test_a_broken_word_is_joined_as_the_corpus_writes_it() -> None:
+    assert mend("self\ndefence", {}) == "selfdefence"
+    assert mend("self\ndefence", {"self-defence": 3, "selfdefence": 2}) == "self-defence"
+    assert mend("self\ndefence", {"self-defence": 2, "selfdefence": 2}) == "selfdefence"
+    assert mend("whole", {}) == "whole"
+
+
+@given(st.text(max_size=200))
+def test_tokens_stand_in_the_text_in_order(text: str) -> None:
+    """What passages rely on: each token is found behind the one before it, with no word character between."""
+    rule = TokenRule(numbers=True)
+    tokens, lengths = rule.split(pl.Series([text]))
+    assert lengths.tolist() == [len(tokens)]
+    end = 0
+    for token in tokens:
+        begin = text.index(token, end)
+        assert not any(rule.split(pl.Series([text[end:begin]]))[0])
+        end = begin + len(token)
+
+
+@given(st.text(max_size=50))
+def test_spelling_a_word_again_changes_nothing(text: str) -> None:
+    rule = TokenRule()
+    for word in words(text):
+        assert rule.spell(word) == word

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import driftword as dw
+from conftest import letters
+
+PROGRAM = [sys.executable, "-m", "driftword.cli"]
+PLAIN = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
+
+
+def run(*arguments: object, cwd: Path | None = None, **options: object) -> subprocess.CompletedProcess[str]:
+    command = [*PROGRAM, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=PLAIN, **options)  # type: ignore[call-overload,no-any-return]
+
+
+@pytest.fixture(scope="module")
+def csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("cli") / "letters.csv"
+    rows = [(text, when, f"writer {i % 3}") for i, (text, when) in enumerate(letters())]
+    pl.DataFrame(rows, schema=["body", "year", "writer"], orient="row").write_csv(path)
+    return path
+
+
+def test_a_newcomer_with_a_csv(csv: Path, tmp_path: Path) -> None:
+    done = run("prepare", csv, "--text", "body", "--time", "year", "--out", tmp_path / "c")
+    assert done.returncode == 0, done.stderr
+    for fact in ("documents", "60", "slices", "10 (1850 to 1859)", "tokens per slice", "a pass sees", "letters.csv"):
+        assert fact in done.stdout
+    assert "\x1b" not in done.stdout  # no colours in a pipe
+    assert done.stderr == ""  # and no progress bar
+    shown = run("info", tmp_path / "c")
+    assert shown.stdout.strip() in done.stdout
+    facts = json.loads(run("info", tmp_path / "c", "--json", "--verify").stdout)
+    assert facts["documents"] == 60
+    lines = run("passages", tmp_path / "c", "harbour", "--at", "1853", "-n", 3)
+    assert lines.stdout.count("harbour") >= 3
+    table = pl.read_csv(run("passages", tmp_path / "c", "harbour", "-n", 5, "--csv").stdout.encode())
+    assert {"left", "keyword", "right", "slice", "date", "writer"} <= set(table.columns)
+    assert len(json.loads(run("passages", tmp_path / "c", "harbour", "-n", 5, "--json").stdout)) == 5
+
+
+def test_lists_of_words_come_from_files(csv: Path, tmp_path: Path) -> None:
+    (tmp_path / "stop.txt").write_text("the\nand\n\nOf\n")
+    done = run("prepare", csv, "--stop", tmp_path / "stop.txt", "-o", tmp_path / "c", "--json", "--no-phrases")
+    assert json.loads(done.stdout)["words"] == 24
+    missing = run("prepare", csv, "--keep", tmp_path / "none.txt", "-o", tmp_path / "d")
+    assert (missing.returncode, "cannot be read" in missing.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["prepare", "none.csv", "-o", "c"], "driftword: there is no file 'none.csv'"),
+        (["prepare", "letters.csv", "--text", "bdy", "-o", "c"], "has: body, year, writer; did you mean 'body'?"),
+        (["prepare", "letters.csv", "--slices", "1 year", "-o", "c"], "slices '1 year' is not understood"),
+        (["prepare", "letters.csv", "--vocabulary", "0", "-o", "c"], "vocabulary is 0"),
+        (["prepare", "letters.csv", "--time", "writer", "-o", "c"], "cannot be read (row 1: 'writer 0'"),
+        (["prepare", "letters.csv", "-o", "letters.csv/c"], "cannot write"),
+        (["info", "none"], "there is no corpus at 'none'"),
+        (["info", "."], "is not a driftword corpus"),
+        (["prepare", "letters.csv"], "Missing option"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_sentence_and_status_2(csv: Path, arguments: list[str], message: str) -> None:
+    done = run(*arguments, cwd=csv.parent)
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+    if "Missing" not in message:
+        assert done.stderr.startswith("driftword: ")
+        assert done.stderr.count("\n") == 1
+    assert [file.name for file in csv.parent.iterdir()] == ["letters.csv"]
+
+
+def test_unknown_words_and_slices(small: dw.Corpus) -> None:
+    for arguments, message in [
+        (["harbor"], "'harbor' is not in the vocabulary; did you mean 'harbour'?"),
+        (["harbour", "--at", "1700"], "'1700' lies outside the slices, which run from 1850 to 1859"),
+    ]:
+        done = run("passages", small.path, *arguments)
+        assert (done.returncode, done.stderr) == (2, f"driftword: {message}\n")
+
+
+def test_every_command_teaches() -> None:
+    assert all(name in run("--help").stdout for name in ("prepare", "info", "passages", "demo"))
+    for name in ("prepare", "info", "passages"):
+        assert "Example" in run(name, "--help").stdout
+    assert run("prepare").returncode == 2
+
+
+def test_a_full_disk_leaves_nothing(csv: Path, tmp_path: Path) -> None:
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    done = run("prepare", csv, "-o", tmp_path / "c", "--text", "body", preexec_fn=limit)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith(f"driftword: cannot write '{tmp_path / 'c'}'")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_an_interrupted_run_leaves_the_old_corpus(tmp_path: Path, number: int, status: int) -> None:
+    out = tmp_path / "c"
+    dw.prepare(list(letters()), out=out)
+    before = (out / "meta.json").read_bytes()
+    process = subprocess.Popen(
+        [*PROGRAM, "prepare", "sotu", "-o", out, "--overwrite"], stderr=subprocess.PIPE, text=True, env=PLAIN
+    )
+    deadline = time.monotonic() + 30
+    while not list(tmp_path.glob(".c.partial-*")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, complaint = process.communicate(timeout=30)
+    assert process.returncode == status
+    assert (out / "meta.json").read_bytes() == before
+    if number == signal.SIGINT:
+        assert complaint == "driftword: interrupted; nothing was written\n"
+    dw.prepare(list(letters()), out=out, overwrite=True)  # clears what the killed one left
+    assert [file.name for file in tmp_path.iterdir()] == ["c"]
+
+
+def test_a_reader_that_stops_early_is_no_fault(small: dw.Corpus) -> None:
+    command = f"{sys.executable} -m driftword.cli passages {small.path} the -n 5000 --csv | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, env=PLAIN)
+    assert done.stdout.startswith("left,keyword,right")
+    assert done.stderr == ""

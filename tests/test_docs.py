@@ -1,0 +1,55 @@
+"""Every snippet of the documentation runs, in order, in an empty folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import ROOT
+
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SETTING_UP = ("make ", "pip install ")  # what has been done by the time a test runs
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": page.stem}
+    for kind, code in FENCE.findall(page.read_text()):
+        if kind == "python":
+            exec(compile(code, page.name, "exec"), names)
+        elif kind == "sh":
+            for line in code.splitlines():
+                command = line.partition("#")[0].strip()
+                if not command or command.startswith(SETTING_UP):
+                    continue
+                program, *arguments = shlex.split(command)
+                assert program == "driftword", f"{page.name} shows a command that is not tested: {command}"
+                run = [sys.executable, "-m", "driftword.cli", *arguments]
+                done = subprocess.run(run, capture_output=True, text=True, env={**os.environ, "COLUMNS": "140"})
+                assert done.returncode == 0, f"{command}\n{done.stderr}"
+        else:
+            assert kind == "text", f"{page.name} has a block of unknown kind '{kind}'"
+
+
+def test_links_lead_somewhere() -> None:
+    for page in (*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"):
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            if not target.startswith("http"):
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_readme_shows_what_the_program_prints(sotu: Any) -> None:
+    shown = (ROOT / "README.md").read_text()
+    run = [sys.executable, "-m", "driftword.cli", "info", str(sotu.path)]
+    done = subprocess.run(run, capture_output=True, text=True, env={**os.environ, "COLUMNS": "140"})
+    for line in done.stdout.splitlines():
+        assert line.rstrip() in shown

@@ -1,0 +1,64 @@
+"""The shape of the house: imports point one way, and starting is quick."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import driftword
+
+PACKAGE = Path(driftword.__file__).parent
+#: From the bottom up; a module may import from those before it and from its own floor's folder.
+ORDER = (
+    "errors", "randomness", "store", "progress", "corpus", "model", "engines", "fit",
+    "evaluate", "explore", "plot", "export", "web", "terminal", "cli",
+)  # fmt: skip
+READING = {"explore", "plot", "export", "web"}
+
+
+def modules() -> dict[str, ast.Module]:
+    files = {str(f.relative_to(PACKAGE).with_suffix("")).replace("/", "."): f for f in PACKAGE.rglob("*.py")}
+    return {name.removesuffix(".__init__"): ast.parse(f.read_text()) for name, f in files.items()}
+
+
+def imported(tree: ast.Module) -> set[str]:
+    """Return the parts of driftword that a module imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            raise AssertionError("imports are absolute in this house")
+    return {name.split(".")[1] for name in found if name.startswith("driftword.")}
+
+
+def test_every_module_has_a_floor() -> None:
+    floors = {name.split(".")[0] for name in modules()} - {"__init__"}
+    assert floors <= set(ORDER)
+
+
+def test_imports_point_down() -> None:
+    for name, tree in modules().items():
+        if name == "__init__":
+            continue
+        floor = ORDER.index(name.split(".")[0])
+        for other in imported(tree) & set(ORDER):
+            assert ORDER.index(other) <= floor, f"{name} imports {other}, which stands above it"
+
+
+def test_the_reading_leg_imports_no_engine() -> None:
+    for name, tree in modules().items():
+        if name.split(".")[0] in READING:
+            assert not imported(tree) & {"engines", "fit"}, name
+
+
+def test_importing_driftword_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, driftword; print([m for m in ('numba', 'torch', 'altair', 'rich', 'pandas') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from driftword import store
+from driftword.errors import StoreError
+
+
+def write(path: Path, value: int = 1, *, overwrite: bool = False) -> None:
+    with store.create(path, kind="corpus", overwrite=overwrite) as writer:
+        writer.array("numbers", np.full(1000, value))
+        writer.meta["value"] = value
+
+
+def leftovers(folder: Path) -> list[str]:
+    return sorted(file.name for file in folder.iterdir())
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    write(tmp_path / "a" / "b.corpus", 7)
+    held = store.open_store(tmp_path / "a" / "b.corpus", kind="corpus")
+    assert held.meta["value"] == 7
+    assert (held.array("numbers") == 7).all()
+    with pytest.raises(ValueError, match="read-only"):
+        held.array("numbers")[0] = 1
+    held.verify()
+
+
+def test_nothing_is_left_when_the_work_fails(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), store.create(tmp_path / "c", kind="corpus") as writer:
+        writer.array("numbers", np.ones(3))
+        raise KeyboardInterrupt
+    assert leftovers(tmp_path) == []
+
+
+def test_an_old_store_survives_a_failed_successor(tmp_path: Path) -> None:
+    write(tmp_path / "c", 1)
+    with pytest.raises(RuntimeError), store.create(tmp_path / "c", kind="corpus", overwrite=True):
+        raise RuntimeError
+    assert store.open_store(tmp_path / "c", kind="corpus").meta["value"] == 1
+    assert leftovers(tmp_path) == ["c"]
+
+
+def test_overwriting_is_asked_for_and_only_replaces_stores(tmp_path: Path) -> None:
+    write(tmp_path / "c", 1)
+    with pytest.raises(StoreError, match="--overwrite"):
+        write(tmp_path / "c", 2)
+    write(tmp_path / "c", 2, overwrite=True)
+    assert store.open_store(tmp_path / "c", kind="corpus").meta["value"] == 2
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    with pytest.raises(StoreError, match="left alone"):
+        write(tmp_path / "mine", 3, overwrite=True)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="left alone"):
+        write(tmp_path / "file", 3, overwrite=True)
+    assert leftovers(tmp_path) == ["c", "file", "mine"]
+
+
+def test_what_a_killed_process_left_is_cleared_or_given_back(tmp_path: Path) -> None:
+    dead = 2**22 + 1  # above the largest process id of Linux
+    write(tmp_path / "c", 1)
+    (tmp_path / f".c.partial-{dead}").mkdir()
+    (tmp_path / "c").rename(tmp_path / f".c.replaced-{dead}")
+    with pytest.raises(StoreError, match="--overwrite"):  # killed between two renames: the old one is back
+        write(tmp_path / "c", 2)
+    assert leftovers(tmp_path) == ["c"]
+    assert store.open_store(tmp_path / "c", kind="corpus").meta["value"] == 1
+
+
+def test_a_running_process_keeps_its_partial_store(tmp_path: Path) -> None:
+    other = tmp_path / f".c.partial-{os.getppid()}"
+    other.mkdir()
+    write(tmp_path / "c")
+    assert other.exists()
+
+
+@pytest.mark.parametrize(
+    ("harm", "message"),
+    [
+        (lambda p: (p / "numbers.npy").unlink(), "numbers.npy is missing"),
+        (lambda p: os.truncate(p / "numbers.npy", 500), "500 bytes instead of"),
+        (lambda p: (p / "numbers.npy").write_bytes(b"x" * (p / "numbers.npy").stat().st_size), "has changed"),
+        (lambda p: (p / "meta.json").write_text("{"), "not a driftword corpus"),
+        (lambda p: (p / "meta.json").unlink(), "not a driftword corpus"),
+        (lambda p: edit(p, version=99), "format 99"),
+        (lambda p: edit(p, kind="model"), "holds a model"),
+    ],
+)
+def test_a_damaged_store_is_refused(tmp_path: Path, harm, message: str) -> None:  # type: ignore[no-untyped-def]
+    write(tmp_path / "c")
+    harm(tmp_path / "c")
+    with pytest.raises(StoreError, match=message):
+        store.open_store(tmp_path / "c", kind="corpus")
+
+
+def edit(path: Path, **changes: object) -> None:
+    meta = json.loads((path / "meta.json").read_text())
+    (path / "meta.json").write_text(json.dumps({**meta, **changes}))
+
+
+def test_verify_sees_a_changed_byte_in_a_large_file(tmp_path: Path) -> None:
+    with store.create(tmp_path / "c", kind="corpus") as writer:
+        writer.array("large", np.zeros(300_000))
+    with (tmp_path / "c" / "large.npy").open("r+b") as file:
+        file.seek(1_000_000)
+        file.write(b"\1")
+    held = store.open_store(tmp_path / "c", kind="corpus")
+    with pytest.raises(StoreError, match="large.npy has changed"):
+        held.verify()
+
+
+def test_a_path_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match=r"cannot write .*a part of the path is a file"):
+        write(tmp_path / "file" / "c")
+    with pytest.raises(StoreError, match="there is no corpus at"):
+        store.open_store(tmp_path / "none", kind="corpus")
