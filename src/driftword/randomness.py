@@ -18,7 +18,7 @@ MULTIPLY_2: Final = 0x94D049BB133111EB
 _MASK: Final = (1 << 64) - 1
 
 #: Each use of randomness has a stream of its own, so that no two are correlated.
-STREAMS: Final = {"split": 1, "subsample": 2}
+STREAMS: Final = {"split": 1, "subsample": 2, "order": 3, "negatives": 4, "scoring": 5, "start": 6}
 
 
 def mix(x: int) -> int:

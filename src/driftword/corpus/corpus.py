@@ -30,6 +30,7 @@ from driftword.errors import OptionError, StoreError, UnknownWordError, did_you_
 KIND: Final = "corpus"
 _BLOCK: Final = 1 << 20
 At = str | int | date
+Sample = tuple[npt.NDArray[Any], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 
 class Corpus:
@@ -194,6 +195,27 @@ class Corpus:
         pass_number
             Which subsample: each number draws another one.
         """
+        for ids, offsets, _, _ in self._samples(split, at, pass_number):
+            yield from np.split(ids, offsets[1:-1])
+
+    def sample(self, split: str = "train", *, at: At | None = None, pass_number: int = 0) -> Sample:
+        """Return all chunks of a split at once, after subsampling; see `chunks`.
+
+        Returns
+        -------
+        Token ids, where chunks begin and end among them, the number of each chunk in the
+        corpus, and the position of each token in ``tokens``.
+        """
+        parts = list(self._samples(split, at, pass_number))
+        if not parts:
+            empty = np.zeros(0, dtype=np.int64)
+            return self.tokens[:0], np.zeros(1, dtype=np.int64), empty, empty
+        ids, chunk, position = (np.concatenate([part[i] for part in parts]) for i in (0, 2, 3))
+        lengths = np.concatenate([np.diff(part[1]) for part in parts])
+        return ids, np.r_[0, np.cumsum(lengths)], chunk, position
+
+    def _samples(self, split: str, at: At | None, pass_number: int) -> Iterator[Sample]:
+        """Yield samples of many chunks at a time: numbers are cheap, calls are not."""
         which = self.chunk_split == _split_number(split)
         if at is not None:
             which &= self.chunk_slice == self.slices.index(at)
@@ -201,14 +223,14 @@ class Corpus:
         begin, end = self.offsets[:-1][chosen], self.offsets[1:][chosen]
         filled = np.cumsum(end - begin)
         i = 0
-        while i < len(chosen):  # many chunks at once: numbers are cheap, calls are not
+        while i < len(chosen):
             stop = max(int(np.searchsorted(filled, (filled[i - 1] if i else 0) + _BLOCK, side="right")), i + 1)
             positions = _ranges(begin[i:stop], end[i:stop])
             ids = self.tokens[positions]
             kept = self.kept(positions, ids, pass_number)
-            borders = np.cumsum(end[i:stop] - begin[i:stop])[:-1]
-            for part, mask in zip(np.split(ids, borders), np.split(kept, borders), strict=True):
-                yield part[mask]
+            before = np.r_[0, np.cumsum(kept)]
+            offsets = before[np.r_[0, np.cumsum(end[i:stop] - begin[i:stop])]]
+            yield ids[kept], offsets, chosen[i:stop], positions[kept]
             i = stop
 
     def kept(self, positions: npt.NDArray[np.int64], ids: npt.NDArray[Any], pass_number: int) -> npt.NDArray[np.bool_]:

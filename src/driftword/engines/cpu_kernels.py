@@ -1,0 +1,290 @@
+"""Numba loops of the CPU engine: arrays in, arrays out.
+
+Matrix products are written out in tiles of four by four rows, which LLVM turns
+into fused multiply-adds along the dimension; work arrays are padded with zeros
+to whole tiles and whole vectors, so no loop has a remainder. No flag promises
+the absence of NaN: a diverging fit must stay visible.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import float32, int32, njit, uint32, uint64
+
+TILE = 4
+LANES = 16
+_FAST = {"fastmath": {"reassoc", "contract", "arcp", "nsz"}, "cache": True, "nogil": True, "error_model": "numpy"}
+
+
+@njit(**_FAST, inline="always")
+def _mix(x):  # type: ignore[no-untyped-def]
+    x = x + uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> uint64(27))) * uint64(0x94D049BB133111EB)
+    return x ^ (x >> uint64(31))
+
+
+@njit(**_FAST, inline="always")
+def _draw(key, counter, threshold, other):  # type: ignore[no-untyped-def]
+    random = _mix(uint64(key) ^ uint64(counter))
+    place = ((random >> uint64(32)) * uint64(len(other))) >> uint64(32)
+    if uint32(random & uint64(0xFFFFFFFF)) <= threshold[place]:
+        return int32(place)
+    return other[place]
+
+
+@njit(**_FAST, inline="always")
+def _sigmoid(x):  # type: ignore[no-untyped-def]
+    """1 / (1 + exp(-x)) to about 1e-7, in operations that vectorise."""
+    x = min(max(x, float32(-80.0)), float32(80.0))
+    power = x * float32(-1.4426950408889634)
+    whole = np.floor(power + float32(0.5))
+    rest = power - whole  # in [-0.5, 0.5]
+    p = float32(1.5403530e-4)
+    p = p * rest + float32(1.3333558e-3)
+    p = p * rest + float32(9.6181291e-3)
+    p = p * rest + float32(5.5504109e-2)
+    p = p * rest + float32(2.4022651e-1)
+    p = p * rest + float32(6.9314718e-1)
+    p = p * rest + float32(1.0)
+    scale = np.int32((np.int32(whole) + np.int32(127)) << np.int32(23)).view(np.float32)
+    return float32(1.0) / (float32(1.0) + p * scale)
+
+
+@njit(**_FAST)
+def _products(left, right, rows, columns, out):  # type: ignore[no-untyped-def]
+    """out = left @ right.T"""
+    width = left.shape[1]
+    for i in range(0, rows, TILE):
+        for j in range(0, columns, TILE):
+            a00 = a01 = a02 = a03 = a10 = a11 = a12 = a13 = float32(0.0)
+            a20 = a21 = a22 = a23 = a30 = a31 = a32 = a33 = float32(0.0)
+            for k in range(width):
+                c0, c1, c2, c3 = left[i, k], left[i + 1, k], left[i + 2, k], left[i + 3, k]
+                n0, n1, n2, n3 = right[j, k], right[j + 1, k], right[j + 2, k], right[j + 3, k]
+                a00 += c0 * n0
+                a01 += c0 * n1
+                a02 += c0 * n2
+                a03 += c0 * n3
+                a10 += c1 * n0
+                a11 += c1 * n1
+                a12 += c1 * n2
+                a13 += c1 * n3
+                a20 += c2 * n0
+                a21 += c2 * n1
+                a22 += c2 * n2
+                a23 += c2 * n3
+                a30 += c3 * n0
+                a31 += c3 * n1
+                a32 += c3 * n2
+                a33 += c3 * n3
+            out[i, j], out[i, j + 1], out[i, j + 2], out[i, j + 3] = a00, a01, a02, a03
+            out[i + 1, j], out[i + 1, j + 1], out[i + 1, j + 2], out[i + 1, j + 3] = a10, a11, a12, a13
+            out[i + 2, j], out[i + 2, j + 1], out[i + 2, j + 2], out[i + 2, j + 3] = a20, a21, a22, a23
+            out[i + 3, j], out[i + 3, j + 1], out[i + 3, j + 2], out[i + 3, j + 3] = a30, a31, a32, a33
+
+
+@njit(**_FAST)
+def _add_weighted(weights, rows, n_rows, n_out, out):  # type: ignore[no-untyped-def]
+    """out[i] += sum_j weights[i, j] * rows[j]"""
+    width = rows.shape[1]
+    for i in range(0, n_out, TILE):
+        for j in range(0, n_rows, TILE):
+            s00, s01, s02, s03 = weights[i, j], weights[i, j + 1], weights[i, j + 2], weights[i, j + 3]
+            s10, s11, s12, s13 = weights[i + 1, j], weights[i + 1, j + 1], weights[i + 1, j + 2], weights[i + 1, j + 3]
+            s20, s21, s22, s23 = weights[i + 2, j], weights[i + 2, j + 1], weights[i + 2, j + 2], weights[i + 2, j + 3]
+            s30, s31, s32, s33 = weights[i + 3, j], weights[i + 3, j + 1], weights[i + 3, j + 2], weights[i + 3, j + 3]
+            for k in range(width):
+                n0, n1, n2, n3 = rows[j, k], rows[j + 1, k], rows[j + 2, k], rows[j + 3, k]
+                out[i, k] += s00 * n0 + s01 * n1 + s02 * n2 + s03 * n3
+                out[i + 1, k] += s10 * n0 + s11 * n1 + s12 * n2 + s13 * n3
+                out[i + 2, k] += s20 * n0 + s21 * n1 + s22 * n2 + s23 * n3
+                out[i + 3, k] += s30 * n0 + s31 * n1 + s32 * n2 + s33 * n3
+
+
+@njit(**_FAST)
+def _add_weighted_columns(weights, rows, n_rows, n_out, out):  # type: ignore[no-untyped-def]
+    """out[j] += sum_i weights[i, j] * rows[i]"""
+    width = rows.shape[1]
+    for j in range(0, n_out, TILE):
+        for i in range(0, n_rows, TILE):
+            s00, s01, s02, s03 = weights[i, j], weights[i, j + 1], weights[i, j + 2], weights[i, j + 3]
+            s10, s11, s12, s13 = weights[i + 1, j], weights[i + 1, j + 1], weights[i + 1, j + 2], weights[i + 1, j + 3]
+            s20, s21, s22, s23 = weights[i + 2, j], weights[i + 2, j + 1], weights[i + 2, j + 2], weights[i + 2, j + 3]
+            s30, s31, s32, s33 = weights[i + 3, j], weights[i + 3, j + 1], weights[i + 3, j + 2], weights[i + 3, j + 3]
+            for k in range(width):
+                c0, c1, c2, c3 = rows[i, k], rows[i + 1, k], rows[i + 2, k], rows[i + 3, k]
+                out[j, k] += s00 * c0 + s10 * c1 + s20 * c2 + s30 * c3
+                out[j + 1, k] += s01 * c0 + s11 * c1 + s21 * c2 + s31 * c3
+                out[j + 2, k] += s02 * c0 + s12 * c1 + s22 * c2 + s32 * c3
+                out[j + 3, k] += s03 * c0 + s13 * c1 + s23 * c2 + s33 * c3
+
+
+@njit(**_FAST)
+def _adagrad(rows, gradients, count, values, squares, rate):  # type: ignore[no-untyped-def]
+    """Add all squares first, then move every row: the order of rows does not matter."""
+    width = values.shape[1]
+    for r in range(count):
+        row = rows[r]
+        for k in range(width):
+            squares[row, k] += gradients[r, k] * gradients[r, k]
+    for r in range(count):
+        row = rows[r]
+        for k in range(width):
+            values[row, k] += rate * gradients[r, k] / np.sqrt(squares[row, k])
+
+
+@njit(**_FAST)
+def climb(ids, begin, end, low, high, first, slice_of, number, mine, key, threshold, other, rho, rho_squares, alpha, alpha_squares, size, longest, pool, weight, reach, rate):  # type: ignore[no-untyped-def]  # noqa: E501
+    """Move along the gradients of the blocks in `mine`, one after the other; return the text's log-likelihood."""
+    dim = alpha.shape[1]
+    width = (dim + LANES - 1) // LANES * LANES
+    rows = (size + TILE - 1) // TILE * TILE
+    columns = (pool + TILE - 1) // TILE * TILE
+    context = np.zeros((rows, width), dtype=np.float32)
+    context_gradient = np.zeros((rows, width), dtype=np.float32)
+    vectors = np.zeros((rows + columns, width), dtype=np.float32)  # words of the text, then negatives
+    gradients = np.zeros((rows + columns, width), dtype=np.float32)
+    touched = np.zeros(rows + columns, dtype=np.int32)
+    loss = np.zeros((rows, columns), dtype=np.float32)
+    alpha_gradients = np.zeros((longest, width), dtype=np.float32)
+    alpha_touched = np.zeros(longest, dtype=np.int32)
+    total = 0.0
+    for b in mine:
+        t = slice_of[b]
+        values = rho[t]
+        count = 0
+        for r in range(first[b], first[b + 1]):
+            for i in range(begin[r], end[r]):
+                for k in range(width):
+                    context[count, k] = float32(0.0)
+                for j in range(max(low[r], i - reach), min(high[r], i + reach + 1)):
+                    if j != i:
+                        word = ids[j]
+                        for k in range(dim):
+                            context[count, k] += alpha[word, k]
+                touched[count] = ids[i]
+                count += 1
+        full = (count + TILE - 1) // TILE * TILE
+        for i in range(count, full):
+            context[i, :] = float32(0.0)
+        for m in range(pool):
+            word = _draw(key, uint64(number[b]) * uint64(pool) + uint64(m), threshold, other)
+            touched[count + m] = word
+            for k in range(dim):
+                vectors[m, k] = values[word, k]
+        for i in range(count):
+            word = touched[i]
+            eta = float32(0.0)
+            for k in range(dim):
+                eta += values[word, k] * context[i, k]
+            gain = float32(1.0) - _sigmoid(eta)
+            total += np.log(max(float32(1.0) - gain, float32(1e-30)))
+            for k in range(dim):
+                gradients[i, k] = gain * context[i, k]
+                context_gradient[i, k] = gain * values[word, k]
+        for i in range(count, full):
+            context_gradient[i, :] = float32(0.0)
+        _products(context, vectors, full, columns, loss)
+        for i in range(full):
+            for m in range(columns):
+                loss[i, m] = -weight * _sigmoid(loss[i, m])
+        _add_weighted(loss, vectors, columns, full, context_gradient)
+        negative = gradients[count:]
+        for m in range(columns):
+            for k in range(width):
+                vectors[m, k] = float32(0.0)
+        _add_weighted_columns(loss, context, full, columns, vectors)
+        for m in range(pool):
+            for k in range(width):
+                negative[m, k] = vectors[m, k]
+        for m in range(columns):
+            for k in range(width):
+                vectors[m, k] = float32(0.0)
+        _adagrad(touched, gradients, count + pool, values, rho_squares[t], rate)
+
+        used = 0
+        start = 0
+        for r in range(first[b], first[b + 1]):
+            for j in range(max(low[r], begin[r] - reach), min(high[r], end[r] + reach)):
+                for k in range(dim):
+                    alpha_gradients[used, k] = float32(0.0)
+                for i in range(max(begin[r], j - reach), min(end[r], j + reach + 1)):
+                    if i != j:
+                        for k in range(dim):
+                            alpha_gradients[used, k] += context_gradient[start + i - begin[r], k]
+                alpha_touched[used] = ids[j]
+                used += 1
+            start += end[r] - begin[r]
+        _adagrad(alpha_touched, alpha_gradients, used, alpha, alpha_squares, rate)
+    return total
+
+
+@njit(**_FAST)
+def shrink(values, squares, rate, prior):  # type: ignore[no-untyped-def]
+    """Proximal step of independent Gaussian priors, on rows of any array of two dimensions."""
+    for v in range(values.shape[0]):
+        for k in range(values.shape[1]):
+            metric = np.sqrt(squares[v, k]) / rate
+            values[v, k] *= metric / (metric + prior)
+
+
+@njit(**_FAST)
+def smooth(rho, squares, low, high, rate, drift, prior):  # type: ignore[no-untyped-def]
+    """Proximal step of the random walk for words low..high-1: a tridiagonal system over time (Thomas)."""
+    slices, _, dim = rho.shape
+    upper = np.zeros((slices, dim), dtype=np.float32)
+    right = np.zeros((slices, dim), dtype=np.float32)
+    inverse_rate = float32(1.0) / rate
+    for v in range(low, high):
+        for k in range(dim):
+            metric = np.sqrt(squares[0, v, k]) * inverse_rate
+            pivot = float32(1.0) / (metric + prior + (drift if slices > 1 else float32(0.0)))
+            upper[0, k] = drift * pivot
+            right[0, k] = metric * rho[0, v, k] * pivot
+        for t in range(1, slices):
+            ahead = drift if t + 1 < slices else float32(0.0)
+            for k in range(dim):
+                metric = np.sqrt(squares[t, v, k]) * inverse_rate
+                pivot = float32(1.0) / (metric + drift * (float32(1.0) - upper[t - 1, k]) + ahead)
+                upper[t, k] = drift * pivot
+                right[t, k] = (metric * rho[t, v, k] + drift * right[t - 1, k]) * pivot
+        for k in range(dim):
+            rho[slices - 1, v, k] = right[slices - 1, k]
+        for t in range(slices - 2, -1, -1):
+            for k in range(dim):
+                rho[t, v, k] = right[t, k] + upper[t, k] * rho[t + 1, v, k]
+
+
+@njit(**_FAST)
+def score(ids, offsets, slice_of, position, low, high, key, threshold, other, rho, alpha, negatives, reach, positive, negative):  # type: ignore[no-untyped-def]  # noqa: E501
+    """Score the words of chunks low..high-1: log s(eta), and the summed log s(-eta) of their negatives."""
+    dim = alpha.shape[1]
+    context = np.zeros(dim, dtype=np.float32)
+    for c in range(low, high):
+        values = rho[slice_of[c]]
+        for i in range(offsets[c], offsets[c + 1]):
+            context[:] = float32(0.0)
+            for j in range(max(offsets[c], i - reach), min(offsets[c + 1], i + reach + 1)):
+                if j != i:
+                    for k in range(dim):
+                        context[k] += alpha[ids[j], k]
+            eta = float32(0.0)
+            for k in range(dim):
+                eta += values[ids[i], k] * context[k]
+            positive[i] = _log_sigmoid(np.float64(eta))
+            total = 0.0
+            for n in range(negatives):
+                word = _draw(key, uint64(position[i]) * uint64(negatives) + uint64(n), threshold, other)
+                eta = float32(0.0)
+                for k in range(dim):
+                    eta += values[word, k] * context[k]
+                total += _log_sigmoid(-np.float64(eta))
+            negative[i] = total
+
+
+@njit(**_FAST, inline="always")
+def _log_sigmoid(x):  # type: ignore[no-untyped-def]
+    if x < 0:
+        return x - np.log1p(np.exp(x))
+    return -np.log1p(np.exp(-x))
