@@ -86,7 +86,7 @@ def test_a_mistake_is_one_sentence_and_status_2(csv: Path, arguments: list[str],
 def test_unknown_words_and_slices(small: dw.Corpus) -> None:
     for arguments, message in [
         (["harbor"], "'harbor' is not in the vocabulary; did you mean 'harbour'?"),
-        (["harbour", "--at", "1700"], "'1700' lies outside the slices, which run from 1850 to 1859"),
+        (["harbour", "--at", "1700"], "'1700' lies outside the slices; the first is '1850', the last '1859'"),
     ]:
         done = run("passages", small.path, *arguments)
         assert (done.returncode, done.stderr) == (2, f"driftword: {message}\n")
@@ -110,7 +110,7 @@ def test_a_full_disk_leaves_nothing(csv: Path, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
 def test_an_interrupted_run_leaves_the_old_corpus(tmp_path: Path, number: int, status: int) -> None:
     out = tmp_path / "c"
     dw.prepare(list(letters()), out=out)
@@ -125,6 +125,8 @@ def test_an_interrupted_run_leaves_the_old_corpus(tmp_path: Path, number: int, s
     _, complaint = process.communicate(timeout=30)
     assert process.returncode == status
     assert (out / "meta.json").read_bytes() == before
+    if number != signal.SIGKILL:
+        assert [file.name for file in tmp_path.iterdir()] == ["c"]
     if number == signal.SIGINT:
         assert complaint == "driftword: interrupted; nothing was written\n"
     dw.prepare(list(letters()), out=out, overwrite=True)  # clears what the killed one left
@@ -136,3 +138,13 @@ def test_a_reader_that_stops_early_is_no_fault(small: dw.Corpus) -> None:
     done = subprocess.run(command, shell=True, capture_output=True, text=True, env=PLAIN)
     assert done.stdout.startswith("left,keyword,right")
     assert done.stderr == ""
+
+
+def test_output_that_cannot_be_written_is_told(small: dw.Corpus) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*PROGRAM, "info", small.path], stdout=full, stderr=subprocess.PIPE, text=True, env=PLAIN)
+    assert (done.returncode, done.stderr) == (2, "driftword: the output cannot be written: No space left on device\n")
+    latin = subprocess.run(
+        [*PROGRAM, "info", small.path], capture_output=True, env={**PLAIN, "PYTHONIOENCODING": "latin-1"}
+    )
+    assert latin.returncode == 0

@@ -121,3 +121,32 @@ def test_a_path_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         write(tmp_path / "file" / "c")
     with pytest.raises(StoreError, match="there is no corpus at"):
         store.open_store(tmp_path / "none", kind="corpus")
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    write(tmp_path / "real", 1)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    write(tmp_path / "link", 2, overwrite=True)
+    assert (tmp_path / "link").is_symlink()
+    assert store.open_store(tmp_path / "real", kind="corpus").meta["value"] == 2
+    assert leftovers(tmp_path) == ["link", "real"]
+
+
+def test_files_of_the_users_are_never_replaced(tmp_path: Path) -> None:
+    write(tmp_path / "c", 1)
+    (tmp_path / "c" / "notes.txt").write_text("mine")
+    with pytest.raises(StoreError, match="not driftword's, such as 'notes.txt'"):
+        write(tmp_path / "c", 2, overwrite=True)
+
+
+@pytest.mark.parametrize("files", [[], {"a": 1}, {"a": {"bytes": 1}}])
+def test_meta_of_another_shape_is_no_store(tmp_path: Path, files: object) -> None:
+    write(tmp_path / "c")
+    edit(tmp_path / "c", files=files)
+    with pytest.raises(StoreError, match="not a driftword corpus"):
+        store.open_store(tmp_path / "c", kind="corpus")
+
+
+def test_what_polars_says_of_a_full_disk_is_understood(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot write 'x': the disk is full"), store.writing("x"):
+        raise RuntimeError("ComputeError: No space left on device (os error 28)")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import io
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -35,10 +37,12 @@ def _command(name: str | None = None, **settings: Any) -> Callable[[Callable[...
                 sys.stdout.flush()
             except DriftwordError as error:
                 _end(str(error), 2)
-            except KeyboardInterrupt:
-                _end("interrupted; nothing was written", 130)
             except BrokenPipeError:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has seen enough
+            except OSError as error:
+                _end(f"the output cannot be written: {error.strerror or error}", 2)
+            except KeyboardInterrupt:
+                _end("interrupted; nothing was written", 130)
             except MemoryError:
                 _end("there is not enough memory for this; use a smaller --vocabulary or longer slices", 1)
             except Exception:
@@ -61,7 +65,7 @@ def _words(path: Path | None) -> list[str]:
     if path is None:
         return []
     try:
-        return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        return [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise OptionError(f"the list of words '{path}' cannot be read: {error}") from error
 
@@ -215,7 +219,7 @@ def passages(
     elif as_csv:
         print(found.write_csv(), end="")
     elif found.is_empty():
-        print(f"'{word}' does not occur in {at}.")
+        print(f"'{word}' does not occur in {at}." if at else f"'{word}' does not occur.")
     else:
         terminal.print_passages(found, terminal.out())
 
@@ -241,7 +245,17 @@ def demo(
 
 def main() -> None:
     """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without our letters still shows the rest
+    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        signal.signal(number, _stop)
     app()
+
+
+def _stop(number: int, _: object) -> None:
+    """End as if interrupted, so that nothing half-written stays."""
+    raise SystemExit(128 + number)
 
 
 if __name__ == "__main__":

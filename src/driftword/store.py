@@ -14,6 +14,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,13 +60,13 @@ class Store:
             mapped: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
             return mapped
         except (OSError, ValueError) as error:
-            raise _damaged(self.folder, f"{name}.npy cannot be read ({error})") from error
+            raise damaged(self.folder, f"{name}.npy cannot be read ({error})") from error
 
     def verify(self) -> None:
         """Compare every file with its recorded SHA-256; raise `StoreError` at the first that differs."""
         for name, entry in self.meta["files"].items():
             if sha256(self.folder / name) != entry["sha256"]:
-                raise _damaged(self.folder, f"the content of {name} has changed since it was written")
+                raise damaged(self.folder, f"the content of {name} has changed since it was written")
 
 
 def sha256(path: Path) -> str:
@@ -81,21 +82,23 @@ def create(path: str | os.PathLike[str], *, kind: str, overwrite: bool = False) 
     The block fills the `Writer`; when it ends without an exception the store
     appears at `path`, otherwise nothing does.
     """
-    target = Path(path)
-    with writing(target):
+    given = Path(path)
+    check_name(given)
+    with writing(given), contextlib.ExitStack() as undo:
+        target = Path(os.path.realpath(given))  # a link stays, what it points to is replaced
         _sweep(target)
-        _check_target(target, kind=kind, overwrite=overwrite)
-        target.absolute().parent.mkdir(parents=True, exist_ok=True)
+        _check_target(given, target, kind=kind, overwrite=overwrite)
+        for parent in reversed([p for p in target.parents if not p.exists()]):
+            parent.mkdir()
+            undo.callback(_remove_empty, parent)
         partial = _beside(target, "partial")
         partial.mkdir()
-        try:
-            writer = Writer(partial)
-            yield writer
-            _seal(writer, kind)
-            _check_target(target, kind=kind, overwrite=overwrite)
-            _swap(partial, target)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+        undo.callback(shutil.rmtree, partial, ignore_errors=True)
+        writer = Writer(partial)
+        yield writer
+        _seal(writer, kind)
+        _check_target(given, target, kind=kind, overwrite=overwrite)
+        _swap(partial, target)
 
 
 @contextlib.contextmanager
@@ -104,13 +107,27 @@ def writing(target: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreError(_explain(error, Path(target))) from error
+        raise StoreError(_explain(error.errno or 0, str(error.strerror or error), Path(target))) from error
+    except Exception as error:  # Polars reports what the system said in words of its own
+        if number := re.search(r"os error (\d+)", str(error)):
+            raise StoreError(_explain(int(number[1]), os.strerror(int(number[1])), Path(target))) from error
+        raise
+
+
+def check_name(path: Path) -> None:
+    """Refuse a path whose bytes are no text: tables and messages could not hold it."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        shown = os.fsencode(path).decode(errors="replace")
+        raise StoreError(f"the name '{shown}' is not valid UTF-8; rename it") from error
 
 
 def open_store(path: str | os.PathLike[str], *, kind: str) -> Store:
     """Open the store at `path`, refusing whatever is not a whole store of this `kind`."""
     folder = Path(path)
-    if not folder.exists():
+    check_name(folder)
+    if not os.path.exists(folder):  # noqa: PTH110 - Path.exists raises for names that are too long
         raise StoreError(f"there is no {kind} at '{folder}'; check the path, or make one first")
     meta = read_meta(folder)
     if meta is None:
@@ -128,12 +145,12 @@ def open_store(path: str | os.PathLike[str], *, kind: str) -> Store:
     for name, entry in meta["files"].items():
         file = folder / name
         if not file.is_file():
-            raise _damaged(folder, f"{name} is missing")
+            raise damaged(folder, f"{name} is missing")
         size = file.stat().st_size
         if size != entry["bytes"]:
-            raise _damaged(folder, f"{name} has {size:,} bytes instead of {entry['bytes']:,}")
+            raise damaged(folder, f"{name} has {size:,} bytes instead of {entry['bytes']:,}")
         if size <= _SMALL and sha256(file) != entry["sha256"]:
-            raise _damaged(folder, f"the content of {name} has changed since it was written")
+            raise damaged(folder, f"the content of {name} has changed since it was written")
     return Store(folder, meta)
 
 
@@ -143,8 +160,13 @@ def read_meta(folder: Path) -> dict[str, Any] | None:
         meta = json.loads((folder / META).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    whole = isinstance(meta, dict) and {"kind", "version", "files"} <= meta.keys()
-    return meta if whole and isinstance(meta["version"], int) else None
+    if not isinstance(meta, dict):
+        return None
+    files = meta.get("files")
+    listed = isinstance(files, dict) and all(
+        isinstance(entry, dict) and {"bytes", "sha256"} <= entry.keys() for entry in files.values()
+    )
+    return meta if listed and isinstance(meta.get("version"), int) and isinstance(meta.get("kind"), str) else None
 
 
 def _seal(writer: Writer, kind: str) -> None:
@@ -175,7 +197,7 @@ def _swap(partial: Path, target: Path) -> None:
     shutil.rmtree(replaced, ignore_errors=True)
 
 
-def _check_target(target: Path, *, kind: str, overwrite: bool) -> None:
+def _check_target(given: Path, target: Path, *, kind: str, overwrite: bool) -> None:
     if not os.path.lexists(target):
         return
     if target.is_dir() and not any(target.iterdir()):
@@ -183,10 +205,15 @@ def _check_target(target: Path, *, kind: str, overwrite: bool) -> None:
     meta = read_meta(target) if target.is_dir() else None
     if meta is None or meta["kind"] != kind:
         raise StoreError(
-            f"'{target}' exists and is not a driftword {kind}, so it is left alone; give another path as --out"
+            f"'{given}' exists and is not a driftword {kind}, so it is left alone; give another path as --out"
         )
     if not overwrite:
-        raise StoreError(f"'{target}' exists; use --overwrite to replace it, or give another --out")
+        raise StoreError(f"'{given}' exists; use --overwrite to replace it, or give another --out")
+    if others := {file.name for file in target.iterdir()} - {META, *meta["files"]}:
+        raise StoreError(
+            f"'{given}' holds files that are not driftword's, such as '{min(others)}', so it is left alone; "
+            "move them elsewhere first"
+        )
 
 
 def _beside(target: Path, role: str) -> Path:
@@ -217,11 +244,17 @@ def _alive(pid: str) -> bool:
     return True
 
 
-def _damaged(folder: Path, what: str) -> StoreError:
+def damaged(folder: Path, what: str) -> StoreError:
+    """Return the error for a store that is not as it was written."""
     return StoreError(f"'{folder}' is damaged: {what}; make it again, or restore it from a copy")
 
 
-def _explain(error: OSError, target: Path) -> str:
+def _remove_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
+def _explain(number: int, reason: str, target: Path) -> str:
     remedies = {
         errno.ENOSPC: "the disk is full; free some space or give another --out",
         errno.EDQUOT: "your disk quota is used up; free some space or give another --out",
@@ -233,5 +266,5 @@ def _explain(error: OSError, target: Path) -> str:
         errno.EEXIST: "a part of the path is a file; give another --out",
         errno.ENAMETOOLONG: "the name is too long; give a shorter --out",
     }
-    remedy = remedies.get(error.errno or 0, f"{error.strerror or error}; give another --out")
+    remedy = remedies.get(number, f"{reason}; give another --out")
     return f"cannot write '{target}': {remedy}"

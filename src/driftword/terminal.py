@@ -21,7 +21,13 @@ _CHART_COLUMNS: Final = 72
 
 def out() -> Console:
     """Return a console on standard output: colours in a terminal, none in a pipe."""
-    return Console(highlight=False, soft_wrap=True)
+    return _Console(highlight=False, soft_wrap=True)
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Leave a reader that has seen enough to the caller."""
+        raise BrokenPipeError
 
 
 def print_json(value: Any) -> None:
@@ -69,7 +75,8 @@ def facts(lines: Mapping[str, str], console: Console) -> None:
 
 def print_passages(passages: pl.DataFrame, console: Console) -> None:
     """Print keyword-in-context lines with the keyword in one column."""
-    side = max((min(console.width, 160) - 36) // 2, 16)
+    longest = max([0, *passages["left"].str.len_chars(), *passages["right"].str.len_chars()])
+    side = max((min(console.width, 160) - 30) // 2, 16) if console.is_terminal else longest
     for row in passages.iter_rows(named=True):
         left, right = row["left"][-side:], row["right"][:side]
         line = Text(f"{row['slice']:>9}  {left:>{side}}", overflow="crop", no_wrap=True)
@@ -133,18 +140,22 @@ def _pass(info: Mapping[str, Any]) -> str:
 
 def _left_out(report: Mapping[str, Any]) -> list[str]:
     words = {
-        "no_text": "rows without text",
-        "bad_rows": "malformed rows",
-        "bad_dates": "documents whose date cannot be read",
-        "outside_slices": "documents outside the slices",
-        "numbers": "numbers",
-        "rare_tokens": "tokens of words outside the vocabulary",
+        "no_text": "row(s) without text",
+        "bad_rows": "malformed row(s)",
+        "bad_dates": "document(s) whose date cannot be read",
+        "outside_slices": "document(s) outside the slices",
+        "numbers": "number(s)",
+        "rare_tokens": "token(s) of words outside the vocabulary",
     }
-    lines = [f"{report[key]:,} {what}" for key, what in words.items() if report.get(key)]
+    lines = [_counted(report[key], what) for key, what in words.items() if report.get(key)]
     if report.get("bad_dates"):
         shown = ", ".join(f"row {row}: '{value}'" for row, value in report["bad_date_examples"])
         lines = [line + f" ({shown})" if "date" in line else line for line in lines]
     return lines
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} " + what.replace("(s)", "" if number == 1 else "s")
 
 
 def _notes(report: Mapping[str, Any]) -> list[str]:
@@ -155,7 +166,7 @@ def _notes(report: Mapping[str, Any]) -> list[str]:
         lines.append("words to keep that do not occur: " + ", ".join(report["keep_missing"][:10]))
     if small := report.get("slices_without_held_out"):
         names = ", ".join(small[:5]) + (", ..." if len(small) > 5 else "")
-        lines.append(f"{len(small)} slices are too small to hold text out and go to training whole: {names}")
+        lines.append(_counted(len(small), f"slice(s) too small to hold text out, in training whole: {names}"))
     if report.get("tokens_read") and report["rare_tokens"] > 0.5 * report["tokens_read"]:
         lines.append(
             "more than half of the text is outside the vocabulary; "

@@ -84,6 +84,8 @@ def test_a_pass_sees_its_own_subsample(tmp_path: Path) -> None:
 
 def test_unknown_words_slices_and_splits(small: dw.Corpus) -> None:
     assert small.words[small.word_id("Harbour")] == "harbour"
+    accents = tiny(words=["don't", "café", "health care"])
+    assert [accents.word_id(word) for word in ("Don’t", "cafe\u0301", "Health  Care")] == [0, 1, 2]
     with pytest.raises(UnknownWordError, match="^'harbor' is not in the vocabulary; did you mean 'harbour'"):
         small.word_id("harbor")
     phrases = tiny(words=["a", "health care", "c"])

@@ -48,7 +48,7 @@ def test_dates_as_people_write_them(text: str, first: date, last: date) -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "soon", "0", "10000", "-5", "1921-13", "1921-02-30", "31 June 1921", "03/04/1921", "12.5.1921", "1609459200",
-     "1921-00-10", "1921-", "May", "1850s s", "1e3", "nan"],
+     "1921-00-10", "1921-", "May", "May 12", "May 13, 21", "1850s s", "1e3", "nan"],
 )  # fmt: skip
 def test_what_is_no_date(text: str) -> None:
     assert parse_date(text) is None
@@ -103,3 +103,16 @@ def test_a_format_of_the_users() -> None:
 def test_numbers_that_are_no_years_are_named(values: list[object], message: str) -> None:
     with pytest.raises(SourceError, match=f"column 'when' holds numbers such as .*{message}"):
         read(values)
+
+
+def test_formats_without_a_year_or_sense() -> None:
+    for form, message in [("%d/%m", "has no year"), ("%Y-%Q", "is not understood"), ("%Y%Y", "is not understood")]:
+        with pytest.raises(OptionError, match=message):
+            DateReader("when", form)
+
+
+def test_numbers_that_lost_their_integers() -> None:
+    assert read([19210512.0, None], form="%Y%m%d") == [date(1921, 5, 12), None]
+    assert read([1921.0, float("nan"), float("nan")]) == [date(1921, 1, 1), None, None]
+    with pytest.raises(SourceError, match="--time-format %Y%m$"):
+        read([192105, 192106])

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import filecmp
+import os
 from collections import Counter
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -231,3 +233,126 @@ def test_the_arxiv_corpus_of_the_authors(tmp_path: Path) -> None:
         assert np.concatenate(chunks).tolist() == held[split].tolist()
     assert corpus.slices.labels[0] == "2007"
     assert (corpus.raw_counts == held["raw_counts"]).all()
+
+
+def prepared(tmp_path: Path, source: Any, **options: Any) -> dw.Corpus:
+    return dw.prepare(source, out=tmp_path / "c", **{"min_count": 1, "phrases": False, **options})
+
+
+def test_files_that_disagree_about_types(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    folder.mkdir()
+    frames = [
+        {"year": [1900, 1901], "text": ["a", "b"], "x": [1, 2]},
+        {"year": [date(1975, 1, 1)], "text": ["c"], "x": [date(1975, 1, 1)]},
+        {"year": [datetime(1980, 1, 1)], "text": ["d"], "x": [[1, 2]]},
+        {"year": ["May 1990"], "text": ["e"], "x": [True], "file": ["mine"]},
+    ]
+    for i, frame in enumerate(frames):
+        pl.DataFrame(frame).write_parquet(folder / f"{i}.parquet")
+    corpus = prepared(tmp_path, folder, slices="10y")
+    table = corpus.documents.collect()
+    assert table["slice"].to_list() == ["1900s", "1900s", "1970s", "1980s", "1990s"]
+    assert table["x"].to_list() == ["1", "2", "1975-01-01", "[1, 2]", "true"]
+    assert table["file"].to_list()[-1] == "mine"
+    pl.DataFrame({"when": [1900], "text": ["f"]}).write_parquet(folder / "5.parquet")
+    with pytest.raises(SourceError, match="'5.parquet' has no column 'year'; it has: when, text, file"):
+        prepared(tmp_path, folder, overwrite=True)
+
+
+def test_columns_of_every_type_survive(tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        {
+            "text": ["a b", "c"],
+            "a": [1900, 1901],
+            "date": ["x", "y"],
+            "date_": [1, 2],
+            "slice": ["p", "q"],
+            "bytes": [b"1", b"2"],
+            "far": pl.Series([0, 10**7], dtype=pl.Int32).cast(pl.Date),
+            "list": [[1], [2, 3]],
+        }
+    )
+    corpus = prepared(tmp_path, frame, time="a")
+    names = corpus.documents.collect_schema().names()
+    assert names == ["text", "date", "slice", "a", "date__", "date_", "slice_", "bytes", "far", "list"]
+    lines = corpus.passages("c")
+    assert lines["far"].to_list() == [None]
+    lines.write_csv()
+    again = dw.prepare(corpus.documents.collect(), out=tmp_path / "again", min_count=1, phrases=False)
+    assert again.fingerprint == corpus.fingerprint
+    for kind in (pl.Duration, pl.List(pl.Int64), pl.Boolean):
+        odd = pl.DataFrame({"text": ["a"], "year": pl.Series([None], dtype=kind)})
+        with pytest.raises(SourceError, match="not dates; name another with --time"):
+            prepared(tmp_path / "no", odd)
+    far = pl.DataFrame({"text": ["a", "b"], "date": pl.Series([10**7, 0], dtype=pl.Int32).cast(pl.Date)})
+    with pytest.raises(SourceError, match="1 document has a date"):
+        prepared(tmp_path / "no", far)
+    assert prepared(tmp_path / "yes", far, skip_bad_dates=True).n_tokens == 1
+
+
+def test_nested_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": {"title": "alpha"}, "year": 1900}')
+    with pytest.raises(SourceError, match="column 'text' holds lists or objects, not text"):
+        prepared(tmp_path, tmp_path / "a.jsonl")
+
+
+def test_documents_outside_the_slices_count_for_nothing(tmp_path: Path) -> None:
+    pairs = [("zebra zebra zebra", 1900), ("co-operation", 1900), ("hello zebra coop-\neration", 1950), ("!!!", 1950)]
+    corpus = prepared(tmp_path, pairs, slices="1949,1951")
+    assert dict(zip(corpus.words, corpus.counts[0].tolist(), strict=True)) == {"cooperation": 1, "hello": 1, "zebra": 1}
+    with pytest.raises(SourceError, match="no word occurs at least 3 times in 3 words"):
+        prepared(tmp_path / "no", pairs, slices="1949,1951", min_count=3)
+    with pytest.raises(SourceError, match="no word occurs"):
+        prepared(tmp_path / "no", [("!!!", 1900), ("hello", 1950)], slices="1900,1901")
+
+
+def test_lists_of_words(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="stop must be a list of words, not one string"):
+        prepared(tmp_path, [("a", 1900)], stop="the")
+    with pytest.raises(SourceError, match="the stop list leaves no word"):
+        prepared(tmp_path, [("a", 1900)], stop=["A"])
+    corpus = prepared(tmp_path, [("quick fox", 1900)] * 30, phrases=True, keep=["Fox", ""])
+    assert "fox" in corpus.words
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    corpus = prepared(
+        tmp_path,
+        [("a b", 1900)],
+        seed=np.int64(3),
+        vocabulary=np.int64(5),
+        subsample=np.float32(0.5),
+        min_count=np.int8(1),
+    )
+    assert corpus.seed == 3
+    for slices in (5, None):
+        with pytest.raises(OptionError, match="is not understood"):
+            prepared(tmp_path / "no", [("a", 1900)], slices=slices)
+
+
+def test_faults_of_a_tokenizer_are_not_blamed_on_the_disk(tmp_path: Path) -> None:
+    def broken(text: str) -> list[str]:
+        raise OSError("no model")
+
+    with pytest.raises(SourceError, match="the tokenizer failed: no model"):
+        prepared(tmp_path, [("a", 1900)], tokens=broken)
+
+
+def test_any_folder_will_do(tmp_path: Path) -> None:
+    corpus = dw.prepare([("a b", 1900)], out=tmp_path / "new" / "x[1] *" / "c", min_count=1)
+    assert corpus.passages("a").height == 1
+    with pytest.raises(SourceError):
+        dw.prepare([], out=tmp_path / "fresh" / "deep" / "c")
+    assert not (tmp_path / "fresh").exists()
+    with pytest.raises(StoreError, match="is not valid UTF-8; rename it"):
+        dw.prepare([("a", 1900)], out=os.fsdecode(b"caf\xe9"))
+
+
+def test_dates_in_words_only_of_text_files(tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "nodate.txt").write_text("words")
+    with pytest.raises(
+        SourceError, match="1 of the files have no date in their name or folder .'nodate.txt'.; pass --time-from"
+    ):
+        prepared(tmp_path, tmp_path / "t")

@@ -95,12 +95,26 @@ def test_looking_up_a_slice() -> None:
     assert decades.index("1980s") == decades.index(1986) == decades.index("1986-05-01") == 4
     months = laid("1mo", date(2020, 1, 1), date(2021, 12, 1))
     assert months.index("2020-05") == 4
-    with pytest.raises(UnknownSliceError, match="'2020' falls into 12 slices; name one of them: 2020-01, 2020-02"):
+    with pytest.raises(UnknownSliceError, match="'2020' falls into 12 slices; name one of them: '2020-01', '2020-02'"):
         months.index(2020)
-    with pytest.raises(UnknownSliceError, match="'1700' lies outside the slices, which run from 1946 to 2022"):
+    with pytest.raises(UnknownSliceError, match="'1700' lies outside the slices; the first is '1946', the last '2022'"):
         years.index(1700)
     with pytest.raises(UnknownSliceError, match="'198os' is neither a slice nor a date; did you mean '1980s'"):
         decades.index("198os")
+
+
+def test_a_year_of_weeks_is_ambiguous() -> None:
+    weeks = laid("1w", date(1920, 12, 30), date(1922, 1, 10))
+    with pytest.raises(UnknownSliceError, match="'1921' falls into 53 slices"):
+        weeks.index(1921)
+
+
+def test_slices_given_by_hand_are_checked() -> None:
+    a, b = date(1900, 1, 1), date(1910, 1, 1)
+    bad = [(("x",), (a, b), (b,)), (("x",), (b,), (a,)), (("x", "y"), (a, a), (b, b)), (("x", "x"), (a, b), (a, b))]
+    for labels, first, last in bad:
+        with pytest.raises(OptionError):
+            Slices(labels, first, last)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import json
 import lzma
+import os
 from collections.abc import Callable
 from datetime import date, datetime
 from pathlib import Path
@@ -155,7 +156,11 @@ def test_large_fields_and_many_batches(tmp_path: Path, monkeypatch: pytest.Monke
     ("name", "content", "message"),
     [
         ("a.csv", b"", "is empty; it needs a header line"),
-        ("a.csv", b"\n\n", "is empty"),
+        ("a.csv", b"\n\n", "begins with a blank line"),
+        ("a.csv", b'year,text\n1900,a\n1901,"b\n1902,c\n', "quotation mark in line 3 that is never closed"),
+        ("a.csv", b'year,text\n1900,"b" c\n', "line 2 is no CSV"),
+        ("a.csv.zst", zstandard.compress(b"year,text\n1900,abc\n" * 9999)[:-9], "breaks off before its end"),
+        ("a.jsonl", b'{"text": ' + b"[" * 99999, "line 1 is no JSON object"),
         ("a.csv", b"text,year,text\n", "two columns named 'text'"),
         ("a.parquet", b"no parquet", "cannot be read"),
         ("a.csv.gz", b"no gzip", "cannot be read"),
@@ -181,7 +186,7 @@ def test_paths_that_lead_nowhere(tmp_path: Path) -> None:
         open_source(tmp_path / "empty")
     with pytest.raises(SourceError, match="no file matches"):
         open_source(str(tmp_path / "*.jsonl"))
-    with pytest.raises(SourceError, match="a int is no source of text"):
+    with pytest.raises(SourceError, match="5 is no source of text"):
         open_source(5)
     for bad in (["text"], [("a", 1, 2)], [(5, 1900)]):
         with pytest.raises(SourceError, match="item 1"):
@@ -198,3 +203,57 @@ def test_columns_are_found_or_asked_for() -> None:
         SourceError, match=r"which column holds the text\? The source has: id, year; name it with --text"
     ):
         choose_column(None, ["id", "year"], role="text", usual=usual)
+
+
+def test_brackets_in_a_name_are_no_pattern(tmp_path: Path) -> None:
+    for name in ("d[1]", "d1"):
+        pl.DataFrame({"text": [name], "year": [1900]}).write_parquet(tmp_path / f"{name}.parquet")
+    assert rows(tmp_path / "d[1].parquet")["text"].to_list() == ["d[1]"]
+
+
+def test_missing_values_of_pandas() -> None:
+    frame = pd.DataFrame(
+        {
+            "text": ["a", None, "c"],
+            "when": pd.to_datetime(["1921-05-12", None, "1922-01-01"]),
+            "n": pd.array([1, None, 3], dtype="Int64"),
+            "period": pd.PeriodIndex(["2020Q1", "2020Q2", "2020Q3"], freq="Q"),
+            "odd": [object(), {1, 2}, None],
+        }
+    )
+    read = rows(frame)
+    assert read["text"].to_list() == ["a", None, "c"]
+    assert read["when"].to_list() == [datetime(1921, 5, 12), None, datetime(1922, 1, 1)]
+    assert read["n"].to_list() == [1, None, 3]
+    with pytest.raises(SourceError, match="two columns named 'a'"):
+        open_source(pd.DataFrame([[1, 2]], columns=["a", "a"]))
+
+
+def test_hidden_files_and_stores_are_passed_over(tmp_path: Path) -> None:
+    for folder in (".git", ".ipynb_checkpoints", "sub"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.csv").write_text("year,text\n1900,word\n")
+    (tmp_path / "old.corpus").mkdir()
+    (tmp_path / "old.corpus" / "meta.json").write_text('{"kind": "corpus", "version": 1, "files": {}}')
+    (tmp_path / "old.corpus" / "documents.parquet").write_text("")
+    assert [str(file.relative_to(tmp_path)) for file in open_source(tmp_path).files] == ["sub/a.csv"]
+
+
+def test_packed_and_utf16_text_files(tmp_path: Path) -> None:
+    (tmp_path / "1861.txt.gz").write_bytes(gzip.compress("größer".encode()))
+    (tmp_path / "1862.txt").write_text("größer", encoding="utf-16")
+    assert rows(tmp_path).select("text", "date").rows() == [("größer", "1861"), ("größer", "1862")]
+
+
+def test_half_a_surrogate_pair_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "wave \\ud83d", "year": 1900}')
+    assert rows(tmp_path / "a.jsonl")["text"].to_list() == ["wave ?"]
+    assert rows([("wave \ud83d", 1900)])["text"].to_list() == ["wave ?"]
+
+
+def test_names_that_are_no_utf8(tmp_path: Path) -> None:
+    name = os.fsdecode(b"caf\xe9-1900.txt")
+    (tmp_path / name).write_text("words")
+    assert rows(tmp_path)["file"].to_list() == ["caf\ufffd-1900.txt"]
+    with pytest.raises(SourceError, match="there is no file"):
+        open_source("x" * 300 + ".csv")

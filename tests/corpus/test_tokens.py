@@ -27,6 +27,8 @@ def words(text: str, rule: TokenRule | None = None) -> list[str]:
         ("re\u00adform", ["reform"]),
         ("co-\n  operation", ["cooperation"]),
         ("co-\r\noperation", ["cooperation"]),
+        ("co\u00ad\noperate", ["cooperate"]),
+        ("\ufdfa", ["\u0635\u0644\u0649\u0627\u0644\u0644\u0647\u0639\u0644\u064a\u0647\u0648\u0633\u0644\u0645"]),
         ("Größe CAFÉ cafe\u0301", ["größe", "café", "café"]),
         ("Свобода и мир", ["свобода", "и", "мир"]),
         ("Ἐλευθερία", ["ἐλευθερία"]),
@@ -44,6 +46,7 @@ def test_words(text: str, expected: list[str]) -> None:
 
 def test_numbers_on_request() -> None:
     assert words("in 1945, 1,000.50", TokenRule(numbers=True)) == ["in", "1945", "1,000.50"]
+    assert words("1914-\n1918 \U0001f469\u200d\U0001f33e", TokenRule(numbers=True)) == ["1914-1918"]
 
 
 def test_text_that_is_split_already_is_left_alone() -> None:

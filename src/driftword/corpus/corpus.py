@@ -24,6 +24,7 @@ from driftword import randomness, store
 from driftword.corpus.phrases import PhraseTable
 from driftword.corpus.slices import Slices
 from driftword.corpus.splits import SPLITS
+from driftword.corpus.tokens import TokenRule
 from driftword.corpus.vocabulary import keep_probability
 from driftword.errors import OptionError, StoreError, UnknownWordError, did_you_mean
 
@@ -84,11 +85,13 @@ class Corpus:
     def open(cls, path: str | os.PathLike[str]) -> Corpus:
         """Open the corpus stored at `path`."""
         held = store.open_store(path, kind=KIND)
+        if not {"seed", "subsample", "options", "report", "inputs"} <= held.meta.keys():
+            raise store.damaged(held.folder, "meta.json does not say all it should")
         try:
-            vocabulary = pl.read_parquet(held.folder / "vocabulary.parquet")
-            slices = Slices.from_table(pl.read_parquet(held.folder / "slices.parquet"))
+            vocabulary = pl.read_parquet(held.folder / "vocabulary.parquet", glob=False)
+            slices = Slices.from_table(pl.read_parquet(held.folder / "slices.parquet", glob=False))
         except (OSError, pl.exceptions.PolarsError) as error:
-            raise StoreError(f"'{path}' is damaged: a table cannot be read; make the corpus again") from error
+            raise store.damaged(held.folder, "a table cannot be read") from error
         names = ("tokens", "offsets", "chunk_slice", "chunk_split", "chunk_document", "counts")
         arrays = {name: held.array(name) for name in names}
         arrays["raw_counts"] = vocabulary["raw_count"].to_numpy()
@@ -174,7 +177,8 @@ class Corpus:
 
     def word_id(self, word: str) -> int:
         """Return the id of a word; the error for an unknown one names the closest."""
-        for spelling in (word, " ".join(word.split()).lower()):
+        rule = TokenRule(numbers=True)
+        for spelling in (word, " ".join(rule.spell(part) for part in word.split())):
             if spelling in self.word_index:
                 return self.word_index[spelling]
         inside = [known for known in self.words if f" {spelling} " in f" {known} "][:3]
@@ -259,7 +263,7 @@ class Corpus:
         if not self.has_documents:
             raise StoreError("this corpus was made of ids and has no documents")
         assert self.path is not None
-        return pl.scan_parquet(self.path / "documents.parquet")
+        return pl.scan_parquet(self.path / "documents.parquet", glob=False)
 
     @property
     def has_documents(self) -> bool:
@@ -271,7 +275,7 @@ class Corpus:
         """The phrases that were joined into one word."""
         if self.path is None or "phrases.parquet" not in self.meta["files"]:
             return PhraseTable()
-        return PhraseTable.from_table(pl.read_parquet(self.path / "phrases.parquet"))
+        return PhraseTable.from_table(pl.read_parquet(self.path / "phrases.parquet", glob=False))
 
     def passages(self, word: str, *, at: At | None = None, n: int = 10, width: int = 60) -> pl.DataFrame:
         """Show a word where it stands in the texts, one line an occurrence.

@@ -37,13 +37,14 @@ _FORMS: Final = [
         r"(?P<year>\d{4})[-/](?P<month>\d{1,2})",
         r"(?P<year>\d{4})[-\s]?Q(?P<quarter>[1-4])",
         r"(?P<year>\d{3}0)'?s",
-        _MONTH + r",?\s+" + _YEAR,
+        _MONTH + r",?\s+(?P<year>\d{3,4})",
         r"(?P<day>\d{1,2})(?:st|nd|rd|th)?[-\s]+(?:of\s+)?" + _MONTH + r"[-,\s]+(?P<year>\d{3,4})" + _CLOCK,
-        _MONTH + r"\s+(?P<day>\d{1,2})(?:st|nd|rd|th)?,?\s+" + _YEAR + _CLOCK,
+        _MONTH + r"\s+(?P<day>\d{1,2})(?:st|nd|rd|th)?,?\s+(?P<year>\d{3,4})" + _CLOCK,
         r"(?P<year>\d{4})\s+" + _MONTH + r"(?:\s+(?P<day>\d{1,2}))?",
         r"(?:[a-z]{3,9},?\s+)(?P<day>\d{1,2})\s+" + _MONTH + r"\s+(?P<year>\d{4})" + _CLOCK,
     )
 ]
+_EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 _EPOCHS: Final = {"seconds": 1_000_000, "milliseconds": 1_000, "microseconds": 1}  # microseconds in one
 
 
@@ -101,11 +102,18 @@ class DateReader:
     form: str | None = None
 
     def __post_init__(self) -> None:
-        if self.form is not None and self.form not in _EPOCHS and "%" not in self.form:
-            raise OptionError(
-                f"time format '{self.form}' is not understood; write one such as '%d/%m/%Y', "
-                "or 'seconds' or 'milliseconds' for numbers counted from 1970"
-            )
+        if self.form is None or self.form in _EPOCHS:
+            return
+        help_text = "write one such as '%d/%m/%Y', or 'seconds' or 'milliseconds' for numbers counted from 1970"
+        if "%" not in self.form:
+            raise OptionError(f"time format '{self.form}' is not understood; {help_text}")
+        if not re.search(r"%[YyGcx]", self.form):
+            raise OptionError(f"time format '{self.form}' has no year (%Y); {help_text}")
+        try:
+            datetime.strptime("", self.form)
+        except (ValueError, re.error) as error:
+            if "does not match" not in str(error):
+                raise OptionError(f"time format '{self.form}' is not understood ({error}); {help_text}") from error
 
     def read(self, values: pl.Series) -> pl.Series:
         """Return the first day of each date; null where there is none that can be read."""
@@ -115,6 +123,10 @@ class DateReader:
             days = values
         elif kind == pl.Datetime:
             days = values.dt.date()
+        elif kind == pl.Null:
+            return pl.Series("date", [None] * len(values), dtype=pl.Date)
+        elif not (kind.is_numeric() or kind in (pl.String, pl.Categorical, pl.Enum)):
+            raise SourceError(f"column '{self.column}' holds {kind}, not dates; name another with --time")
         elif self.form in _EPOCHS:
             numbers = values.cast(pl.Float64, strict=False).cast(pl.Int64, strict=False)
             days = (numbers * _EPOCHS[self.form or ""]).cast(pl.Datetime("us")).dt.date()
@@ -122,20 +134,20 @@ class DateReader:
             days = self._years(values)
         else:
             days = self._texts(values)
-        days = days.alias("date")
-        out = (days < date.min) | (days > date.max)
-        return days.to_frame().select(pl.when(~out).then(pl.col("date")).alias("date")).to_series()
+        return within_calendar(days.alias("date"))
 
     def _years(self, values: pl.Series) -> pl.Series:
         """Read numbers as years: 1921, or 1921.0 where a table lost its integers."""
         numbers = values.cast(pl.Float64)
-        self._refuse_other_numbers(numbers.drop_nulls())
+        self._refuse_other_numbers(numbers)
         frame = numbers.to_frame("n").with_columns(n=pl.col("n").fill_nan(None))
         year = pl.col("n").cast(pl.Int32, strict=False)
         fits = (pl.col("n") == pl.col("n").floor()) & pl.col("n").is_between(1, 9999)
         return frame.select(pl.when(fits).then(pl.date(pl.when(fits).then(year), 1, 1)).alias("date")).to_series()
 
     def _texts(self, values: pl.Series) -> pl.Series:
+        if values.dtype.is_float():  # 19210512.0, where a table lost its integers
+            values = values.fill_nan(None).cast(pl.Int64, strict=False)
         texts = values.cast(pl.String)
         unique = texts.drop_nulls().unique()
         read = _strptime(self.form) if self.form else _first_day
@@ -150,6 +162,7 @@ class DateReader:
 
     def _refuse_other_numbers(self, numbers: pl.Series) -> None:
         """Name a column of numbers that are plainly no years."""
+        numbers = numbers.drop_nulls().drop_nans()
         if not numbers.len():
             return
         middle = float(numbers.median() or 0)  # type: ignore[arg-type]
@@ -166,7 +179,7 @@ class DateReader:
                     f"column '{self.column}' holds numbers such as {example}, which look like {unit} since 1970, "
                     f"not years; pass --time-format {unit}"
                 )
-        if 1_0000_00 <= middle <= 9999_12_31:
+        if 1000_01 <= middle <= 9999_12 or 1000_01_01 <= middle <= 9999_12_31:
             form = "%Y%m%d" if middle > 9999_12 else "%Y%m"
             raise SourceError(
                 f"column '{self.column}' holds numbers such as {example}, which are not years; "
@@ -176,6 +189,16 @@ class DateReader:
             f"column '{self.column}' holds numbers such as {example}, which are not years from 1 to 9999; "
             "name the column of dates with --time"
         )
+
+
+def within_calendar(values: pl.Series) -> pl.Series:
+    """Return dates or times with those outside the years 1 to 9999 made null: Python cannot hold them."""
+    number = values.to_physical()
+    days = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+    unit = days[values.dtype.time_unit] if isinstance(values.dtype, pl.Datetime) else 1
+    first, last = date.min.toordinal() - _EPOCH_DAY, date.max.toordinal() - _EPOCH_DAY
+    inside = (number >= first * unit) & (number < (last + 1) * unit)
+    return values.to_frame().select(pl.when(inside).then(pl.col(values.name)).alias(values.name)).to_series()
 
 
 def _first_day(text: str) -> date | None:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from driftword import store
 from driftword.corpus.phrases import join_strings
 from driftword.corpus.tokens import TokenRule, mend
 from driftword.errors import OptionError
@@ -123,7 +124,11 @@ def _document_start(corpus: Corpus, chunk: int) -> int:
 
 
 def _read_rows(corpus: Corpus, documents: list[int]) -> dict[int, dict[str, Any]]:
-    frames = pl.collect_all([corpus.documents.slice(document, 1) for document in documents])
+    try:
+        frames = pl.collect_all([corpus.documents.slice(document, 1) for document in documents])
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        assert corpus.path is not None
+        raise store.damaged(corpus.path, "documents.parquet cannot be read") from error
     return {document: frame.row(0, named=True) for document, frame in zip(documents, frames, strict=True)}
 
 

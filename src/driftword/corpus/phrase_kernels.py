@@ -15,13 +15,13 @@ EMPTY = -1
 
 
 @njit(cache=True, inline="always")
-def _slot(key, mask):  # type: ignore[no-untyped-def]
+def _slot(key, mask):
     x = uint64(key) * uint64(0x9E3779B97F4A7C15)
     return np.int64((x ^ (x >> uint64(32))) & uint64(mask))
 
 
 @njit(cache=True)
-def _pair_at(ids, i, end, connector, eligible, n_ids, n_connectors):  # type: ignore[no-untyped-def]
+def _pair_at(ids, i, end, connector, eligible, n_ids, n_connectors):
     """Return the pair that starts at position i and where its second word stands; -1 for none."""
     first = ids[i]
     if not eligible[first] or connector[first] >= 0:
@@ -41,7 +41,7 @@ def _pair_at(ids, i, end, connector, eligible, n_ids, n_connectors):  # type: ig
 
 
 @njit(cache=True)
-def sketch_pairs(ids, ends, connector, eligible, n_connectors, sketch):  # type: ignore[no-untyped-def]
+def sketch_pairs(ids, ends, connector, eligible, n_connectors, sketch):
     """Count pairs by hash alone: an upper bound of each pair's count in fixed memory."""
     mask = sketch.shape[0] - 1
     n_ids = eligible.shape[0]
@@ -55,7 +55,7 @@ def sketch_pairs(ids, ends, connector, eligible, n_connectors, sketch):  # type:
 
 
 @njit(cache=True)
-def count_pairs(ids, ends, connector, eligible, n_connectors, sketch, floor, keys, counts):  # type: ignore[no-untyped-def]
+def count_pairs(ids, ends, connector, eligible, n_connectors, sketch, floor, keys, counts):
     """Count exactly the pairs whose bound reaches `floor`; return how many places were newly filled."""
     sketch_mask = sketch.shape[0] - 1
     mask = keys.shape[0] - 1
@@ -79,7 +79,7 @@ def count_pairs(ids, ends, connector, eligible, n_connectors, sketch, floor, key
 
 
 @njit(cache=True)
-def insert(new_keys, new_values, keys, values):  # type: ignore[no-untyped-def]
+def insert(new_keys, new_values, keys, values):
     """Put keys with their values into a table that has room for them."""
     mask = keys.shape[0] - 1
     for k in range(new_keys.shape[0]):
@@ -91,7 +91,7 @@ def insert(new_keys, new_values, keys, values):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _find(key, keys, values):  # type: ignore[no-untyped-def]
+def _find(key, keys, values):
     """Return the value of a key; -1 where it is not in the table, or no key at all."""
     mask = keys.shape[0] - 1
     place = _slot(key, mask)
@@ -103,7 +103,7 @@ def _find(key, keys, values):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def join_pairs(ids, ends, connector, eligible, n_connectors, keys, which, phrase, score, out, out_ends):  # type: ignore[no-untyped-def]
+def join_pairs(ids, ends, connector, eligible, n_connectors, keys, which, phrase, score, out, out_ends):
     """Replace pairs by their phrase from left to right; return how many ids were written.
 
     Where two pairs share a word, the first gives way if the second scores higher.

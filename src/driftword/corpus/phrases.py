@@ -75,11 +75,14 @@ class PhraseRule:
         Least number of occurrences; None for 10, or one in a million words if that is more.
     connectors
         Words that may stand inside a phrase but not at its ends.
+    loners
+        Words that join no phrase, beside those of `LONERS`.
     """
 
     threshold: float = 0.45
     min_count: int | None = None
     connectors: tuple[str, ...] = CONNECTORS
+    loners: frozenset[str] = frozenset()
 
     def floor(self, n_tokens: int) -> int:
         """Return the least count for a stream of this length."""
@@ -138,7 +141,7 @@ def _round(
     n_tokens = int(counts.sum())
     floor = rule.floor(n_tokens)
     eligible = counts >= floor
-    eligible[[known[word] for word in LONERS if word in known]] = False
+    eligible[[known[word] for word in LONERS | rule.loners if word in known]] = False
     connectors = [known[word] for word in rule.connectors if word in known]
     connector = np.full(len(words), -1, dtype=np.int16)
     connector[connectors] = np.arange(len(connectors))

@@ -17,7 +17,7 @@ import re
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, Final
@@ -48,19 +48,53 @@ KINDS: Final = {
 }
 
 
-def _unzstd(stream: Any) -> Any:
-    return zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+class _Unzstd(io.RawIOBase):
+    """A zstd stream that notices when it breaks off."""
+
+    def __init__(self, packed: Any) -> None:
+        self._packed = packed
+        self._frame = zstandard.ZstdDecompressor().decompressobj()
+        self._ready = b""
+        self._inside = False  # some of a frame has been read, and not its end
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            raw = self._frame.unused_data if self._frame.eof else b""
+            if self._frame.eof:
+                self._frame, self._inside = zstandard.ZstdDecompressor().decompressobj(), False
+            raw = raw or self._packed.read(1 << 17)
+            if not raw:
+                if self._inside:
+                    raise EOFError("it breaks off before its end")
+                return 0
+            self._inside = True
+            self._ready = self._frame.decompress(raw)
+            self._inside = not self._frame.eof
+        part = self._ready[: len(buffer)]
+        self._ready = self._ready[len(part) :]
+        buffer[: len(part)] = part
+        return len(part)
+
+    def close(self) -> None:
+        self._packed.close()
+        super().close()
 
 
 _PACKED: Final[dict[str, Callable[[Any], Any]]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
     ".xz": lzma.open,
-    ".zst": _unzstd,
+    ".zst": _Unzstd,
 }
 
 
-_UNREADABLE: Final = (OSError, EOFError, pl.exceptions.PolarsError, lzma.LZMAError, zlib.error, zstandard.ZstdError)
+_UNREADABLE: Final = (
+    *(OSError, EOFError, UnicodeError, lzma.LZMAError, zlib.error),
+    *(zstandard.ZstdError, pl.exceptions.PolarsError, pl.exceptions.PanicException),
+)
 
 
 @dataclass
@@ -70,6 +104,8 @@ class Notes:
     bytes_read: int = 0
     bad_rows: int = 0
     skip_bad_rows: bool = False
+    keys: dict[str, None] = field(default_factory=dict)  # of JSON objects, in order of appearance
+    nested: set[str] = field(default_factory=set)  # those that hold lists or objects
 
 
 def suffix_of(file: Path) -> str:
@@ -98,15 +134,23 @@ def read_tables(files: Sequence[Path], notes: Notes) -> Iterator[pl.DataFrame]:
         try:
             for frame in reader(file, notes):
                 if len(files) > 1:
-                    frame = frame.with_columns(file=pl.lit(file.name))
+                    name = "file_" if "file" in frame.columns else "file"
+                    frame = frame.with_columns(pl.lit(printable(file.name)).alias(name))
                 yield frame
         except DriftwordError:
             raise
         except _UNREADABLE as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise SourceError(f"'{file}' cannot be read: {reason}") from error
+            if "InvalidFooter" in reason:
+                reason = "it seems to be an Arrow stream; save it as an Arrow file or as Parquet"
+            raise SourceError(f"'{printable(str(file))}' cannot be read: {reason}") from error
         before += file.stat().st_size
         notes.bytes_read = before
+
+
+def printable(name: str) -> str:
+    """Return a file's name with bytes that are no UTF-8 replaced."""
+    return os.fsencode(name).decode(errors="replace")
 
 
 def _open_text(file: Path, notes: Notes) -> IO[str]:
@@ -145,10 +189,12 @@ def _csv(file: Path, notes: Notes) -> Iterator[pl.DataFrame]:
     with _open_text(file, notes) as lines:
         delimiter = "\t" if suffix_of(file) in (".tsv", ".tab") else None
         head = lines.readline()
-        if not head.strip():
+        if not head:
             raise SourceError(f"'{file}' is empty; it needs a header line and rows below it")
+        if not head.strip():
+            raise SourceError(f"'{file}' begins with a blank line; the names of the columns must come first")
         delimiter = delimiter or max(",;\t|", key=head.count)
-        rows = csv.reader(chain([head], lines), delimiter=delimiter)
+        rows = csv.reader(chain([head], lines), delimiter=delimiter, strict=True)
         header = [name.strip() for name in next(rows)]
         if len(set(header)) < len(header):
             twice = next(name for name in header if header.count(name) > 1)
@@ -162,7 +208,18 @@ def _csv(file: Path, notes: Notes) -> Iterator[pl.DataFrame]:
             except StopIteration:
                 break
             except csv.Error as error:
-                raise SourceError(f"'{file}' line {rows.line_num} is no CSV: {error}") from error
+                if "unexpected end of data" in str(error):
+                    raise SourceError(
+                        f"'{file}' has a quotation mark in line {first_line} that is never closed; "
+                        "close it, or double the marks inside quoted text"
+                    ) from error
+                if not notes.skip_bad_rows:
+                    raise SourceError(
+                        f"'{file}' line {first_line} is no CSV ({error}); double the marks inside quoted text, "
+                        "or pass --skip-bad-rows to leave such rows out"
+                    ) from error
+                notes.bad_rows += 1
+                continue
             if not row:
                 continue
             if len(row) != len(header):
@@ -190,7 +247,7 @@ def _json_lines(file: Path, notes: Notes) -> Iterator[pl.DataFrame]:
         number = 0
         while batch := list(islice(lines, BATCH_ROWS)):
             if number == 0 and batch[0].lstrip().startswith("["):
-                yield from _json_array(file, "".join([*batch, *lines]))
+                yield from _json_array(file, "".join([*batch, *lines]), notes)
                 return
             rows = []
             for line in batch:
@@ -201,7 +258,7 @@ def _json_lines(file: Path, notes: Notes) -> Iterator[pl.DataFrame]:
                     row = json.loads(line)
                     if not isinstance(row, dict):
                         raise ValueError("it is no object")
-                except ValueError as error:
+                except (ValueError, RecursionError) as error:
                     if not notes.skip_bad_rows:
                         raise SourceError(
                             f"'{file}' line {number} is no JSON object ({error}); "
@@ -210,37 +267,39 @@ def _json_lines(file: Path, notes: Notes) -> Iterator[pl.DataFrame]:
                     notes.bad_rows += 1
                     continue
                 rows.append(row)
-            yield _objects(rows)
+            yield _objects(rows, notes)
 
 
-def _json_array(file: Path, text: str) -> Iterator[pl.DataFrame]:
+def _json_array(file: Path, text: str, notes: Notes) -> Iterator[pl.DataFrame]:
     try:
         rows = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SourceError(f"'{file}' is no JSON ({error}); write one object a line") from error
     if not all(isinstance(row, dict) for row in rows):
         raise SourceError(f"'{file}' holds a list whose items are not objects; write one object a line")
     for start in range(0, len(rows), BATCH_ROWS):
-        yield _objects(rows[start : start + BATCH_ROWS])
+        yield _objects(rows[start : start + BATCH_ROWS], notes)
 
 
-def _objects(rows: Sequence[dict[str, Any]]) -> pl.DataFrame:
+def _objects(rows: Sequence[dict[str, Any]], notes: Notes) -> pl.DataFrame:
     """Lay JSON objects out as columns of text; the types of one batch need not be those of the next."""
-    columns = dict.fromkeys(name for row in rows for name in row)
-    return pl.DataFrame(
-        {name: [_plain(row.get(name)) for row in rows] for name in columns},
-        schema=dict.fromkeys(columns, pl.String),
-    )
+    notes.keys.update(dict.fromkeys(name for row in rows for name in row))
+    notes.nested |= {name for row in rows for name, value in row.items() if isinstance(value, (dict, list))}
+    columns = {name: [plain(row.get(name)) for row in rows] for name in notes.keys}
+    return pl.DataFrame([pl.Series(plain(name) or "", values, dtype=pl.String) for name, values in columns.items()])
 
 
-def _plain(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False)
+def plain(value: Any) -> str | None:
+    """Return a value as text that tables can hold; half a surrogate pair, as posts often have, is replaced."""
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def _polars(file: Path, notes: Notes) -> Iterator[pl.DataFrame]:
-    lazy = pl.scan_parquet(file) if kind_of(file) == "parquet" else pl.scan_ipc(file)
+    scan = pl.scan_parquet if kind_of(file) == "parquet" else pl.scan_ipc
+    lazy = scan(file, glob=False)
     if not lazy.collect_schema():
         return
     rows = 0
@@ -252,7 +311,7 @@ def _polars(file: Path, notes: Notes) -> Iterator[pl.DataFrame]:
         yield frame
 
 
-def read_texts(files: Sequence[Path], root: Path, pattern: str) -> Iterator[pl.DataFrame]:
+def read_texts(files: Sequence[Path], root: Path, pattern: str, notes: Notes) -> Iterator[pl.DataFrame]:
     """Yield one row per .txt file: its text, the date found in its path, and the path below `root`."""
     try:
         finder = re.compile(pattern)
@@ -261,11 +320,12 @@ def read_texts(files: Sequence[Path], root: Path, pattern: str) -> Iterator[pl.D
     for start in range(0, len(files), 200):
         rows = []
         for file in files[start : start + 200]:
-            name = os.path.relpath(file, root)
+            name = printable(os.path.relpath(file, root))
             try:
-                text = file.read_bytes().decode("utf-8-sig", errors="replace")
-            except OSError as error:
-                raise SourceError(f"'{file}' cannot be read: {error.strerror}") from error
+                with _open_text(file, notes) as lines:
+                    text = lines.read()
+            except _UNREADABLE as error:
+                raise SourceError(f"'{printable(str(file))}' cannot be read: {error}") from error
             rows.append((text, _date_in(name, finder), name))
         yield pl.DataFrame(rows, schema={"text": pl.String, "date": pl.String, "file": pl.String}, orient="row")
 

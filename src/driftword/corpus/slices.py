@@ -49,6 +49,16 @@ class Slices:
     first: tuple[date, ...]
     last: tuple[date, ...]
 
+    def __post_init__(self) -> None:
+        if not len(self.labels) == len(self.first) == len(self.last):
+            raise OptionError("slices need a label, a first and a last day each")
+        if len(set(self.labels)) < len(self.labels):
+            raise OptionError("slices need labels that are all different")
+        if any(last < first for first, last in zip(self.first, self.last, strict=True)):
+            raise OptionError("a slice cannot end before it begins")
+        if any(last >= first for last, first in zip(self.last, self.first[1:], strict=False)):
+            raise OptionError("slices must follow each other in time without overlap")
+
     def __len__(self) -> int:
         return len(self.labels)
 
@@ -61,14 +71,9 @@ class Slices:
         if len(hits) == 1:
             return hits[0]
         if not hits:
-            raise UnknownSliceError(
-                f"'{at}' lies outside the slices, which run from {self.labels[0]} to {self.labels[-1]}"
-            )
-        inside = [t for t in hits if low <= self.first[t] and self.last[t] <= high]
-        if inside == hits or not inside:
-            names = ", ".join(self.labels[t] for t in hits[:4]) + (", ..." if len(hits) > 4 else "")
-            raise UnknownSliceError(f"'{at}' falls into {len(hits)} slices; name one of them: {names}")
-        return inside[0]
+            raise UnknownSliceError(f"'{at}' lies outside the slices; {self._ends()}")
+        names = ", ".join(f"'{self.labels[t]}'" for t in hits[:4]) + (", ..." if len(hits) > 4 else "")
+        raise UnknownSliceError(f"'{at}' falls into {len(hits)} slices; name one of them: {names}")
 
     def find(self, days: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """Return the slice of each day (days since 1970-01-01), -1 for days outside."""
@@ -99,9 +104,10 @@ class Slices:
             if period is None:
                 raise OptionError(f"slice label '{name}' names no year, month or day; give Slices with date ranges")
         known = [period for period in periods if period is not None]
-        if any(b[0] <= a[1] for a, b in pairwise(known)):
-            raise OptionError("slice labels must follow each other in time without overlap")
         return cls(names, tuple(p[0] for p in known), tuple(p[1] for p in known))
+
+    def _ends(self) -> str:
+        return f"the first is '{self.labels[0]}', the last '{self.labels[-1]}'"
 
     def _range(self, at: str | int | date) -> tuple[date, date]:
         if isinstance(at, date):
@@ -110,7 +116,7 @@ class Slices:
         period = parse_date(str(at))
         if period is None:
             hint = did_you_mean(str(at), self.labels)
-            hint = hint or f"; the slices run from {self.labels[0]} to {self.labels[-1]}"
+            hint = hint or f"; {self._ends()}"
             raise UnknownSliceError(f"'{at}' is neither a slice nor a date{hint}")
         return period
 
@@ -142,6 +148,8 @@ def make_slices(rule: SliceRule, days: npt.NDArray[np.int32], tokens: npt.NDArra
 
 def check_rule(rule: SliceRule) -> None:
     """Raise `OptionError` unless `rule` can be laid over some documents."""
+    if not isinstance(rule, (str, Sequence)):
+        raise OptionError(f"slices {rule!r} is not understood; {_HELP}")
     if isinstance(rule, str) and "," not in rule:
         match = _GRID.fullmatch(rule) or _EQUAL.fullmatch(rule)
         if not match:

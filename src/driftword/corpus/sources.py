@@ -27,12 +27,14 @@ from driftword.corpus.readers import (
     NAME_DATE,
     Notes,
     kind_of,
+    plain,
+    printable,
     read_tables,
     read_texts,
     suffix_of,
 )
 from driftword.errors import OptionError, SourceError, did_you_mean
-from driftword.store import sha256
+from driftword.store import read_meta, sha256
 
 TEXT_NAMES: Final = ("text", "body", "content", "speech", "abstract", "document")
 TIME_NAMES: Final = ("date", "time", "year", "timestamp", "datetime", "published", "created_at")
@@ -59,19 +61,22 @@ class Source:
     notes: Notes = field(default_factory=Notes)
 
     def batches(self) -> Iterator[pl.DataFrame]:
-        """Yield frames of about `BATCH_BYTES`: small ones together, large ones in parts."""
+        """Yield frames of about `BATCH_BYTES`: small ones of one schema together, large ones in parts."""
         waiting: list[pl.DataFrame] = []
         size = 0.0
         for frame in self.frames:
+            if waiting and frame.schema != waiting[0].schema:
+                yield pl.concat(waiting)
+                waiting, size = [], 0.0
             rows = max(1, int(frame.height * BATCH_BYTES / max(frame.estimated_size(), 1)))
             for part in frame.iter_slices(rows):
                 waiting.append(part)
                 size += part.estimated_size()
                 if size >= BATCH_BYTES // 2:
-                    yield pl.concat(waiting, how="diagonal_relaxed")
+                    yield pl.concat(waiting)
                     waiting, size = [], 0.0
         if waiting:
-            yield pl.concat(waiting, how="diagonal_relaxed")
+            yield pl.concat(waiting)
 
 
 def open_source(source: Any, *, time_from_name: str | None = None, skip_bad_rows: bool = False) -> Source:
@@ -87,8 +92,7 @@ def open_source(source: Any, *, time_from_name: str | None = None, skip_bad_rows
         return Source("DataFrame", source.iter_slices(BATCH_ROWS), total_rows=source.height)
     module = type(source).__module__.partition(".")[0]
     if module == "pandas" and hasattr(source, "columns"):
-        columns = {str(name): source[name].tolist() for name in source.columns}
-        frame = pl.DataFrame(columns, strict=False)
+        frame = _from_pandas(source)
         return Source("DataFrame", frame.iter_slices(BATCH_ROWS), total_rows=frame.height)
     if module == "pyarrow" and hasattr(source, "schema"):
         table = pl.DataFrame(pl.from_arrow(source))
@@ -96,9 +100,7 @@ def open_source(source: Any, *, time_from_name: str | None = None, skip_bad_rows
     if isinstance(source, Iterable) and not isinstance(source, (bytes, bytearray)):
         total = len(source) if isinstance(source, Sequence) else None
         return Source("pairs", _pairs(source), total_rows=total)
-    raise SourceError(
-        f"a {type(source).__name__} is no source of text; give a path, a DataFrame, or (text, time) pairs"
-    )
+    raise SourceError(f"{source!r:.60} is no source of text; give a path, a DataFrame, or (text, time) pairs")
 
 
 def choose_column(given: str | None, columns: Sequence[str], *, role: str, usual: Sequence[str]) -> str:
@@ -125,21 +127,23 @@ def _from_path(path: str, time_from_name: str | None, notes: Notes) -> Source:
     kind = kinds.pop()
     if time_from_name is not None and kind != "text":
         raise OptionError("--time-from-name is for .txt files; name the column of dates with --time")
-    frames = read_texts(files, root, time_from_name or NAME_DATE) if kind == "text" else read_tables(files, notes)
+    if kind == "text":
+        frames = read_texts(files, root, time_from_name or NAME_DATE, notes)
+    else:
+        frames = read_tables(files, notes)
     total = sum(file.stat().st_size for file in files)
-    name = files[0].name if len(files) == 1 else Path(path).name
+    name = printable(files[0].name if len(files) == 1 else Path(path).name)
     return Source(name, frames, tuple(files), total_bytes=total, notes=notes)
 
 
 def _find_files(path: str) -> tuple[list[Path], Path]:
     """Return the files a path, folder or glob stands for, and the folder their names are relative to."""
     given = Path(path).expanduser()
-    if given.is_file():
+    if os.path.isfile(given):  # noqa: PTH113 - Path.is_file raises for names that are too long
         kind_of(given)
         return [given], given.parent
-    if given.is_dir():
-        found = sorted(f for f in given.rglob("*") if f.is_file() and not f.name.startswith("."))
-        files = [f for f in found if suffix_of(f) in KINDS]
+    if os.path.isdir(given):  # noqa: PTH112
+        files = sorted(file for file in _walk(given) if suffix_of(file) in KINDS)
         if not files:
             raise SourceError(f"the folder '{path}' holds no file that can be read; driftword reads {FORMATS}")
         return files, given
@@ -149,8 +153,40 @@ def _find_files(path: str) -> tuple[list[Path], Path]:
             raise SourceError(f"no file matches '{path}'")
         fixed = str(given).split("*")[0].split("?")[0].split("[")[0]
         return files, Path(fixed).parent if not fixed.endswith("/") else Path(fixed)
+    if os.path.islink(given):  # noqa: PTH114
+        raise SourceError(f"'{path}' is a link to a file that is not there")
     nearby = [f.name for f in given.parent.iterdir()] if given.parent.is_dir() else []
     raise SourceError(f"there is no file '{path}'{did_you_mean(given.name, nearby)}")
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder, hidden ones and driftword's own corpora left out."""
+    for file in folder.iterdir():
+        if file.name.startswith(".") or file.name == "__MACOSX":
+            continue
+        if file.is_file():
+            yield file
+        elif file.is_dir() and read_meta(file) is None:
+            yield from _walk(file)
+
+
+def _from_pandas(source: Any) -> pl.DataFrame:
+    """Copy a pandas table, whatever stands for its missing values."""
+    names = [str(name) for name in source.columns]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise SourceError(f"the DataFrame has two columns named '{twice}'; rename one")
+    columns = []
+    for i, name in enumerate(names):
+        column = source.iloc[:, i]
+        values = [None if gone else value for value, gone in zip(column.tolist(), column.isna().tolist(), strict=True)]
+        try:
+            columns.append(pl.Series(name, values, strict=True))
+        except (TypeError, ValueError, OverflowError, UnicodeError, pl.exceptions.PolarsError):
+            columns.append(pl.Series(name, [plain(value) for value in values], dtype=pl.String))
+        if columns[-1].dtype == pl.Object:
+            columns[-1] = pl.Series(name, [None if v is None else str(v) for v in values], dtype=pl.String)
+    return pl.DataFrame(columns)
 
 
 def _pairs(pairs: Iterable[Any]) -> Iterator[pl.DataFrame]:
@@ -165,8 +201,8 @@ def _pairs(pairs: Iterable[Any]) -> Iterator[pl.DataFrame]:
                 raise SourceError(f"item {number} has a {type(pair[0]).__name__} where its text should be")
         yield pl.DataFrame(
             {
-                "text": pl.Series([text for text, _ in batch], dtype=pl.String),
-                "date": pl.Series([None if time is None else str(time) for _, time in batch], dtype=pl.String),
+                "text": pl.Series([plain(text) for text, _ in batch], dtype=pl.String),
+                "date": pl.Series([None if time is None else plain(str(time)) for _, time in batch], dtype=pl.String),
             }
         )
 
@@ -194,5 +230,5 @@ def _state_of_the_union() -> Source:
 def digest(source: Source, seen: hashlib._Hash) -> list[dict[str, str]]:
     """Name what the corpus was made from: each file with its SHA-256, or the hash of the rows seen."""
     if source.files:
-        return [{"name": file.name, "sha256": sha256(file)} for file in source.files]
+        return [{"name": printable(file.name), "sha256": sha256(file)} for file in source.files]
     return [{"name": source.name, "sha256": seen.hexdigest()}]

@@ -63,6 +63,18 @@ class IdStream:
         self.close()
         return mapped
 
+    def select(self, wanted: npt.NDArray[np.bool_]) -> IdStream:
+        """Return the stream of some of the documents; this one is closed."""
+        selected = IdStream(self.folder)
+        document = 0
+        for ids, ends in self.batches():
+            here = wanted[document : document + len(ends)]
+            lengths = np.diff(ends, prepend=0)
+            selected.append(ids[np.repeat(here, lengths)], lengths[here])
+            document += len(ends)
+        self.close()
+        return selected
+
     def close(self) -> None:
         """Give the disk space back."""
         self._file.close()

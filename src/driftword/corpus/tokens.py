@@ -12,6 +12,7 @@ halves until the whole corpus has been counted: then "co-\noperation" becomes
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -24,13 +25,13 @@ import polars as pl
 from driftword.errors import OptionError, SourceError
 
 BREAK: Final = "\n"
-#: Letters and their marks, digits, soft hyphens and the joiners that Persian and Indic scripts use inside words.
-_INNER = r"[\p{L}\p{M}\p{N}\u{ad}\u{200c}\u{200d}]"
+#: Letters with their marks, digits, and the joiners that Persian and Indic scripts use inside words.
+_PIECE = r"[\p{L}\p{N}][\p{L}\p{M}\p{N}\u{200c}\u{200d}]*"
 _LINE_END = r"[-\u{2010}\u{ad}][ \t]*\r?\n[ \t]*"
 WORDS: Final = (
     r"\p{Nd}+(?:[.,]\p{Nd}+)+"  # 1,000.50
     r"|(?:\p{Lu}\.){2,}"  # U.S.
-    rf"|{_INNER}+(?:(?:['\u{{2019}}\u{{2bc}}\u{{2010}}\u{{2011}}-]|{_LINE_END}){_INNER}+)*"
+    rf"|{_PIECE}(?:(?:['\u{{2019}}\u{{2bc}}\u{{2010}}\u{{2011}}-]|\u{{ad}}+|{_LINE_END}){_PIECE})*"
 )
 WHITESPACE: Final = r"\S+"
 _PLAIN = str.maketrans({"\u2019": "'", "\u02bc": "'", "\u2010": "-", "\u2011": "-", "\u00ad": None})
@@ -59,7 +60,11 @@ class TokenRule:
     def split(self, texts: pl.Series) -> tuple[pl.Series, npt.NDArray[np.int64]]:
         """Return all raw tokens of the texts in one column, and how many each text has."""
         if self.custom is not None:
-            lists = pl.Series("text", [_checked(self.custom(text)) for text in texts], dtype=pl.List(pl.String))
+            try:
+                found = [_checked(self.custom(text)) for text in texts]
+            except OSError as error:  # or it would be taken for a fault of the disk we write to
+                raise SourceError(f"the tokenizer failed: {error}") from error
+            lists = pl.Series("text", found, dtype=pl.List(pl.String))
         else:
             pattern = WHITESPACE if self.kind == "whitespace" else WORDS
             frame = texts.alias("text").to_frame().lazy()
@@ -70,12 +75,12 @@ class TokenRule:
     def spell(self, raw: str) -> str:
         """Return the spelling a raw token is counted under; empty for one that is dropped."""
         if self.kind != "words":
-            return raw.strip()
+            return " ".join(raw.split())
         word = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", raw).lower())
         if "\n" in word:
             halves = [part.strip(" \t\r\n").rstrip("-\u2010\u00ad") for part in word.split("\n")]
             word = BREAK.join(half for half in halves if half)
-        word = word.translate(_PLAIN)
+        word = word.translate(_PLAIN).replace(" ", "")  # some ligatures stand for several words
         if self.numbers or any(character.isalpha() for character in word):
             return word
         return ""
@@ -94,6 +99,8 @@ def mend(word: str, counts: Counts) -> str:
     if BREAK not in word:
         return word
     joined, hyphened = word.replace(BREAK, ""), word.replace(BREAK, "-")
+    if re.search(rf"\d{BREAK}\d", word):  # 1914-1918
+        return hyphened
     return hyphened if counts.get(hyphened, 0) > counts.get(joined, 0) else joined
 
 

@@ -1,0 +1,1 @@
+"""The only seam: a round of blocks, on whatever machine there is."""

@@ -44,13 +44,26 @@ class CpuEngine:
         def climb(mine: Ints) -> float:
             return float(
                 kernels.climb(
-                    *text, blocks.number, mine, np.uint64(blocks.key), self.sampler.threshold, self.sampler.other,
-                    held.rho, held.rho_squares, held.alpha, held.alpha_squares, size, longest,
-                    step.pool, np.float32(step.negatives / step.pool), step.reach, np.float32(step.learning_rate),
-                )  # fmt: skip
+                    *text,
+                    blocks.number,
+                    mine,
+                    np.uint64(blocks.key),
+                    self.sampler.threshold,
+                    self.sampler.other,
+                    held.rho,
+                    held.rho_squares,
+                    held.alpha,
+                    held.alpha_squares,
+                    size,
+                    longest,
+                    step.pool,
+                    np.float32(step.negatives / step.pool),
+                    step.reach,
+                    np.float32(step.learning_rate),
+                )
             )
 
-        total = sum(self._each(climb, self._share(blocks)))
+        total = float(sum(self._each(climb, self._share(blocks))))
         self._apply_prior(step)
         return total
 
@@ -62,10 +75,22 @@ class CpuEngine:
 
         def part(low: int, high: int) -> None:
             kernels.score(
-                text.ids, text.offsets, text.slice_of, text.position, low, high, np.uint64(key),
-                self.sampler.threshold, self.sampler.other, self.parameters.rho, self.parameters.alpha,
-                negatives, reach, positive, negative,
-            )  # fmt: skip
+                text.ids,
+                text.offsets,
+                text.slice_of,
+                text.position,
+                low,
+                high,
+                np.uint64(key),
+                self.sampler.threshold,
+                self.sampler.other,
+                self.parameters.rho,
+                self.parameters.alpha,
+                negatives,
+                reach,
+                positive,
+                negative,
+            )
 
         list(self._pool.map(part, parts[:-1], parts[1:]))
         return positive, negative

@@ -17,7 +17,7 @@ _FAST = {"fastmath": {"reassoc", "contract", "arcp", "nsz"}, "cache": True, "nog
 
 
 @njit(**_FAST, inline="always")
-def _mix(x):  # type: ignore[no-untyped-def]
+def _mix(x):
     x = x + uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> uint64(27))) * uint64(0x94D049BB133111EB)
@@ -25,7 +25,7 @@ def _mix(x):  # type: ignore[no-untyped-def]
 
 
 @njit(**_FAST, inline="always")
-def _draw(key, counter, threshold, other):  # type: ignore[no-untyped-def]
+def _draw(key, counter, threshold, other):
     random = _mix(uint64(key) ^ uint64(counter))
     place = ((random >> uint64(32)) * uint64(len(other))) >> uint64(32)
     if uint32(random & uint64(0xFFFFFFFF)) <= threshold[place]:
@@ -34,7 +34,7 @@ def _draw(key, counter, threshold, other):  # type: ignore[no-untyped-def]
 
 
 @njit(**_FAST, inline="always")
-def _sigmoid(x):  # type: ignore[no-untyped-def]
+def _sigmoid(x):
     """1 / (1 + exp(-x)) to about 1e-7, in operations that vectorise."""
     x = min(max(x, float32(-80.0)), float32(80.0))
     power = x * float32(-1.4426950408889634)
@@ -52,8 +52,8 @@ def _sigmoid(x):  # type: ignore[no-untyped-def]
 
 
 @njit(**_FAST)
-def _products(left, right, rows, columns, out):  # type: ignore[no-untyped-def]
-    """out = left @ right.T"""
+def _products(left, right, rows, columns, out):
+    """Compute the products of all rows of `left` with all rows of `right`."""
     width = left.shape[1]
     for i in range(0, rows, TILE):
         for j in range(0, columns, TILE):
@@ -85,8 +85,8 @@ def _products(left, right, rows, columns, out):  # type: ignore[no-untyped-def]
 
 
 @njit(**_FAST)
-def _add_weighted(weights, rows, n_rows, n_out, out):  # type: ignore[no-untyped-def]
-    """out[i] += sum_j weights[i, j] * rows[j]"""
+def _add_weighted(weights, rows, n_rows, n_out, out):
+    """Compute out[i] += sum_j weights[i, j] * rows[j]."""
     width = rows.shape[1]
     for i in range(0, n_out, TILE):
         for j in range(0, n_rows, TILE):
@@ -103,8 +103,8 @@ def _add_weighted(weights, rows, n_rows, n_out, out):  # type: ignore[no-untyped
 
 
 @njit(**_FAST)
-def _add_weighted_columns(weights, rows, n_rows, n_out, out):  # type: ignore[no-untyped-def]
-    """out[j] += sum_i weights[i, j] * rows[i]"""
+def _add_weighted_columns(weights, rows, n_rows, n_out, out):
+    """Compute out[j] += sum_i weights[i, j] * rows[i]."""
     width = rows.shape[1]
     for j in range(0, n_out, TILE):
         for i in range(0, n_rows, TILE):
@@ -121,7 +121,7 @@ def _add_weighted_columns(weights, rows, n_rows, n_out, out):  # type: ignore[no
 
 
 @njit(**_FAST)
-def _adagrad(rows, gradients, count, values, squares, rate):  # type: ignore[no-untyped-def]
+def _adagrad(rows, gradients, count, values, squares, rate):
     """Add all squares first, then move every row: the order of rows does not matter."""
     width = values.shape[1]
     for r in range(count):
@@ -135,7 +135,30 @@ def _adagrad(rows, gradients, count, values, squares, rate):  # type: ignore[no-
 
 
 @njit(**_FAST)
-def climb(ids, begin, end, low, high, first, slice_of, number, mine, key, threshold, other, rho, rho_squares, alpha, alpha_squares, size, longest, pool, weight, reach, rate):  # type: ignore[no-untyped-def]  # noqa: E501
+def climb(
+    ids,
+    begin,
+    end,
+    low,
+    high,
+    first,
+    slice_of,
+    number,
+    mine,
+    key,
+    threshold,
+    other,
+    rho,
+    rho_squares,
+    alpha,
+    alpha_squares,
+    size,
+    longest,
+    pool,
+    weight,
+    reach,
+    rate,
+):
     """Move along the gradients of the blocks in `mine`, one after the other; return the text's log-likelihood."""
     dim = alpha.shape[1]
     width = (dim + LANES - 1) // LANES * LANES
@@ -221,7 +244,7 @@ def climb(ids, begin, end, low, high, first, slice_of, number, mine, key, thresh
 
 
 @njit(**_FAST)
-def shrink(values, squares, rate, prior):  # type: ignore[no-untyped-def]
+def shrink(values, squares, rate, prior):
     """Proximal step of independent Gaussian priors, on rows of any array of two dimensions."""
     for v in range(values.shape[0]):
         for k in range(values.shape[1]):
@@ -230,7 +253,7 @@ def shrink(values, squares, rate, prior):  # type: ignore[no-untyped-def]
 
 
 @njit(**_FAST)
-def smooth(rho, squares, low, high, rate, drift, prior):  # type: ignore[no-untyped-def]
+def smooth(rho, squares, low, high, rate, drift, prior):
     """Proximal step of the random walk for words low..high-1: a tridiagonal system over time (Thomas)."""
     slices, _, dim = rho.shape
     upper = np.zeros((slices, dim), dtype=np.float32)
@@ -257,7 +280,9 @@ def smooth(rho, squares, low, high, rate, drift, prior):  # type: ignore[no-unty
 
 
 @njit(**_FAST)
-def score(ids, offsets, slice_of, position, low, high, key, threshold, other, rho, alpha, negatives, reach, positive, negative):  # type: ignore[no-untyped-def]  # noqa: E501
+def score(
+    ids, offsets, slice_of, position, low, high, key, threshold, other, rho, alpha, negatives, reach, positive, negative
+):
     """Score the words of chunks low..high-1: log s(eta), and the summed log s(-eta) of their negatives."""
     dim = alpha.shape[1]
     context = np.zeros(dim, dtype=np.float32)
@@ -284,7 +309,7 @@ def score(ids, offsets, slice_of, position, low, high, key, threshold, other, rh
 
 
 @njit(**_FAST, inline="always")
-def _log_sigmoid(x):  # type: ignore[no-untyped-def]
+def _log_sigmoid(x):
     if x < 0:
         return x - np.log1p(np.exp(x))
     return -np.log1p(np.exp(-x))

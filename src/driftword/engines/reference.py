@@ -16,6 +16,7 @@ does not matter.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,10 +43,9 @@ class ReferenceEngine:
         total = 0.0
         for b in range(len(blocks.slice_of)):
             runs = range(blocks.first[b], blocks.first[b + 1])
-            spans = [(blocks.begin[r], blocks.end[r], blocks.low[r], blocks.high[r]) for r in runs]
-            counters = int(blocks.number[b]) * step.pool + np.arange(step.pool)
-            negatives = self.sampler.draw(blocks.key, counters)
-            total += climb(self.parameters, int(blocks.slice_of[b]), blocks.ids, spans, negatives, step)
+            spans = [tuple(int(a[r]) for a in (blocks.begin, blocks.end, blocks.low, blocks.high)) for r in runs]
+            negatives = self.sampler.draw(blocks.key, int(blocks.number[b]) * step.pool + np.arange(step.pool))
+            total += climb(self.parameters, Block(int(blocks.slice_of[b]), blocks.ids, spans, negatives), step)
         apply_prior(self.parameters, step)
         return total
 
@@ -56,11 +56,21 @@ class ReferenceEngine:
         for c in range(len(text.slice_of)):
             low, high = text.offsets[c], text.offsets[c + 1]
             for i in range(low, high):
-                context = context_sum(alpha, text.ids, i, low, high, reach)
+                context = context_sum(alpha, text.ids, i, bounds=(low, high), reach=reach)
                 drawn = self.sampler.draw(key, text.position[i] * negatives + np.arange(negatives))
                 positive[i] = log_sigmoid(rho[text.slice_of[c], text.ids[i]] @ context)
                 negative[i] = log_sigmoid(-(rho[text.slice_of[c], drawn] @ context)).sum()
         return positive, negative
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block: its slice, its runs as (begin, end, chunk begins, chunk ends), its negatives."""
+
+    t: int
+    ids: Any
+    spans: list[tuple[int, ...]]
+    negatives: Any
 
 
 def log_sigmoid(x: Any) -> Any:
@@ -73,19 +83,22 @@ def sigmoid(x: Array) -> Array:
     return np.asarray(np.exp(log_sigmoid(x)))
 
 
-def context_sum(alpha: Array, ids: Any, i: int, low: int, high: int, reach: int) -> Array:  # noqa: PLR0917
+def context_sum(alpha: Any, ids: Any, i: int, *, bounds: tuple[int, int], reach: int) -> Array:
     """Sum alpha over the words around position i, within its chunk."""
+    low, high = bounds
     around = [j for j in range(max(low, i - reach), min(high, i + reach + 1)) if j != i]
     return np.asarray(alpha[ids[around]].sum(axis=0))
 
 
 def block_gradients(
-    parameters: Parameters, t: int, ids: Any, spans: list[tuple[int, int, int, int]], negatives: Any, step: Step
-) -> tuple[float, list[tuple[int, Array]], list[tuple[int, Array]]]:  # noqa: PLR0917
+    parameters: Parameters, block: Block, step: Step
+) -> tuple[float, list[tuple[int, Array]], list[tuple[int, Array]]]:
     """Return the text's log-likelihood in one block and the gradients of rho[t] and alpha, one per occurrence."""
-    rho, alpha = parameters.rho[t], parameters.alpha
-    positions = [(i, low, high) for begin, end, low, high in spans for i in range(begin, end)]
-    context = np.array([context_sum(alpha, ids, i, low, high, step.reach) for i, low, high in positions])  # (B, K)
+    rho, alpha, ids, negatives = parameters.rho[block.t], parameters.alpha, block.ids, block.negatives
+    positions = [(i, low, high) for begin, end, low, high in block.spans for i in range(begin, end)]
+    context = np.array(
+        [context_sum(alpha, ids, i, bounds=(low, high), reach=step.reach) for i, low, high in positions]
+    )  # (B, K)
     words = ids[[i for i, _, _ in positions]]
     eta = (rho[words] * context).sum(axis=1)  # (B,)
     gain = 1 - sigmoid(eta)  # (B,)
@@ -95,19 +108,20 @@ def block_gradients(
     context_gradient = gain[:, None] * rho[words] + loss @ rho[negatives]  # (B, K)
     alpha_gradients = []
     start = 0
-    for begin, end, low, high in spans:
+    for begin, end, low, high in block.spans:
         for j in range(max(low, begin - step.reach), min(high, end + step.reach)):
-            near = [start + i - begin for i in range(max(begin, j - step.reach), min(end, j + step.reach + 1)) if i != j]
+            near = [
+                start + i - begin for i in range(max(begin, j - step.reach), min(end, j + step.reach + 1)) if i != j
+            ]
             alpha_gradients.append((int(ids[j]), context_gradient[near].sum(axis=0)))
         start += end - begin
     return float(log_sigmoid(eta).sum()), rho_gradients, alpha_gradients
 
 
-def climb(
-    parameters: Parameters, t: int, ids: Any, spans: list[tuple[int, int, int, int]], negatives: Any, step: Step
-) -> float:  # noqa: PLR0917
+def climb(parameters: Parameters, block: Block, step: Step) -> float:
     """Move along the gradients of one block with Adagrad."""
-    value, rho_gradients, alpha_gradients = block_gradients(parameters, t, ids, spans, negatives, step)
+    t = block.t
+    value, rho_gradients, alpha_gradients = block_gradients(parameters, block, step)
     for gradients, values, squares in (
         (rho_gradients, parameters.rho[t], parameters.rho_squares[t]),
         (alpha_gradients, parameters.alpha, parameters.alpha_squares),

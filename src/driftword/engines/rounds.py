@@ -151,13 +151,20 @@ def plan(text: Text, *, block: int, run: int, rounds: int, seed: int, pass_numbe
         sizes = borders[mine + 1] - borders[mine]
         result.append(
             Blocks(
-                text.ids, begin[runs], end[runs], low[runs], high[runs],
-                np.r_[0, np.cumsum(sizes)], block_slice[mine], mine, key,
-            )  # fmt: skip
+                text.ids,
+                begin[runs],
+                end[runs],
+                low[runs],
+                high[runs],
+                np.r_[0, np.cumsum(sizes)],
+                block_slice[mine],
+                mine,
+                key,
+            )
         )
     return result
 
 
 def _ranges(begin: Ints, end: Ints) -> Ints:
     lengths = end - begin
-    return np.arange(int(lengths.sum())) + np.repeat(begin - (np.cumsum(lengths) - lengths), lengths)
+    return np.asarray(np.arange(int(lengths.sum())) + np.repeat(begin - (np.cumsum(lengths) - lengths), lengths))
