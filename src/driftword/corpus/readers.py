@@ -137,6 +137,7 @@ def read_tables(files: Sequence[Path], notes: Notes) -> Iterator[pl.DataFrame]:
                     name = "file_" if "file" in frame.columns else "file"
                     frame = frame.with_columns(pl.lit(printable(file.name)).alias(name))
                 yield frame
+                del frame
         except DriftwordError:
             raise
         except _UNREADABLE as error:
@@ -302,13 +303,16 @@ def _polars(file: Path, notes: Notes) -> Iterator[pl.DataFrame]:
     lazy = scan(file, glob=False)
     if not lazy.collect_schema():
         return
-    rows = 0
+    rows, schema = 0, lazy.collect_schema()
     height = max(int(lazy.select(pl.len()).collect().item()), 1)
     base, size = notes.bytes_read, file.stat().st_size
     for frame in lazy.collect_batches(chunk_size=BATCH_ROWS, maintain_order=True):
         rows += frame.height
         notes.bytes_read = base + size * rows // height
         yield frame
+        schema = frame.schema
+        del frame  # it holds the whole row group in memory, while the next one is being read
+    yield pl.DataFrame(schema=schema)  # and so may what waits for more rows
 
 
 def read_texts(files: Sequence[Path], root: Path, pattern: str, notes: Notes) -> Iterator[pl.DataFrame]:

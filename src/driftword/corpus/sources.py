@@ -65,7 +65,7 @@ class Source:
         waiting: list[pl.DataFrame] = []
         size = 0.0
         for frame in self.frames:
-            if waiting and frame.schema != waiting[0].schema:
+            if waiting and (frame.schema != waiting[0].schema or not frame.height):
                 yield pl.concat(waiting)
                 waiting, size = [], 0.0
             rows = max(1, int(frame.height * BATCH_BYTES / max(frame.estimated_size(), 1)))
@@ -75,6 +75,8 @@ class Source:
                 if size >= BATCH_BYTES // 2:
                     yield pl.concat(waiting)
                     waiting, size = [], 0.0
+                del part
+            del frame
         if waiting:
             yield pl.concat(waiting)
 
