@@ -123,6 +123,14 @@ def check_name(path: Path) -> None:
         raise StoreError(f"the name '{shown}' is not valid UTF-8; rename it") from error
 
 
+def check_free(path: str | os.PathLike[str], *, kind: str, overwrite: bool) -> None:
+    """Refuse now what `create` would refuse after the work."""
+    given = Path(path)
+    check_name(given)
+    with writing(given):
+        _check_target(given, Path(os.path.realpath(given)), kind=kind, overwrite=overwrite)
+
+
 def open_store(path: str | os.PathLike[str], *, kind: str) -> Store:
     """Open the store at `path`, refusing whatever is not a whole store of this `kind`."""
     folder = Path(path)

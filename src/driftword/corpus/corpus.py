@@ -177,15 +177,7 @@ class Corpus:
 
     def word_id(self, word: str) -> int:
         """Return the id of a word; the error for an unknown one names the closest."""
-        rule = TokenRule(numbers=True)
-        for spelling in (word, " ".join(rule.spell(part) for part in word.split())):
-            if spelling in self.word_index:
-                return self.word_index[spelling]
-        inside = [known for known in self.words if f" {spelling} " in f" {known} "][:3]
-        if inside:
-            names = ", ".join(f"'{known}'" for known in inside)
-            raise UnknownWordError(f"'{word}' is in the vocabulary only as a part of phrases, such as {names}")
-        raise UnknownWordError(f"'{word}' is not in the vocabulary{did_you_mean(spelling, self.words, n=2)}")
+        return find_word(word, self.words, self.word_index)
 
     def chunks(self, split: str = "train", *, at: At | None = None, pass_number: int = 0) -> Iterator[npt.NDArray[Any]]:
         """Yield the token ids of each chunk of a split, after subsampling.
@@ -330,6 +322,20 @@ class Corpus:
             f"Corpus({self.n_tokens:,} tokens, {len(self.words):,} words, {len(self.slices)} slices "
             f"{self.slices.labels[0]} to {self.slices.labels[-1]})"
         )
+
+
+def find_word(word: str, words: Sequence[str], index: Mapping[str, int]) -> int:
+    """Return the id of a word as a user may write it; the error for an unknown one names the closest."""
+    rule = TokenRule(numbers=True)
+    spelling = " ".join(rule.spell(part) for part in word.split())
+    for known in (word, spelling):
+        if known in index:
+            return index[known]
+    inside = [known for known in words if f" {spelling} " in f" {known} "][:3]
+    if inside and spelling:
+        names = ", ".join(f"'{known}'" for known in inside)
+        raise UnknownWordError(f"'{word}' is in the vocabulary only as a part of phrases, such as {names}")
+    raise UnknownWordError(f"'{word}' is not in the vocabulary{did_you_mean(spelling, words, n=2)}")
 
 
 def _split_number(split: str) -> int:

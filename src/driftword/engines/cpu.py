@@ -1,9 +1,10 @@
 """The CPU engine: float32, Numba, all cores.
 
-Threads own slices: no two write the same row of `rho`. They share `alpha`, and
-in the static model `rho` too, and write to them without locks, as word2vec does:
-with more than one thread a fit is good but not the same to the last bit each
-time. One thread is bit-for-bit reproducible.
+Threads own slices: no two write the same row of `rho`. What they share, `alpha`
+and in the static model `rho`, each of them works on in a copy of its own; many
+times in a round the copies' movements are added up. Nothing depends on which
+thread is faster, so a fit with a given number of threads is the same to the last
+bit each time; another number of threads gives another fit, as good as the first.
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from driftword.engines import cpu_kernels as kernels
 from driftword.engines.rounds import Blocks, Ints, Parameters, Sampler, Step, Text
+
+#: Positions that a thread works through before the copies are added up.
+SYNC_POSITIONS: Final = 20_000
 
 
 class CpuEngine:
@@ -31,39 +35,36 @@ class CpuEngine:
         self.sampler = sampler
         self.threads = threads or os.cpu_count() or 1
         self._pool = ThreadPoolExecutor(self.threads)
+        self._copies: list[Parameters] = []
 
     def round(self, blocks: Blocks, step: Step) -> float:
         """Climb the likelihood over some blocks, then apply the prior; return the summed log-likelihood of the text."""
-        held = self.parameters
         if not len(blocks.slice_of):
             return 0.0
+        shares = self._share(blocks)
         size = int(np.add.reduceat(blocks.end - blocks.begin, blocks.first[:-1]).max())
         longest = size + int(np.diff(blocks.first).max()) * 2 * step.reach
         text = (blocks.ids, blocks.begin, blocks.end, blocks.low, blocks.high, blocks.first, blocks.slice_of)
 
-        def climb(mine: Ints) -> float:
+        def climb(mine: Ints, held: Parameters) -> float:
             return float(
                 kernels.climb(
-                    *text,
-                    blocks.number,
-                    mine,
-                    np.uint64(blocks.key),
-                    self.sampler.threshold,
-                    self.sampler.other,
-                    held.rho,
-                    held.rho_squares,
-                    held.alpha,
-                    held.alpha_squares,
-                    size,
-                    longest,
-                    step.pool,
-                    np.float32(step.negatives / step.pool),
-                    step.reach,
-                    np.float32(step.learning_rate),
+                    *text, blocks.number, mine, np.uint64(blocks.key), self.sampler.threshold, self.sampler.other,
+                    held.rho, held.rho_squares, held.alpha, held.alpha_squares, size, longest,
+                    step.pool, np.float32(step.negatives / step.pool), step.reach, np.float32(step.learning_rate),
                 )
-            )
+            )  # fmt: skip
 
-        total = float(sum(self._each(climb, self._share(blocks))))
+        if self.threads == 1:
+            total = climb(shares[0], self.parameters)
+        else:
+            total = 0.0
+            parts = max(1, blocks.positions // (SYNC_POSITIONS * self.threads))
+            self._start_copies()
+            for part in range(parts):
+                mine = [share[part * len(share) // parts : (part + 1) * len(share) // parts] for share in shares]
+                total += sum(self._pool.map(climb, mine, self._copies))
+                self._add_up_copies()
         self._apply_prior(step)
         return total
 
@@ -75,22 +76,10 @@ class CpuEngine:
 
         def part(low: int, high: int) -> None:
             kernels.score(
-                text.ids,
-                text.offsets,
-                text.slice_of,
-                text.position,
-                low,
-                high,
-                np.uint64(key),
-                self.sampler.threshold,
-                self.sampler.other,
-                self.parameters.rho,
-                self.parameters.alpha,
-                negatives,
-                reach,
-                positive,
-                negative,
-            )
+                text.ids, text.offsets, text.slice_of, text.position, low, high, np.uint64(key),
+                self.sampler.threshold, self.sampler.other, self.parameters.rho, self.parameters.alpha,
+                negatives, reach, positive, negative,
+            )  # fmt: skip
 
         list(self._pool.map(part, parts[:-1], parts[1:]))
         return positive, negative
@@ -105,16 +94,45 @@ class CpuEngine:
         for t in np.argsort(-count, kind="stable"):
             owner[t] = int(load.argmin())
             load[owner[t]] += count[t]
-        # A thread goes through its slices side by side, so that alpha does not follow one of them for long.
-        rank = np.arange(len(blocks.slice_of)) - np.searchsorted(blocks.slice_of, blocks.slice_of)
-        order = np.argsort(rank / count[blocks.slice_of], kind="stable")
-        return [order[owner[blocks.slice_of[order]] == n] for n in range(self.threads)]
+        return [np.flatnonzero(owner[blocks.slice_of] == n) for n in range(self.threads)]
+
+    def _start_copies(self) -> None:
+        """Give each thread its own copy of what all of them change."""
+        held = self.parameters
+        shared = len(held.rho) == 1
+        if not self._copies:
+            self._copies = [
+                Parameters(
+                    held.rho.copy() if shared else held.rho,
+                    held.alpha.copy(),
+                    held.rho_squares.copy() if shared else held.rho_squares,
+                    held.alpha_squares.copy(),
+                )
+                for _ in range(self.threads)
+            ]
+            return
+        for mine in self._copies:
+            for name in ("alpha", "alpha_squares", *(("rho", "rho_squares") if shared else ())):
+                getattr(mine, name)[:] = getattr(held, name)
+
+    def _add_up_copies(self) -> None:
+        """Add the movements of all copies, and let every copy go on from there."""
+        held = self.parameters
+        names = ("alpha", "alpha_squares", *(("rho", "rho_squares") if len(held.rho) == 1 else ()))
+        borders = np.linspace(0, len(held.alpha), self.threads + 1).astype(np.int64)
+
+        def part(low: int, high: int) -> None:
+            for name in names:
+                whole = getattr(held, name).reshape(-1, held.alpha.shape[1])[low:high]
+                copies = [getattr(mine, name).reshape(-1, held.alpha.shape[1])[low:high] for mine in self._copies]
+                kernels.merge(whole, copies[0], copies[1]) if len(copies) == 2 else _merge(whole, copies)
+
+        list(self._pool.map(part, borders[:-1], borders[1:]))
 
     def _apply_prior(self, step: Step) -> None:
         held = self.parameters
         rate, drift, prior = np.float32(step.learning_rate), np.float32(step.drift), np.float32(step.prior)
-        n_words = len(held.alpha)
-        borders = np.linspace(0, n_words, 4 * self.threads + 1).astype(np.int64)
+        borders = np.linspace(0, len(held.alpha), 4 * self.threads + 1).astype(np.int64)
         spans = list(zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True))
 
         def part(span: tuple[int, int]) -> None:
@@ -130,3 +148,9 @@ class CpuEngine:
 
     def _each(self, task: Callable[[Any], Any], shares: Sequence[Any]) -> list[Any]:
         return [task(share) for share in shares] if self.threads == 1 else list(self._pool.map(task, shares))
+
+
+def _merge(whole: npt.NDArray[Any], copies: Sequence[npt.NDArray[Any]]) -> None:
+    moved = whole + sum(mine - whole for mine in copies)
+    for array in (whole, *copies):
+        array[:] = moved

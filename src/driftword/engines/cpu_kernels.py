@@ -135,30 +135,32 @@ def _adagrad(rows, gradients, count, values, squares, rate):
 
 
 @njit(**_FAST)
-def climb(
-    ids,
-    begin,
-    end,
-    low,
-    high,
-    first,
-    slice_of,
-    number,
-    mine,
-    key,
-    threshold,
-    other,
-    rho,
-    rho_squares,
-    alpha,
-    alpha_squares,
-    size,
-    longest,
-    pool,
-    weight,
-    reach,
-    rate,
-):
+def _window_sums(rows, low, high, sums, reach, start, stop, out):
+    """Sum rows over the window of each place start..stop-1, its own row left out.
+
+    Row 0 of `rows` belongs to place `low`, the last one to ``high - 1``. Sums of the first
+    rows make every window a difference of two.
+    """
+    width = rows.shape[1]
+    for k in range(width):
+        sums[0, k] = float32(0.0)
+    for j in range(high - low):
+        for k in range(width):
+            sums[j + 1, k] = sums[j, k] + rows[j, k]
+    for i in range(start, stop):
+        before = sums[max(low, i - reach) - low]
+        behind = sums[min(high, i + reach + 1) - low]
+        if low <= i < high:
+            own = rows[i - low]
+            for k in range(width):
+                out[i - start, k] = behind[k] - before[k] - own[k]
+        else:
+            for k in range(width):
+                out[i - start, k] = behind[k] - before[k]
+
+
+@njit(**_FAST)
+def climb(ids, begin, end, low, high, first, slice_of, number, mine, key, threshold, other, rho, rho_squares, alpha, alpha_squares, size, longest, pool, weight, reach, rate):  # noqa: E501
     """Move along the gradients of the blocks in `mine`, one after the other; return the text's log-likelihood."""
     dim = alpha.shape[1]
     width = (dim + LANES - 1) // LANES * LANES
@@ -166,31 +168,31 @@ def climb(
     columns = (pool + TILE - 1) // TILE * TILE
     context = np.zeros((rows, width), dtype=np.float32)
     context_gradient = np.zeros((rows, width), dtype=np.float32)
-    vectors = np.zeros((rows + columns, width), dtype=np.float32)  # words of the text, then negatives
-    gradients = np.zeros((rows + columns, width), dtype=np.float32)
+    vectors = np.zeros((columns, width), dtype=np.float32)  # the negatives
+    gradients = np.zeros((rows + columns, width), dtype=np.float32)  # of words of the text, then of negatives
     touched = np.zeros(rows + columns, dtype=np.int32)
     loss = np.zeros((rows, columns), dtype=np.float32)
-    alpha_gradients = np.zeros((longest, width), dtype=np.float32)
-    alpha_touched = np.zeros(longest, dtype=np.int32)
+    around = np.zeros((longest, width), dtype=np.float32)  # context vectors, later their gradients
+    around_words = np.zeros(longest, dtype=np.int32)
+    sums = np.zeros((longest + 1, width), dtype=np.float32)
     total = 0.0
     for b in mine:
         t = slice_of[b]
         values = rho[t]
         count = 0
         for r in range(first[b], first[b + 1]):
-            for i in range(begin[r], end[r]):
-                for k in range(width):
-                    context[count, k] = float32(0.0)
-                for j in range(max(low[r], i - reach), min(high[r], i + reach + 1)):
-                    if j != i:
-                        word = ids[j]
-                        for k in range(dim):
-                            context[count, k] += alpha[word, k]
-                touched[count] = ids[i]
-                count += 1
+            here = end[r] - begin[r]
+            left = max(low[r], begin[r] - reach) - begin[r]
+            right = min(high[r], end[r] + reach) - begin[r]
+            for j in range(left, right):
+                word = ids[begin[r] + j]
+                for k in range(dim):
+                    around[j - left, k] = alpha[word, k]
+            _window_sums(around, left, right, sums, reach, 0, here, context[count:])
+            for i in range(here):
+                touched[count + i] = ids[begin[r] + i]
+            count += here
         full = (count + TILE - 1) // TILE * TILE
-        for i in range(count, full):
-            context[i, :] = float32(0.0)
         for m in range(pool):
             word = _draw(key, uint64(number[b]) * uint64(pool) + uint64(m), threshold, other)
             touched[count + m] = word
@@ -206,40 +208,34 @@ def climb(
             for k in range(dim):
                 gradients[i, k] = gain * context[i, k]
                 context_gradient[i, k] = gain * values[word, k]
-        for i in range(count, full):
-            context_gradient[i, :] = float32(0.0)
+        for i in range(count, full):  # rows that only fill the last tile
+            for k in range(width):
+                context[i, k] = float32(0.0)
+                context_gradient[i, k] = float32(0.0)
         _products(context, vectors, full, columns, loss)
         for i in range(full):
             for m in range(columns):
                 loss[i, m] = -weight * _sigmoid(loss[i, m])
         _add_weighted(loss, vectors, columns, full, context_gradient)
-        negative = gradients[count:]
-        for m in range(columns):
+        for m in range(count, count + columns):
             for k in range(width):
-                vectors[m, k] = float32(0.0)
-        _add_weighted_columns(loss, context, full, columns, vectors)
-        for m in range(pool):
-            for k in range(width):
-                negative[m, k] = vectors[m, k]
-        for m in range(columns):
-            for k in range(width):
-                vectors[m, k] = float32(0.0)
+                gradients[m, k] = float32(0.0)
+        _add_weighted_columns(loss, context, full, columns, gradients[count:])
         _adagrad(touched, gradients, count + pool, values, rho_squares[t], rate)
 
-        used = 0
         start = 0
+        used = 0
         for r in range(first[b], first[b + 1]):
-            for j in range(max(low[r], begin[r] - reach), min(high[r], end[r] + reach)):
-                for k in range(dim):
-                    alpha_gradients[used, k] = float32(0.0)
-                for i in range(max(begin[r], j - reach), min(end[r], j + reach + 1)):
-                    if i != j:
-                        for k in range(dim):
-                            alpha_gradients[used, k] += context_gradient[start + i - begin[r], k]
-                alpha_touched[used] = ids[j]
-                used += 1
-            start += end[r] - begin[r]
-        _adagrad(alpha_touched, alpha_gradients, used, alpha, alpha_squares, rate)
+            here = end[r] - begin[r]
+            left = max(low[r], begin[r] - reach) - begin[r]
+            right = min(high[r], end[r] + reach) - begin[r]
+            # The gradient of a context vector sums over the positions whose context it is in: the same windows.
+            _window_sums(context_gradient[start:], 0, here, sums, reach, left, right, around[used:])
+            for j in range(left, right):
+                around_words[used + j - left] = ids[begin[r] + j]
+            used += right - left
+            start += here
+        _adagrad(around_words, around, used, alpha, alpha_squares, rate)
     return total
 
 
@@ -313,3 +309,14 @@ def _log_sigmoid(x):
     if x < 0:
         return x - np.log1p(np.exp(x))
     return -np.log1p(np.exp(-x))
+
+
+@njit(**_FAST)
+def merge(whole, first, second):
+    """Add the movements of two copies to the whole, and set all three to it."""
+    for v in range(whole.shape[0]):
+        for k in range(whole.shape[1]):
+            moved = first[v, k] + second[v, k] - whole[v, k]
+            whole[v, k] = moved
+            first[v, k] = moved
+            second[v, k] = moved

@@ -1,0 +1,83 @@
+"""Held-out scores: how well a model predicts words it has not seen.
+
+`L_pos` is the mean log-probability of the words that occur, `L_neg` the summed
+one of twenty words drawn for each position that do not; `L` is their sum. The
+draws depend on the corpus and the position alone, so every model meets the same.
+Standard errors are over documents: words of one document are not independent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from driftword import randomness
+from driftword.corpus import Corpus
+from driftword.engines import Engine
+from driftword.engines.rounds import Sampler, Text, read_text
+
+NEGATIVES: Final = 20
+EXPONENT: Final = 0.75
+_SPLIT_PASS: Final = 0  # held-out text has one subsample, whatever training does
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of every held-out position."""
+
+    positive: npt.NDArray[Any]  # (n,)
+    negative: npt.NDArray[Any]  # (n,)
+    document: npt.NDArray[Any]  # (n,)
+    slice_of: npt.NDArray[Any]  # (n,)
+    word: npt.NDArray[Any]  # (n,)
+
+    def summary(self, which: npt.NDArray[np.bool_] | None = None) -> dict[str, float]:
+        """Return the three scores with their standard errors, over all positions or some."""
+        chosen = slice(None) if which is None else which
+        result: dict[str, float] = {}
+        document = self.document[chosen]
+        for name, values in (
+            ("L_pos", self.positive),
+            ("L_neg", self.negative),
+            ("L", self.positive + self.negative),
+        ):
+            result[name], result[f"{name}_se"] = mean_and_error(values[chosen], document)
+        return {**result, "positions": len(document), "documents": len(np.unique(document))}
+
+
+def mean_and_error(values: npt.NDArray[Any], document: npt.NDArray[Any]) -> tuple[float, float]:
+    """Return the mean over positions and its standard error over documents (a ratio of two sums over them)."""
+    if not len(values):
+        return float("nan"), float("nan")
+    _, which = np.unique(document, return_inverse=True)
+    size = np.bincount(which)
+    total = np.bincount(which, weights=values)
+    mean = float(total.sum() / size.sum())
+    if len(size) < 2:
+        return mean, float("nan")
+    spread = ((total - mean * size) ** 2).sum() * len(size) / (len(size) - 1)
+    return mean, float(np.sqrt(spread) / size.sum())
+
+
+class HeldOut:
+    """One split of a corpus, read once and scored as often as needed."""
+
+    def __init__(self, corpus: Corpus, split: str, *, sliced: bool) -> None:
+        self.text: Text = read_text(corpus, split, pass_number=_SPLIT_PASS, sliced=sliced)
+        self.key = randomness.key(corpus.seed, "scoring")
+        lengths = np.diff(self.text.offsets)
+        self.document = np.repeat(corpus.chunk_document[self.text.chunk], lengths)
+        self.slice_of = np.repeat(corpus.chunk_slice[self.text.chunk], lengths)
+
+    def score(self, engine: Engine, *, context: int) -> Scores:
+        """Score every position; the engine's sampler must be `scoring_sampler`'s."""
+        positive, negative = engine.score(self.text, reach=context // 2, negatives=NEGATIVES, key=self.key)
+        return Scores(positive, negative, self.document, self.slice_of, self.text.ids)
+
+
+def scoring_sampler(corpus: Corpus) -> Sampler:
+    """Return the distribution that scores draw their negatives from, the same for every model."""
+    return Sampler.make(corpus.raw_counts, EXPONENT)
