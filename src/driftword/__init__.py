@@ -2,6 +2,9 @@
 
 from driftword.corpus import Corpus, Slices, prepare
 from driftword.errors import DriftwordError
+from driftword.evaluate import compare, evaluate
+from driftword.fit import fit
+from driftword.model import Model, Spec
 
 __version__ = "0.1.0"
-__all__ = ["Corpus", "DriftwordError", "Slices", "prepare"]
+__all__ = ["Corpus", "DriftwordError", "Model", "Slices", "Spec", "compare", "evaluate", "fit", "prepare"]

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from driftword.errors import DriftwordError, OptionError
+from driftword.model import Spec
 
 app = typer.Typer(
     name="driftword",
@@ -35,6 +36,8 @@ def _command(name: str | None = None, **settings: Any) -> Callable[[Callable[...
             try:
                 function(*args, **options)
                 sys.stdout.flush()
+            except typer.Exit:
+                raise
             except DriftwordError as error:
                 _end(str(error), 2)
             except BrokenPipeError:
@@ -71,6 +74,7 @@ def _words(path: Path | None) -> list[str]:
 
 
 _CORPUS = typer.Argument(help="A corpus directory, as made by [bold]prepare[/bold].", show_default=False)
+_MODEL = typer.Argument(help="A model directory, as made by [bold]fit[/bold].", show_default=False)
 _JSON = typer.Option("--json", help="Write JSON for programs.")
 _CSV = typer.Option("--csv", help="Write CSV for programs.")
 
@@ -161,18 +165,18 @@ def prepare(
         return
     console = terminal.out()
     terminal.print_corpus(made, console)
-    console.print(f"\nWritten to {out}. Read it: driftword passages {out} WORD")
+    console.print(f"\nWritten to {out}. Next: driftword fit {out} --out {out.with_suffix('.model')}")
 
 
 @_command(no_args_is_help=True)
 def info(
-    path: Annotated[Path, _CORPUS],
+    path: Annotated[Path, typer.Argument(help="A corpus or a model directory.", show_default=False)],
     verify: Annotated[
         bool, typer.Option("--verify", help="Read every file and compare it with its recorded hash.")
     ] = False,
     as_json: Annotated[bool, _JSON] = False,
 ) -> None:
-    """Show what is in a corpus.
+    """Show what is in a corpus or a model.
 
     [bold]Example[/bold]
 
@@ -180,14 +184,172 @@ def info(
     """
     from driftword import store, terminal
     from driftword.corpus import Corpus
+    from driftword.model import Model
 
+    meta = store.read_meta(path)
+    kind = "model" if meta and meta["kind"] == "model" else "corpus"
     if verify:
-        store.open_store(path, kind="corpus").verify()
-    corpus = Corpus.open(path)
+        store.open_store(path, kind=kind).verify()
+    shown: Any = Model.open(path) if kind == "model" else Corpus.open(path)
     if as_json:
-        terminal.print_json(corpus.info())
+        terminal.print_json(shown.info())
+    elif kind == "model":
+        terminal.print_model(shown, terminal.out())
     else:
-        terminal.print_corpus(corpus, terminal.out())
+        terminal.print_corpus(shown, terminal.out())
+
+
+_SPEC = Spec()
+
+
+@_command("fit", no_args_is_help=True)
+def fit_model(
+    path: Annotated[Path, _CORPUS],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Directory to write.", show_default=False)],
+    model: Annotated[str, typer.Option(help="dynamic, binned or static.")] = _SPEC.model,
+    context: Annotated[
+        int, typer.Option(help="Words around a position that predict it: 8 is four on either side.")
+    ] = _SPEC.context,
+    dim: Annotated[int, typer.Option(help="Length of the vectors.")] = _SPEC.dim,
+    passes: Annotated[int, typer.Option(help="Most passes over the text.")] = 10,
+    patience: Annotated[int, typer.Option(help="Stop after this many passes without a better held-out score.")] = 2,
+    drift_precision: Annotated[
+        float, typer.Option(help="Precision of the random walk; larger moves less.")
+    ] = _SPEC.drift_precision,
+    prior_precision: Annotated[
+        float | None, typer.Option(help="Precision of the other priors.", show_default="a thousandth of the drift's")
+    ] = None,
+    learning_rate: Annotated[float, typer.Option(help="Step size.")] = _SPEC.learning_rate,
+    final_rate: Annotated[float, typer.Option(help="Share of it that the last pass ends with.")] = _SPEC.final_rate,
+    negatives: Annotated[int, typer.Option(help="Weight of absent words.")] = _SPEC.negatives,
+    pool: Annotated[int, typer.Option(help="Negatives that a block of positions shares.")] = _SPEC.pool,
+    block: Annotated[int, typer.Option(help="Positions in a block.")] = _SPEC.block,
+    run: Annotated[int, typer.Option(help="Consecutive positions in a block.")] = _SPEC.run,
+    rounds: Annotated[int, typer.Option(help="How often a pass applies the prior.")] = _SPEC.rounds,
+    resample: Annotated[str, typer.Option(help="each-pass, or once as in the paper.")] = _SPEC.resample,
+    engine: Annotated[str, typer.Option(help="auto, cpu or reference.")] = "auto",
+    threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of start, order and negatives.")] = 0,
+    half: Annotated[bool, typer.Option("--half", help="Store float16.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted fit stopped.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model at --out.")] = False,
+    as_json: Annotated[bool, _JSON] = False,
+) -> None:
+    """Fit a model to a corpus.
+
+    [bold]Examples[/bold]
+
+      driftword fit sotu.corpus --out sotu.model
+
+      driftword fit sotu.corpus --model static --context 2 --out static.model
+
+      driftword fit sotu.corpus --out sotu.model --resume   (after Ctrl-C)
+    """
+    from driftword import terminal
+    from driftword.corpus import Corpus
+    from driftword.fit import fit
+
+    spec = Spec(
+        model=model, context=context, dim=dim, drift_precision=drift_precision, prior_precision=prior_precision,
+        learning_rate=learning_rate, final_rate=final_rate, negatives=negatives, pool=pool, block=block, run=run,
+        rounds=rounds, resample=resample,
+    )  # fmt: skip
+    corpus = Corpus.open(path)
+    if model == "dynamic" and len(corpus.slices) == 1:
+        terminal.warn("the corpus has one slice, so the dynamic model equals the static one")
+    try:
+        made = fit(
+            corpus, spec, passes=passes, engine=engine, threads=threads, seed=seed, out=out, resume=resume,
+            patience=patience, half=half, overwrite=overwrite,
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        again = " ".join([*(part for part in sys.argv[1:] if part != "--resume"), "--resume"])
+        _end(f"interrupted; the passes that were complete are kept. Go on with: driftword {again}", 130)
+    if as_json:
+        terminal.print_json(made.info())
+        return
+    terminal.print_model(made, terminal.out())
+
+
+@_command("evaluate", no_args_is_help=True)
+def evaluate_model(
+    path: Annotated[Path, _MODEL],
+    corpus: Annotated[
+        Path | None, typer.Option(help="The corpus it was fitted to.", show_default="where it was then")
+    ] = None,
+    split: Annotated[str, typer.Option(help="test, valid or train.")] = "test",
+    by: Annotated[str | None, typer.Option(help="slice, or band of frequency.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
+    as_json: Annotated[bool, _JSON] = False,
+    as_csv: Annotated[bool, _CSV] = False,
+) -> None:
+    """Score a model on held-out text.
+
+    L_pos is the mean log-probability of the words that occur, L_neg that of twenty drawn words that do not;
+    L is their sum, and what models are compared by. Standard errors (_se) are over documents.
+
+    [bold]Examples[/bold]
+
+      driftword evaluate sotu.model
+
+      driftword evaluate sotu.model --by slice --csv
+    """
+    from driftword.corpus import Corpus
+    from driftword.evaluate import evaluate
+    from driftword.model import Model
+
+    model = Model.open(path)
+    where = corpus or model.meta["provenance"]["corpus_path"]
+    if where is None:
+        raise OptionError("the model does not know its corpus; name it with --corpus")
+    _show(evaluate(model, Corpus.open(where), split=split, by=by, threads=threads), as_json, as_csv)
+
+
+@_command("compare", no_args_is_help=True)
+def compare_models(
+    path: Annotated[Path, _CORPUS],
+    contexts: Annotated[str, typer.Option(help="Sizes of context, with commas between.")] = "2,8",
+    passes: Annotated[int, typer.Option(help="Most passes over the text.")] = 10,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder to keep the fitted models in.")] = None,
+    resample: Annotated[str, typer.Option(help="each-pass, or once as in the paper.")] = _SPEC.resample,
+    seed: Annotated[int, typer.Option(help="Seed of start, order and negatives.")] = 0,
+    threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Write a Markdown table.")] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="Write a LaTeX table.")] = False,
+    as_json: Annotated[bool, _JSON] = False,
+    as_csv: Annotated[bool, _CSV] = False,
+) -> None:
+    """Fit static, binned and dynamic models and score them on the test text: the paper's table.
+
+    [bold]Example[/bold]
+
+      driftword compare sotu.corpus --out models
+    """
+    from driftword.corpus import Corpus
+    from driftword.evaluate import as_table, compare
+
+    try:
+        sizes = [int(size) for size in contexts.split(",")]
+    except ValueError as error:
+        raise OptionError(f"contexts '{contexts}' is not understood; write numbers such as 2,8") from error
+    spec = Spec(resample=resample)
+    table = compare(Corpus.open(path), contexts=sizes, spec=spec, passes=passes, seed=seed, threads=threads, out=out)
+    if markdown or latex:
+        print(as_table(table, form="latex" if latex else "markdown"))
+        return
+    _show(table, as_json, as_csv)
+
+
+def _show(table: Any, as_json: bool, as_csv: bool) -> None:
+    """Render a table for people or for programs."""
+    from driftword import terminal
+
+    if as_json:
+        terminal.print_json(table.to_dicts())
+    elif as_csv:
+        print(table.write_csv(), end="")
+    else:
+        terminal.print_table(table, terminal.out())
 
 
 @_command(no_args_is_help=True)

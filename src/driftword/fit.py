@@ -160,10 +160,8 @@ class _Job:
         engine = make_engine(self.engine_name, self.parameters, self.sampler, threads=self.threads)
         sample = number + 1 if spec.resample == "each-pass" else 1
         text = read_text(self.corpus, "train", pass_number=sample, sliced=not static)
-        blocks = plan(
-            text, block=spec.block, run=spec.run, rounds=spec.rounds, seed=self.seed, pass_number=number
-        )
-        total = done = 0
+        blocks = plan(text, block=spec.block, run=spec.run, rounds=spec.rounds, seed=self.seed, pass_number=number)
+        total, done = 0.0, 0
         name = "static pass" if static and self.n_slices > 1 else "pass"
         bar.stage(f"{name} {number + 1} of {self.passes}", total=len(text.ids))
         for r, part in enumerate(blocks):
@@ -249,7 +247,7 @@ class _Job:
         return {int(path.name.rpartition("-")[2]): path for path in found if path.name.rpartition("-")[2].isdigit()}
 
     def _identity(self) -> dict[str, Any]:
-        """What must be equal for a fit to be the continuation of another."""
+        """Return what must be equal for a fit to be the continuation of another."""
         return {
             "spec": asdict(self.spec),
             "seed": self.seed,
@@ -346,4 +344,3 @@ class _Job:
 
 def _escaped(name: str) -> str:
     return "".join(f"[{c}]" if c in "*?[" else c for c in name)
-

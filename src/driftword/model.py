@@ -84,7 +84,9 @@ class Spec:
             if int(getattr(self, name)) != getattr(self, name) or getattr(self, name) < 1:
                 raise OptionError(f"{name} is {getattr(self, name)}; it must be a whole number from 1 up")
         if int(self.context) != self.context or self.context < 2 or self.context % 2:
-            raise OptionError(f"context is {self.context}; it must be an even number from 2 up (8: four on either side)")
+            raise OptionError(
+                f"context is {self.context}; it must be an even number from 2 up (8: four on either side)"
+            )
         for name in ("drift_precision", "learning_rate", "squares"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise OptionError(f"{name} is {getattr(self, name)}; it must be positive")

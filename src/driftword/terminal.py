@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from driftword.corpus import Corpus
+from driftword.model import Model
 
 _LEVELS: Final = " ▁▂▃▄▅▆▇█"
 _CHART_ROWS: Final = 4
@@ -58,9 +59,46 @@ def print_corpus(corpus: Corpus, console: Console) -> None:
     console.print("tokens per slice", style="bold")
     for line in chart(list(info["tokens_per_slice"].values()), ascii_only=not _has_blocks(console)):
         console.print("  " + line)
-    console.print(
-        "  " + _axis(info["first_slice"], info["last_slice"], min(info["slices"], _CHART_COLUMNS)), style="dim"
+    columns = -(-info["slices"] // _per_column(info["slices"]))
+    console.print("  " + _axis(info["first_slice"], info["last_slice"], columns), style="dim")
+
+
+def print_model(model: Model, console: Console) -> None:
+    """Say what a model is, how it was fitted and how well it predicts."""
+    info = model.info()
+    spec, scores, made = info["spec"], info["validation"], info["provenance"]
+    facts(
+        {
+            "model": f"{spec['model']}, dim {spec['dim']}, context {spec['context']}, {spec['negatives']} negatives",
+            "words": f"{info['words']:,}",
+            "slices": f"{info['slices']} ({info['first_slice']} to {info['last_slice']})",
+            "precision": f"drift {spec['drift_precision']:g}, prior {model.spec.prior:g}",
+            "learning": f"rate {spec['learning_rate']:g}, {spec['rounds']} rounds a pass, subsample {spec['resample']}",
+            "passes": f"{info['passes']}, the best is {model.meta['best_pass']}",
+            "held out": "L_pos {L_pos:.4f}, L_neg {L_neg:.4f}, L {L:.4f} (validation)".format(**scores),
+            "corpus": f"{made['corpus_path'] or 'in memory'} ({made['corpus']})",
+            "made by": f"{made['engine']} engine, {made['threads']} threads, seed {made['seed']}",
+        },
+        console,
     )
+
+
+def print_table(table: pl.DataFrame, console: Console, *, digits: int = 4) -> None:
+    """Print a table in columns; numbers to the right."""
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    for name, kind in table.schema.items():
+        grid.add_column(name, justify="right" if kind.is_numeric() else "left", no_wrap=True)
+    for row in table.iter_rows():
+        grid.add_row(*(_cell(value, digits) for value in row))
+    console.print(grid, soft_wrap=False)
+
+
+def _cell(value: Any, digits: int) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.{digits}f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def facts(lines: Mapping[str, str], console: Console) -> None:
@@ -87,7 +125,7 @@ def print_passages(passages: pl.DataFrame, console: Console) -> None:
 
 def chart(values: Sequence[float], *, ascii_only: bool = False) -> list[str]:
     """Draw values as columns of blocks, neighbours added up where there are more than fit."""
-    group = -(-len(values) // _CHART_COLUMNS)
+    group = _per_column(len(values))
     sums = [sum(values[i : i + group]) for i in range(0, len(values), group)]
     top = max([*sums, 1])
     heights = [0 if v == 0 else max(1, round(v / top * _CHART_ROWS * 8)) for v in sums]
@@ -99,6 +137,10 @@ def chart(values: Sequence[float], *, ascii_only: bool = False) -> list[str]:
     if 0 in heights and not ascii_only:
         rows[-1] = "".join("·" if h == 0 else c for h, c in zip(heights, rows[-1].ljust(len(heights)), strict=True))
     return rows
+
+
+def _per_column(slices: int) -> int:
+    return -(-slices // _CHART_COLUMNS)
 
 
 def _axis(first: str, last: str, width: int) -> str:

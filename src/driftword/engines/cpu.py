@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -21,7 +22,9 @@ from driftword.engines import cpu_kernels as kernels
 from driftword.engines.rounds import Blocks, Ints, Parameters, Sampler, Step, Text
 
 #: Positions that a thread works through before the copies are added up.
-SYNC_POSITIONS: Final = 20_000
+SYNC_POSITIONS: Final = 2_000
+#: Least number of times in a round that this happens, however little text there is.
+LEAST_SYNCS: Final = 8
 
 
 class CpuEngine:
@@ -35,36 +38,37 @@ class CpuEngine:
         self.sampler = sampler
         self.threads = threads or os.cpu_count() or 1
         self._pool = ThreadPoolExecutor(self.threads)
-        self._copies: list[Parameters] = []
+        self._copies = _Copies(parameters, self.threads) if self.threads > 1 else None
 
     def round(self, blocks: Blocks, step: Step) -> float:
         """Climb the likelihood over some blocks, then apply the prior; return the summed log-likelihood of the text."""
-        if not len(blocks.slice_of):
+        if not len(blocks.slice_of):  # no text, but still a share of the prior
+            self._apply_prior(step)
             return 0.0
         shares = self._share(blocks)
         size = int(np.add.reduceat(blocks.end - blocks.begin, blocks.first[:-1]).max())
         longest = size + int(np.diff(blocks.first).max()) * 2 * step.reach
         text = (blocks.ids, blocks.begin, blocks.end, blocks.low, blocks.high, blocks.first, blocks.slice_of)
 
-        def climb(mine: Ints, held: Parameters) -> float:
+        def climb(mine: Ints, held: Parameters, moved: npt.NDArray[np.uint8]) -> float:
             return float(
                 kernels.climb(
                     *text, blocks.number, mine, np.uint64(blocks.key), self.sampler.threshold, self.sampler.other,
-                    held.rho, held.rho_squares, held.alpha, held.alpha_squares, size, longest,
+                    held.rho, held.rho_squares, held.alpha, held.alpha_squares, moved, size, longest,
                     step.pool, np.float32(step.negatives / step.pool), step.reach, np.float32(step.learning_rate),
                 )
             )  # fmt: skip
 
-        if self.threads == 1:
-            total = climb(shares[0], self.parameters)
+        total = 0.0
+        if self._copies is None:
+            total = climb(shares[0], self.parameters, np.zeros(0, dtype=np.uint8))
         else:
-            total = 0.0
-            parts = max(1, blocks.positions // (SYNC_POSITIONS * self.threads))
-            self._start_copies()
+            self._copies.start()
+            parts = max(LEAST_SYNCS, blocks.positions // (SYNC_POSITIONS * self.threads))
             for part in range(parts):
                 mine = [share[part * len(share) // parts : (part + 1) * len(share) // parts] for share in shares]
-                total += sum(self._pool.map(climb, mine, self._copies))
-                self._add_up_copies()
+                total += sum(self._pool.map(climb, mine, self._copies.views, self._copies.moved))
+                self._each(self._copies.add_up, self._spans(self.threads))
         self._apply_prior(step)
         return total
 
@@ -96,44 +100,9 @@ class CpuEngine:
             load[owner[t]] += count[t]
         return [np.flatnonzero(owner[blocks.slice_of] == n) for n in range(self.threads)]
 
-    def _start_copies(self) -> None:
-        """Give each thread its own copy of what all of them change."""
-        held = self.parameters
-        shared = len(held.rho) == 1
-        if not self._copies:
-            self._copies = [
-                Parameters(
-                    held.rho.copy() if shared else held.rho,
-                    held.alpha.copy(),
-                    held.rho_squares.copy() if shared else held.rho_squares,
-                    held.alpha_squares.copy(),
-                )
-                for _ in range(self.threads)
-            ]
-            return
-        for mine in self._copies:
-            for name in ("alpha", "alpha_squares", *(("rho", "rho_squares") if shared else ())):
-                getattr(mine, name)[:] = getattr(held, name)
-
-    def _add_up_copies(self) -> None:
-        """Add the movements of all copies, and let every copy go on from there."""
-        held = self.parameters
-        names = ("alpha", "alpha_squares", *(("rho", "rho_squares") if len(held.rho) == 1 else ()))
-        borders = np.linspace(0, len(held.alpha), self.threads + 1).astype(np.int64)
-
-        def part(low: int, high: int) -> None:
-            for name in names:
-                whole = getattr(held, name).reshape(-1, held.alpha.shape[1])[low:high]
-                copies = [getattr(mine, name).reshape(-1, held.alpha.shape[1])[low:high] for mine in self._copies]
-                kernels.merge(whole, copies[0], copies[1]) if len(copies) == 2 else _merge(whole, copies)
-
-        list(self._pool.map(part, borders[:-1], borders[1:]))
-
     def _apply_prior(self, step: Step) -> None:
         held = self.parameters
         rate, drift, prior = np.float32(step.learning_rate), np.float32(step.drift), np.float32(step.prior)
-        borders = np.linspace(0, len(held.alpha), 4 * self.threads + 1).astype(np.int64)
-        spans = list(zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True))
 
         def part(span: tuple[int, int]) -> None:
             low, high = span
@@ -144,13 +113,43 @@ class CpuEngine:
                 for t in range(len(held.rho)):
                     kernels.shrink(held.rho[t, low:high], held.rho_squares[t, low:high], rate, prior)
 
-        self._each(part, spans)
+        self._each(part, self._spans(4 * self.threads))
+
+    def _spans(self, count: int) -> list[tuple[int, int]]:
+        """Cut the vocabulary into parts."""
+        borders = np.linspace(0, len(self.parameters.alpha), count + 1).astype(np.int64).tolist()
+        return list(pairwise(borders))
 
     def _each(self, task: Callable[[Any], Any], shares: Sequence[Any]) -> list[Any]:
         return [task(share) for share in shares] if self.threads == 1 else list(self._pool.map(task, shares))
 
 
-def _merge(whole: npt.NDArray[Any], copies: Sequence[npt.NDArray[Any]]) -> None:
-    moved = whole + sum(mine - whole for mine in copies)
-    for array in (whole, *copies):
-        array[:] = moved
+class _Copies:
+    """What threads share, once for each of them; the rows they moved are added up now and then."""
+
+    def __init__(self, parameters: Parameters, threads: int) -> None:
+        self._whole = parameters
+        self._static = len(parameters.rho) == 1
+        names = ("alpha", "alpha_squares", *(("rho", "rho_squares") if self._static else ()))
+        self._copies = {name: np.empty((threads, *getattr(parameters, name).shape), dtype=np.float32) for name in names}
+        self.moved = np.zeros((threads, len(parameters.alpha)), dtype=np.uint8)
+        self.views = [
+            Parameters(
+                **{name: self._copies[name][n] if name in names else array for name, array in vars(parameters).items()}
+            )
+            for n in range(threads)
+        ]
+
+    def start(self) -> None:
+        """Copy the whole, as it is after the prior."""
+        for name, copies in self._copies.items():
+            copies[:] = getattr(self._whole, name)
+
+    def add_up(self, span: tuple[int, int]) -> None:
+        """Add the movements of some words in all copies to the whole, and let every copy go on from there."""
+        for name, copies in self._copies.items():
+            whole = getattr(self._whole, name)
+            if whole.ndim == 3:
+                whole, copies = whole[0], copies[:, 0]
+            kernels.merge(whole, copies, self.moved, *span)
+        self.moved[:, span[0] : span[1]] = 0

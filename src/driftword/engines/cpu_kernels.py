@@ -160,7 +160,31 @@ def _window_sums(rows, low, high, sums, reach, start, stop, out):
 
 
 @njit(**_FAST)
-def climb(ids, begin, end, low, high, first, slice_of, number, mine, key, threshold, other, rho, rho_squares, alpha, alpha_squares, size, longest, pool, weight, reach, rate):  # noqa: E501
+def climb(
+    ids,
+    begin,
+    end,
+    low,
+    high,
+    first,
+    slice_of,
+    number,
+    mine,
+    key,
+    threshold,
+    other,
+    rho,
+    rho_squares,
+    alpha,
+    alpha_squares,
+    moved,
+    size,
+    longest,
+    pool,
+    weight,
+    reach,
+    rate,
+):
     """Move along the gradients of the blocks in `mine`, one after the other; return the text's log-likelihood."""
     dim = alpha.shape[1]
     width = (dim + LANES - 1) // LANES * LANES
@@ -236,6 +260,12 @@ def climb(ids, begin, end, low, high, first, slice_of, number, mine, key, thresh
             used += right - left
             start += here
         _adagrad(around_words, around, used, alpha, alpha_squares, rate)
+        if len(moved):  # one of several copies
+            for j in range(used):
+                moved[around_words[j]] = 1
+            if len(rho) == 1:
+                for i in range(count + pool):
+                    moved[touched[i]] = 1
     return total
 
 
@@ -312,11 +342,19 @@ def _log_sigmoid(x):
 
 
 @njit(**_FAST)
-def merge(whole, first, second):
-    """Add the movements of two copies to the whole, and set all three to it."""
-    for v in range(whole.shape[0]):
+def merge(whole, copies, moved, low, high):
+    """Add the movements of all copies to the whole, and set them to it, for words low..high-1 that moved."""
+    for v in range(low, high):
+        anywhere = False
+        for n in range(len(copies)):
+            anywhere |= moved[n, v] != 0
+        if not anywhere:
+            continue
         for k in range(whole.shape[1]):
-            moved = first[v, k] + second[v, k] - whole[v, k]
-            whole[v, k] = moved
-            first[v, k] = moved
-            second[v, k] = moved
+            total = whole[v, k]
+            for n in range(len(copies)):
+                total += copies[n, v, k] - whole[v, k]
+            whole[v, k] = total
+        for n in range(len(copies)):
+            for k in range(whole.shape[1]):
+                copies[n, v, k] = whole[v, k]

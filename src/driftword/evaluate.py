@@ -1,0 +1,186 @@
+"""Held-out scores of models, and the comparison of static, binned and dynamic."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from driftword.corpus import Corpus
+from driftword.engines import make_engine
+from driftword.engines.rounds import Parameters
+from driftword.engines.scoring import HeldOut, Scores, mean_and_error, scoring_sampler
+from driftword.errors import OptionError, StoreError
+from driftword.fit import fit
+from driftword.model import MODELS, Model, Spec
+
+#: Frequency bands, by rank in the vocabulary.
+BANDS: Final = ((0, 100), (100, 1_000), (1_000, 5_000), (5_000, 25_000), (25_000, None))
+
+
+def evaluate(
+    model: Model, corpus: Corpus, *, split: str = "test", by: str | None = None, threads: int | None = None
+) -> pl.DataFrame:
+    """Score a model on held-out text.
+
+    Parameters
+    ----------
+    model
+        The model.
+    corpus
+        The corpus it was fitted to.
+    split
+        ``"test"``, ``"valid"`` or ``"train"``.
+    by
+        ``"slice"`` or ``"band"`` (of frequency) for one row each; by default one row for all.
+    threads
+        Threads to use; all cores by default.
+
+    Returns
+    -------
+    L_pos, L_neg and L = L_pos + L_neg with standard errors over documents, positions and documents.
+    """
+    if by not in (None, "slice", "band"):
+        raise OptionError(f"scores can be had by slice or by band, not by '{by}'")
+    scores = score(model, corpus, split=split, threads=threads)
+    if by is None:
+        return pl.DataFrame([{"split": split, **scores.summary()}])
+    rows: list[dict[str, Any]] = []
+    if by == "slice":
+        for t, label in enumerate(corpus.slices.labels):
+            here = scores.slice_of == t
+            if here.any():
+                rows.append({"slice": label, **scores.summary(here)})
+    else:
+        for low, high in BANDS:
+            here = (scores.word >= low) & (scores.word < (high or len(corpus.words)))
+            if here.any():
+                name = f"{low + 1:,}-{min(high or len(corpus.words), len(corpus.words)):,}"
+                rows.append({"ranks": name, **scores.summary(here)})
+    return pl.DataFrame(rows)
+
+
+def score(model: Model, corpus: Corpus, *, split: str, threads: int | None = None) -> Scores:
+    """Score every position of a split."""
+    made_for = model.meta["provenance"]["corpus"]
+    if made_for != corpus.fingerprint:
+        raise StoreError(
+            f"the model was fitted to another corpus (its fingerprint is {made_for}, this one's {corpus.fingerprint}); "
+            f"open the one it was made from: {model.meta['provenance']['corpus_path'] or 'it was in memory'}"
+        )
+    held_out = HeldOut(corpus, split, sliced=len(model.rho) > 1)
+    if not len(held_out.text.ids):
+        raise OptionError(f"the corpus has no {split} text to score")
+    rho, alpha = (np.asarray(a, dtype=np.float32) if a.dtype != np.float32 else a for a in (model.rho, model.alpha))
+    engine = make_engine("cpu", Parameters(rho, alpha, rho[:, :0], alpha[:0]), scoring_sampler(corpus), threads=threads)
+    return held_out.score(engine, context=model.spec.context)
+
+
+def compare(
+    corpus: Corpus,
+    *,
+    contexts: Sequence[int] = (2, 8),
+    models: Sequence[str] = MODELS,
+    spec: Spec | None = None,
+    passes: int = 10,
+    seed: int = 0,
+    threads: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    show_progress: bool | None = None,
+) -> pl.DataFrame:
+    """Fit the three models under one protocol and score them on the test text: the paper's table.
+
+    Parameters
+    ----------
+    corpus
+        What `driftword.prepare` made.
+    contexts
+        Sizes of context.
+    models
+        Which models.
+    spec
+        Options that all of them share; `model` and `context` are set for each.
+    passes
+        Most passes over the text; each model keeps the pass that is best on validation text.
+    seed, threads
+        As in `fit`.
+    out
+        Folder for the fitted models; those already there with the same options are used again.
+    show_progress
+        Show progress bars; by default where standard error is a terminal.
+
+    Returns
+    -------
+    One row per context and model: the scores on test text, and the difference in L to the static
+    model of the same context with its standard error over documents.
+    """
+    for name in models:
+        if name not in MODELS:
+            raise OptionError(f"there is no model '{name}'; choose of {', '.join(MODELS)}")
+    rows = []
+    for context in contexts:
+        base: Scores | None = None
+        for name in sorted(models, key=MODELS.index):
+            chosen = replace(spec or Spec(), model=name, context=context)
+            path = None if out is None else Path(out) / f"{name}-{context}.model"
+            model = _fitted(
+                corpus, chosen, path, passes=passes, seed=seed, threads=threads, show_progress=show_progress
+            )
+            scores = score(model, corpus, split="test", threads=threads)
+            row: dict[str, Any] = {"context": context, "model": name, **scores.summary()}
+            row["best_pass"] = model.meta["best_pass"]
+            row["seconds"] = round(sum(entry["seconds"] for entry in model.history), 1)
+            if name == "static":
+                base = scores
+            gain = None if base is None or name == "static" else _difference(scores, base)
+            row["L_gain"], row["L_gain_se"] = gain or (None, None)
+            rows.append(row)
+    schema = {"L_gain": pl.Float64, "L_gain_se": pl.Float64}
+    return pl.DataFrame(rows, schema_overrides=schema)
+
+
+def _difference(scores: Scores, base: Scores) -> tuple[float, float]:
+    """Return the mean difference in L and its standard error, paired by document."""
+    difference = scores.positive + scores.negative - base.positive - base.negative
+    return mean_and_error(difference, scores.document)
+
+
+def _fitted(corpus: Corpus, spec: Spec, path: Path | None, **options: Any) -> Model:
+    """Open the model at `path` if it is the one wanted; fit it otherwise."""
+    if path is not None and path.exists():
+        model = Model.open(path)
+        same = (asdict(model.spec), model.meta["provenance"]["corpus"], model.meta["provenance"]["seed"])
+        if same == (asdict(spec), corpus.fingerprint, options["seed"]):
+            return model
+    return fit(corpus, spec, out=path, overwrite=True, **options)
+
+
+def as_table(rows: pl.DataFrame, *, form: str) -> str:
+    """Write the comparison as Markdown or LaTeX, as it stands in a paper."""
+    contexts = rows["context"].unique(maintain_order=True).to_list()
+    heads = ["", *(f"context {context}" for context in contexts)]
+    body = []
+    for name in rows["model"].unique(maintain_order=True):
+        cells = []
+        for context in contexts:
+            row = rows.filter((pl.col("context") == context) & (pl.col("model") == name)).row(0, named=True)
+            error = "\\pm" if form == "latex" else "±"
+            cell = f"{row['L']:.3f} {error} {row['L_se']:.3f} ({row['L_pos']:.3f})"
+            cells.append(f"${cell}$" if form == "latex" else cell)
+        body.append([name, *cells])
+    return "\n".join(_latex(heads, body) if form == "latex" else _markdown(heads, body))
+
+
+def _markdown(heads: Sequence[str], body: Iterable[Sequence[str]]) -> list[str]:
+    return ["| " + " | ".join(line) + " |" for line in (heads, ["---"] * len(heads), *body)]
+
+
+def _latex(heads: Sequence[str], body: Iterable[Sequence[str]]) -> list[str]:
+    lines = [" & ".join(line) + r" \\" for line in (heads, *body)]
+    begin = rf"\begin{{tabular}}{{l{'c' * (len(heads) - 1)}}}"
+    return [begin, r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule", r"\end{tabular}"]
