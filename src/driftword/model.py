@@ -67,11 +67,11 @@ class Spec:
     negatives: int = 20
     drift_precision: float = 100.0
     prior_precision: float | None = None
-    learning_rate: float = 0.05
-    final_rate: float = 1.0
+    learning_rate: float = 0.1
+    final_rate: float = 0.1
     rounds: int = 10
-    block: int = 64
-    run: int = 16
+    block: int = 16
+    run: int = 4
     pool: int = 64
     exponent: float = 0.75
     resample: str = "each-pass"
