@@ -44,7 +44,7 @@ class Spec:
     drift_precision
         Precision of the random walk between neighbouring slices; larger moves less.
     prior_precision
-        Precision of context vectors and first embeddings; by default a thousandth of the drift precision.
+        Precision of context vectors and first embeddings; by default a fiftieth of the drift precision.
     learning_rate
         Adagrad's step size.
     final_rate
@@ -100,7 +100,7 @@ class Spec:
     @property
     def prior(self) -> float:
         """Precision of context vectors and first embeddings."""
-        return self.drift_precision / 1000 if self.prior_precision is None else self.prior_precision
+        return self.drift_precision / 50 if self.prior_precision is None else self.prior_precision
 
     @classmethod
     def from_dict(cls, options: Mapping[str, Any]) -> Spec:

@@ -1,0 +1,55 @@
+"""Which options predict held-out text best? Fits every combination of those given.
+
+    python benchmarks/options.py sotu.corpus model=static,dynamic prior_precision=0.1,1,3 passes=10
+
+Each line is one fit: its options, the best validation score with L_pos in brackets,
+the pass that reached it, and the score after every pass. `passes`, `seed` and
+`threads` go to the fit, everything else to the Spec.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+import time
+from typing import Any
+
+from machine import describe
+
+import driftword as dw
+
+FIT = ("passes", "seed", "threads", "patience")
+
+
+def value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def main() -> None:
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    print(describe(), end="\n\n")
+    corpus = dw.Corpus.open(sys.argv[1])
+    names = [argument.partition("=")[0] for argument in sys.argv[2:]]
+    values = [[value(v) for v in argument.partition("=")[2].split(",")] for argument in sys.argv[2:]]
+    for chosen in itertools.product(*values):
+        options = dict(zip(names, chosen, strict=True))
+        begin = time.perf_counter()
+        spec = dw.Spec(**{name: v for name, v in options.items() if name not in FIT})
+        model = dw.fit(corpus, spec, **{name: v for name, v in options.items() if name in FIT})
+        best = model.history[model.meta["best_pass"] - 1]
+        course = " ".join(f"{entry['L']:.3f}" for entry in model.history)
+        shown = " ".join(f"{name}={v}" for name, v in options.items())
+        print(
+            f"{shown:70} L {best['L']:.4f} ({best['L_pos']:.4f}) pass {best['pass']}/{len(model.history)}"
+            f"   {course}   {time.perf_counter() - begin:.0f} s",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
