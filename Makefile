@@ -3,14 +3,15 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test lint format bench bench-speed clean
 
 help:
 	@echo "make demo    set up, run driftword on two centuries of speeches, show the result"
 	@echo "make test    set up, check style and types, run all tests"
 	@echo "make lint    style and types alone"
 	@echo "make format  put the code into house style"
-	@echo "make bench   benchmarks, each a ratio against a peer in the same run"
+	@echo "make bench   how fast and small preparing is, beside a plain pipeline"
+	@echo "make bench-speed   how fast fitting is, beside gensim"
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -36,6 +37,10 @@ format: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/prepare.py
+
+bench-speed: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt gensim==4.4.0
+	$(BIN)/python benchmarks/speed.py
 
 clean:
 	rm -rf .venv demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -15,9 +15,8 @@ import sys
 import time
 from typing import Any
 
-from machine import describe
-
 import driftword as dw
+from machine import describe
 
 FIT = ("passes", "seed", "threads", "patience")
 

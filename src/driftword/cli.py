@@ -230,6 +230,9 @@ def fit_model(
     engine: Annotated[str, typer.Option(help="auto, cpu or reference.")] = "auto",
     threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
     seed: Annotated[int, typer.Option(help="Seed of start, order and negatives.")] = 0,
+    reproducible: Annotated[
+        bool, typer.Option("--reproducible", help="Same to the last bit each time with several threads, but slower.")
+    ] = False,
     half: Annotated[bool, typer.Option("--half", help="Store float16.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted fit stopped.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model at --out.")] = False,
@@ -260,7 +263,7 @@ def fit_model(
     try:
         made = fit(
             corpus, spec, passes=passes, engine=engine, threads=threads, seed=seed, out=out, resume=resume,
-            patience=patience, half=half, overwrite=overwrite,
+            patience=patience, reproducible=reproducible, half=half, overwrite=overwrite,
         )  # fmt: skip
     except KeyboardInterrupt:
         again = " ".join([*(part for part in sys.argv[1:] if part != "--resume"), "--resume"])

@@ -49,6 +49,7 @@ def fit(
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     patience: int = 2,
+    reproducible: bool = False,
     half: bool = False,
     overwrite: bool = False,
     show_progress: bool | None = None,
@@ -75,6 +76,8 @@ def fit(
         Go on from the last checkpoint of an interrupted fit with the same `out` and options.
     patience
         Stop after this many passes without a better validation score.
+    reproducible
+        Make a fit with several threads the same to the last bit each time; one thread always is.
     half
         Store embeddings as float16.
     overwrite
@@ -96,7 +99,7 @@ def fit(
     target = None if out is None else Path(out)
     if target is not None:
         store.check_free(target, kind=KIND, overwrite=overwrite)
-    job = _Job(corpus, spec, passes, choose_engine(engine), threads, seed, target, patience)
+    job = _Job(corpus, spec, passes, choose_engine(engine), threads, reproducible, seed, target, patience)
     with progress(show=show_progress) as bar:
         if target is not None:
             job.continue_or_clear(resume=resume)
@@ -114,6 +117,7 @@ class _Job:
     passes: int
     engine_name: str
     threads: int | None
+    reproducible: bool
     seed: int
     target: Path | None
     patience: int
@@ -157,7 +161,9 @@ class _Job:
         assert self.parameters is not None
         spec = self.spec
         begin = time.perf_counter()
-        engine = make_engine(self.engine_name, self.parameters, self.sampler, threads=self.threads)
+        engine = make_engine(
+            self.engine_name, self.parameters, self.sampler, threads=self.threads, reproducible=self.reproducible
+        )
         sample = number + 1 if spec.resample == "each-pass" else 1
         text = read_text(self.corpus, "train", pass_number=sample, sliced=not static)
         blocks = plan(text, block=spec.block, run=spec.run, rounds=spec.rounds, seed=self.seed, pass_number=number)

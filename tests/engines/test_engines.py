@@ -193,7 +193,7 @@ def test_a_number_of_threads_always_gives_the_same_numbers(slices: int) -> None:
     results = []
     for _ in range(2):
         parameters = single(make_parameters(slices, 50, 8))
-        engine = CpuEngine(parameters, Sampler.make(np.ones(50), 1), threads=3)
+        engine = CpuEngine(parameters, Sampler.make(np.ones(50), 1), threads=3, reproducible=True)
         parts = plan(text, block=32, run=8, rounds=3, seed=0, pass_number=0)
         total = sum(engine.round(part, make_step(chained=slices > 1)) for part in parts)
         results.append((parameters, total))

@@ -42,7 +42,9 @@ def choose_engine(name: str) -> str:
     return name
 
 
-def make_engine(name: str, parameters: Parameters, sampler: Sampler, *, threads: int | None = None) -> Engine:
+def make_engine(
+    name: str, parameters: Parameters, sampler: Sampler, *, threads: int | None = None, reproducible: bool = False
+) -> Engine:
     """Start an engine on parameters, which it may change."""
     if name == "reference":
         from driftword.engines.reference import ReferenceEngine
@@ -50,7 +52,7 @@ def make_engine(name: str, parameters: Parameters, sampler: Sampler, *, threads:
         return ReferenceEngine(parameters, sampler)
     from driftword.engines.cpu import CpuEngine
 
-    return CpuEngine(parameters, sampler, threads=threads)
+    return CpuEngine(parameters, sampler, threads=threads, reproducible=reproducible)
 
 
 def engine_dtype(name: str) -> Any:

@@ -1,10 +1,11 @@
 """The CPU engine: float32, Numba, all cores.
 
-Threads own slices: no two write the same row of `rho`. What they share, `alpha`
-and in the static model `rho`, each of them works on in a copy of its own; many
-times in a round the copies' movements are added up. Nothing depends on which
-thread is faster, so a fit with a given number of threads is the same to the last
-bit each time; another number of threads gives another fit, as good as the first.
+Threads own slices: no two write the same row of `rho`. They share `alpha`, and in
+the static model `rho` too, and write to it without locks, as word2vec does: a fit
+with several threads is as good as one with one, but not the same to the last bit
+each time. Where it must be, each thread works on a copy of what they share, and
+now and then the movements of all copies are added up; nothing then depends on
+which thread is faster.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ import numpy.typing as npt
 from driftword.engines import cpu_kernels as kernels
 from driftword.engines.rounds import Blocks, Ints, Parameters, Sampler, Step, Text
 
-#: Positions that a thread works through before the copies are added up.
-SYNC_POSITIONS: Final = 2_000
+#: Positions that a thread works through before the copies are added up. The static model has more to add up:
+#: negatives touch most words within a few thousand positions.
+SYNC_POSITIONS: Final = 4_000
+SYNC_POSITIONS_STATIC: Final = 16_000
 #: Least number of times in a round that this happens, however little text there is.
 LEAST_SYNCS: Final = 8
 
@@ -33,12 +36,14 @@ class CpuEngine:
     name = "cpu"
     dtype = np.float32
 
-    def __init__(self, parameters: Parameters, sampler: Sampler, *, threads: int | None = None) -> None:
+    def __init__(
+        self, parameters: Parameters, sampler: Sampler, *, threads: int | None = None, reproducible: bool = False
+    ) -> None:
         self.parameters = parameters
         self.sampler = sampler
         self.threads = threads or os.cpu_count() or 1
         self._pool = ThreadPoolExecutor(self.threads)
-        self._copies = _Copies(parameters, self.threads) if self.threads > 1 else None
+        self._copies = _Copies(parameters, self.threads) if self.threads > 1 and reproducible else None
 
     def round(self, blocks: Blocks, step: Step) -> float:
         """Climb the likelihood over some blocks, then apply the prior; return the summed log-likelihood of the text."""
@@ -61,10 +66,11 @@ class CpuEngine:
 
         total = 0.0
         if self._copies is None:
-            total = climb(shares[0], self.parameters, np.zeros(0, dtype=np.uint8))
+            total = sum(self._each(lambda mine: climb(mine, self.parameters, np.zeros(0, dtype=np.uint8)), shares))
         else:
             self._copies.start()
-            parts = max(LEAST_SYNCS, blocks.positions // (SYNC_POSITIONS * self.threads))
+            span = SYNC_POSITIONS_STATIC if len(self.parameters.rho) == 1 else SYNC_POSITIONS
+            parts = max(LEAST_SYNCS, blocks.positions // (span * self.threads))
             for part in range(parts):
                 mine = [share[part * len(share) // parts : (part + 1) * len(share) // parts] for share in shares]
                 total += sum(self._pool.map(climb, mine, self._copies.views, self._copies.moved))
@@ -147,9 +153,9 @@ class _Copies:
 
     def add_up(self, span: tuple[int, int]) -> None:
         """Add the movements of some words in all copies to the whole, and let every copy go on from there."""
-        for name, copies in self._copies.items():
-            whole = getattr(self._whole, name)
-            if whole.ndim == 3:
-                whole, copies = whole[0], copies[:, 0]
-            kernels.merge(whole, copies, self.moved, *span)
+        whole, copies = self._whole, self._copies
+        kernels.merge(whole.alpha, whole.alpha_squares, copies["alpha"], copies["alpha_squares"], self.moved, *span)
+        if self._static:
+            mine, squares = copies["rho"][:, 0], copies["rho_squares"][:, 0]
+            kernels.merge(whole.rho[0], whole.rho_squares[0], mine, squares, self.moved, *span)
         self.moved[:, span[0] : span[1]] = 0

@@ -342,8 +342,12 @@ def _log_sigmoid(x):
 
 
 @njit(**_FAST)
-def merge(whole, copies, moved, low, high):
-    """Add the movements of all copies to the whole, and set them to it, for words low..high-1 that moved."""
+def merge(whole, whole_squares, copies, squares, moved, low, high):
+    """Add the movements of all copies to the whole, and set them to it, for words low..high-1 that moved.
+
+    Each copy divided its gradients by the root of its own sums of squares; what it would have moved with the
+    sums of all of them is smaller by the root of their ratio.
+    """
     for v in range(low, high):
         anywhere = False
         for n in range(len(copies)):
@@ -351,10 +355,15 @@ def merge(whole, copies, moved, low, high):
         if not anywhere:
             continue
         for k in range(whole.shape[1]):
-            total = whole[v, k]
+            total = whole_squares[v, k]
             for n in range(len(copies)):
-                total += copies[n, v, k] - whole[v, k]
-            whole[v, k] = total
+                total += squares[n, v, k] - whole_squares[v, k]
+            value = whole[v, k]
+            for n in range(len(copies)):
+                value += (copies[n, v, k] - whole[v, k]) * np.sqrt(squares[n, v, k] / total)
+            whole[v, k] = value
+            whole_squares[v, k] = total
         for n in range(len(copies)):
             for k in range(whole.shape[1]):
                 copies[n, v, k] = whole[v, k]
+                squares[n, v, k] = whole_squares[v, k]
