@@ -19,7 +19,8 @@ import polars as pl
 
 from driftword import store
 from driftword.corpus import Corpus, Slices
-from driftword.corpus.corpus import At, find_word
+from driftword.corpus.corpus import find_word
+from driftword.corpus.slices import At
 from driftword.errors import OptionError
 
 KIND: Final = "model"

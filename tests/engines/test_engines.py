@@ -59,7 +59,7 @@ SETTING = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(SETTING)
 def test_a_round_of_the_cpu_engine_is_a_round_of_the_reference(setting: dict[str, Any]) -> None:
     slices = 1 if setting["model"] == "static" else setting["slices"]

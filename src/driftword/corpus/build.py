@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from driftword import store
-from driftword.corpus.corpus import KIND, Corpus
 from driftword.corpus.slices import Slices
 from driftword.corpus.splits import SPLITS
 from driftword.corpus.vocabulary import choose_subsample
 from driftword.errors import OptionError
+
+KIND: Final = "corpus"
 
 
 def id_type(n_words: int) -> type[np.uint16] | type[np.uint32]:
@@ -47,7 +48,26 @@ def write_tables(
     writer.array("counts", counts)
 
 
-def corpus_from_ids(
+@dataclass(frozen=True)
+class Checked:
+    """Ids prepared elsewhere, found to fit together: all that a corpus is made of."""
+
+    arrays: dict[str, npt.NDArray[Any]]
+    words: list[str]
+    slices: Slices
+    meta: dict[str, Any]
+
+    def write(self, out: str | os.PathLike[str], *, overwrite: bool) -> None:
+        """Store them as a corpus."""
+        with store.create(out, kind=KIND, overwrite=overwrite) as writer:
+            for name, array in self.arrays.items():
+                if name not in ("counts", "raw_counts"):
+                    writer.array(name, array)
+            write_tables(writer, self.words, self.arrays["raw_counts"], self.arrays["counts"], self.slices)
+            writer.meta = self.meta
+
+
+def check_ids(
     words: Sequence[str],
     ids: npt.ArrayLike,
     offsets: npt.ArrayLike,
@@ -59,10 +79,8 @@ def corpus_from_ids(
     raw_counts: npt.ArrayLike | None,
     subsample: float | str | None,
     seed: int,
-    out: str | os.PathLike[str] | None,
-    overwrite: bool,
-) -> Corpus:
-    """See `Corpus.from_ids`."""
+) -> Checked:
+    """Check what `Corpus.from_ids` was given."""
     words = [str(word) for word in words]
     slices = slices if isinstance(slices, Slices) else Slices.from_labels(slices)
     n_words, n_slices = len(words), len(slices)
@@ -105,17 +123,11 @@ def corpus_from_ids(
         "chunk_split": in_split,
         "chunk_document": document,
         "counts": counts,
+        "raw_counts": raw,
     }
-    if out is None:
-        for array in arrays.values():
-            array.setflags(write=False)
-        return Corpus({**arrays, "raw_counts": raw}, words, slices, meta={**meta, "files": {}})
-    with store.create(out, kind=KIND, overwrite=overwrite) as writer:
-        for name, array in arrays.items():
-            writer.array(name, array)
-        write_tables(writer, words, raw, counts, slices)
-        writer.meta = meta
-    return Corpus.open(Path(out))
+    for array in arrays.values():
+        array.setflags(write=False)
+    return Checked(arrays, words, slices, meta)
 
 
 def _split_numbers(splits: Sequence[str] | npt.ArrayLike) -> npt.ArrayLike:

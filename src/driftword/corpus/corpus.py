@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -21,16 +20,15 @@ import numpy.typing as npt
 import polars as pl
 
 from driftword import randomness, store
+from driftword.corpus.build import KIND, check_ids
 from driftword.corpus.phrases import PhraseTable
-from driftword.corpus.slices import Slices
+from driftword.corpus.slices import At, Slices
 from driftword.corpus.splits import SPLITS
 from driftword.corpus.tokens import TokenRule
 from driftword.corpus.vocabulary import keep_probability
 from driftword.errors import OptionError, StoreError, UnknownWordError, did_you_mean
 
-KIND: Final = "corpus"
 _BLOCK: Final = 1 << 20
-At = str | int | date
 Sample = tuple[npt.NDArray[Any], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 
@@ -141,13 +139,14 @@ class Corpus:
         overwrite
             Replace a corpus at `out`.
         """
-        from driftword.corpus.build import corpus_from_ids
-
-        return corpus_from_ids(
+        checked = check_ids(
             words, ids, offsets, chunk_slice=chunk_slice, chunk_split=chunk_split, slices=slices,
             chunk_document=chunk_document, raw_counts=raw_counts, subsample=subsample, seed=seed,
-            out=out, overwrite=overwrite,
         )  # fmt: skip
+        if out is None:
+            return cls(checked.arrays, checked.words, checked.slices, meta={**checked.meta, "files": {}})
+        checked.write(out, overwrite=overwrite)
+        return cls.open(out)
 
     # -- what is in it -----------------------------------------------------------------
 

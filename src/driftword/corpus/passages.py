@@ -21,7 +21,8 @@ from driftword.corpus.tokens import TokenRule, mend
 from driftword.errors import OptionError
 
 if TYPE_CHECKING:
-    from driftword.corpus.corpus import At, Corpus
+    from driftword.corpus.corpus import Corpus
+    from driftword.corpus.slices import At
 
 
 def find_passages(corpus: Corpus, word: str, *, at: At | None, n: int, width: int) -> pl.DataFrame:

@@ -20,8 +20,8 @@ import polars as pl
 
 from driftword import store
 from driftword.corpus import sources
-from driftword.corpus.build import versions, write_tables
-from driftword.corpus.corpus import KIND, Corpus
+from driftword.corpus.build import KIND, versions, write_tables
+from driftword.corpus.corpus import Corpus
 from driftword.corpus.dates import DateReader
 from driftword.corpus.layout import Layout
 from driftword.corpus.phrases import CONNECTORS, ROUNDS, PhraseRule, find_and_join

@@ -31,6 +31,8 @@ _HELP = (
 )
 
 SliceRule = str | Sequence[int | str | date]
+#: How a slice is asked for: its label, a year, or a date.
+At = str | int | date
 
 
 @dataclass(frozen=True)
