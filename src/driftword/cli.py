@@ -408,7 +408,7 @@ def demo(
     )
     scores = compare(corpus, contexts=(8,), models=("static", "dynamic"), out=out)
     columns = ["model", "L_pos", "L_neg", "L", "L_se", "L_gain", "L_gain_se", "seconds"]
-    terminal.print_table(scores.select(columns), console, digits=3)
+    terminal.print_table(scores.select(columns), console)
     for word in ("energy", "relief", "security"):
         console.print(f"\n[bold]{word}[/bold] through two centuries")
         terminal.print_passages(corpus.passages(word, n=8, width=32), console)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -22,7 +23,8 @@ _CHART_COLUMNS: Final = 72
 
 def out() -> Console:
     """Return a console on standard output: colours in a terminal, none in a pipe."""
-    return _Console(highlight=False, soft_wrap=True)
+    piped = not sys.stdout.isatty() and "COLUMNS" not in os.environ
+    return _Console(highlight=False, soft_wrap=True, width=160 if piped else None)
 
 
 class _Console(Console):
@@ -83,7 +85,7 @@ def print_model(model: Model, console: Console) -> None:
     )
 
 
-def print_table(table: pl.DataFrame, console: Console, *, digits: int = 4) -> None:
+def print_table(table: pl.DataFrame, console: Console, *, digits: int = 3) -> None:
     """Print a table in columns; numbers to the right."""
     grid = Table(box=None, pad_edge=False, header_style="bold")
     for name, kind in table.schema.items():
