@@ -3,8 +3,8 @@
     python benchmarks/options.py sotu.corpus model=static,dynamic prior_precision=0.1,1,3 passes=10
 
 Each line is one fit: its options, the best validation score with L_pos in brackets,
-the pass that reached it, and the score after every pass. `passes`, `seed` and
-`threads` go to the fit, everything else to the Spec.
+the pass that reached it, and the score after every pass. `passes`, `seed`,
+`threads`, `patience` and `reproducible` go to the fit, everything else to the Spec.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import driftword as dw
 from machine import describe
 
-FIT = ("passes", "seed", "threads", "patience")
+FIT = ("passes", "seed", "threads", "patience", "reproducible")
 
 
 def value(text: str) -> Any:

@@ -76,12 +76,12 @@ def test_killed_and_resumed_equals_never_killed(small: dw.Corpus, tmp_path: Path
     whole = dw.fit(small, SPEC, passes=5, patience=5, threads=1, out=tmp_path / "whole")
     code = f"""
 import driftword as dw, os, signal
-from driftword import fit
 from driftword.fit import _Job
 save = _Job.checkpoint
 def checkpoint(job):
     save(job)
     if len(job.history) == 3:
+        job._log()  # as if the next pass had been logged and not yet stored
         os.kill(os.getpid(), signal.SIGKILL)
 _Job.checkpoint = checkpoint
 spec = dw.Spec(dim=8, context=4, rounds=3, block=16, run=8, pool=16, learning_rate=0.1, final_rate=1.0)

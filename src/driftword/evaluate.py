@@ -154,8 +154,9 @@ def _fitted(corpus: Corpus, spec: Spec, path: Path | None, **options: Any) -> Mo
     """Open the model at `path` if it is the one wanted; fit it otherwise."""
     if path is not None and path.exists():
         model = Model.open(path)
-        same = (asdict(model.spec), model.meta["provenance"]["corpus"], model.meta["provenance"]["seed"])
-        if same == (asdict(spec), corpus.fingerprint, options["seed"]):
+        made = model.meta["provenance"]
+        same = (asdict(model.spec), made["corpus"], made["seed"], made["passes"])
+        if same == (asdict(spec), corpus.fingerprint, options["seed"], options["passes"]):
             return model
     return fit(corpus, spec, out=path, overwrite=True, **options)
 

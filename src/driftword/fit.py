@@ -296,6 +296,8 @@ class _Job:
                     "use the same options, or begin anew without --resume"
                 )
             self.history = held.meta["history"]
+            lines = "".join(json.dumps(entry) + "\n" for entry in self.history)
+            self._log_path().write_text(lines, encoding="utf-8")  # a pass may have been logged and then lost
             self.parameters = Parameters(
                 **{name: np.array(held.array(name)) for name in ("rho", "alpha", "rho_squares", "alpha_squares")}
             )
@@ -331,6 +333,7 @@ class _Job:
                 "corpus_path": str(self.corpus.path.absolute()) if self.corpus.path else None,
                 "citation": self.corpus.meta.get("citation"),
                 "seed": self.seed,
+                "passes": self.passes,
                 "engine": self.engine_name,
                 "threads": self.threads or os.cpu_count(),
                 "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",

@@ -103,24 +103,6 @@ def _add_weighted(weights, rows, n_rows, n_out, out):
 
 
 @njit(**_FAST)
-def _add_weighted_columns(weights, rows, n_rows, n_out, out):
-    """Compute out[j] += sum_i weights[i, j] * rows[i]."""
-    width = rows.shape[1]
-    for j in range(0, n_out, TILE):
-        for i in range(0, n_rows, TILE):
-            s00, s01, s02, s03 = weights[i, j], weights[i, j + 1], weights[i, j + 2], weights[i, j + 3]
-            s10, s11, s12, s13 = weights[i + 1, j], weights[i + 1, j + 1], weights[i + 1, j + 2], weights[i + 1, j + 3]
-            s20, s21, s22, s23 = weights[i + 2, j], weights[i + 2, j + 1], weights[i + 2, j + 2], weights[i + 2, j + 3]
-            s30, s31, s32, s33 = weights[i + 3, j], weights[i + 3, j + 1], weights[i + 3, j + 2], weights[i + 3, j + 3]
-            for k in range(width):
-                c0, c1, c2, c3 = rows[i, k], rows[i + 1, k], rows[i + 2, k], rows[i + 3, k]
-                out[j, k] += s00 * c0 + s10 * c1 + s20 * c2 + s30 * c3
-                out[j + 1, k] += s01 * c0 + s11 * c1 + s21 * c2 + s31 * c3
-                out[j + 2, k] += s02 * c0 + s12 * c1 + s22 * c2 + s32 * c3
-                out[j + 3, k] += s03 * c0 + s13 * c1 + s23 * c2 + s33 * c3
-
-
-@njit(**_FAST)
 def _adagrad(rows, gradients, count, values, squares, rate):
     """Add all squares first, then move every row: the order of rows does not matter."""
     width = values.shape[1]
@@ -244,7 +226,7 @@ def climb(
         for m in range(count, count + columns):
             for k in range(width):
                 gradients[m, k] = float32(0.0)
-        _add_weighted_columns(loss, context, full, columns, gradients[count:])
+        _add_weighted(loss.T, context, full, columns, gradients[count:])
         _adagrad(touched, gradients, count + pool, values, rho_squares[t], rate)
 
         start = 0
