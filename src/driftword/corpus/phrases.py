@@ -12,7 +12,7 @@ fixed memory first, then exact counts of those pairs alone that can be frequent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -91,9 +91,9 @@ class PhraseRule:
 
 @dataclass
 class PhraseTable:
-    """Phrases found, in the order they were found; one mapping per round."""
+    """Phrases found, in the order they were found; per round, scores by first part and by the parts after it."""
 
-    rounds: list[dict[tuple[str, ...], float]] = field(default_factory=list)
+    rounds: list[dict[str, dict[tuple[str, ...], float]]] = field(default_factory=list)
     rows: list[tuple[str, list[str], int, int, float]] = field(default_factory=list)
 
     def table(self) -> pl.DataFrame:
@@ -112,7 +112,7 @@ class PhraseTable:
         """Read back what `table` returned."""
         found = cls([{} for _ in range(ROUNDS)], table.rows())
         for _, parts, number, _, score in found.rows:
-            found.rounds[number - 1][tuple(parts)] = score
+            found.rounds[number - 1].setdefault(parts[0], {})[tuple(parts[1:])] = score
         return found
 
 
@@ -174,7 +174,7 @@ def _round(
             known[phrase] = len(words)
             words.append(phrase)
         phrase_id[k] = known[phrase]
-        found.rounds[-1][tuple(parts)] = float(npmi[c])
+        found.rounds[-1].setdefault(parts[0], {})[tuple(parts[1:])] = float(npmi[c])
         rows.append((phrase, parts, len(found.rounds), int(count[c]), float(npmi[c])))
     found.rows += sorted(rows, key=lambda row: (-row[3], row[0], row[1]))
 
@@ -228,16 +228,19 @@ def _gap_words(gap: int, n_connectors: int) -> list[int]:
 
 
 def join_strings(
-    tokens: Sequence[str], rounds: Sequence[Mapping[tuple[str, ...], float]], connectors: Sequence[str]
+    tokens: Sequence[str],
+    rounds: Sequence[Mapping[str, Mapping[tuple[str, ...], float]]],
+    connectors: Collection[str],
 ) -> list[tuple[str, int, int]]:
     """Join phrases in one document; return each word with its first and last token."""
-    inner = set(connectors)
+    inner = frozenset(connectors)
     spans = [(token, i, i) for i, token in enumerate(tokens)]
     for phrases in rounds:
         joined: list[tuple[str, int, int]] = []
         i = 0
         while i < len(spans):
-            here = _candidate(spans, i, phrases, inner)
+            # Few words begin a phrase: the others pass at the cost of one lookup.
+            here = _candidate(spans, i, phrases, inner) if spans[i][0] in phrases else None
             if here is not None:
                 after = _candidate(spans, here[0], phrases, inner)
                 if after is not None and after[1] > here[1]:
@@ -254,12 +257,16 @@ def join_strings(
 
 
 def _candidate(
-    spans: Sequence[tuple[str, int, int]], i: int, phrases: Mapping[tuple[str, ...], float], inner: set[str]
+    spans: Sequence[tuple[str, int, int]],
+    i: int,
+    phrases: Mapping[str, Mapping[tuple[str, ...], float]],
+    inner: frozenset[str],
 ) -> tuple[int, float] | None:
-    if spans[i][0] in inner:
+    endings = phrases.get(spans[i][0])
+    if endings is None:
         return None
     j = i + 1
     while j < len(spans) and j <= i + 2 and spans[j][0] in inner:
         j += 1
-    score = phrases.get(tuple(span[0] for span in spans[i : j + 1])) if j < len(spans) else None
+    score = endings.get(tuple([span[0] for span in spans[i + 1 : j + 1]])) if j < len(spans) else None
     return None if score is None else (j, score)
