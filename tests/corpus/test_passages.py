@@ -6,6 +6,9 @@ import polars as pl
 import pytest
 
 import driftword as dw
+from driftword.corpus.passages import _occurrences
+from driftword.corpus.phrases import join_strings
+from driftword.corpus.tokens import TokenRule
 from driftword.errors import OptionError, UnknownWordError
 
 
@@ -71,3 +74,15 @@ def test_asking_wrongly(small: dw.Corpus) -> None:
         small.passages("unicorn")
     bare = small.passages("harbour", n=2, width=0)
     assert bare.select(pl.col("left", "right").str.strip_chars()).unique().rows() == [("", "")]
+
+
+def test_joining_only_where_needed_finds_what_joining_all_finds(sotu: dw.Corpus) -> None:
+    rule = TokenRule()
+    connectors = sotu.meta["options"]["connectors"]
+    for text in sotu.documents.select("text").collect()["text"].gather([3, 120, 230]):
+        words = [rule.spell(token) for token in rule.split(pl.Series([text]))[0]]
+        whole = join_strings(words, sotu.phrases.rounds, connectors)
+        for target in {name for name, _, _ in whole if name}:
+            expected = [(first, last) for name, first, last in whole if name == target]
+            assert _occurrences(sotu, words, target, 10**9) == expected, target
+            assert _occurrences(sotu, words, target, 0)[0] == expected[0]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from driftword import store
-from driftword.corpus.phrases import join_strings
+from driftword.corpus.phrases import LONERS, join_strings
 from driftword.corpus.tokens import TokenRule, mend
 from driftword.errors import OptionError
 
@@ -41,15 +41,17 @@ def find_passages(corpus: Corpus, word: str, *, at: At | None, n: int, width: in
         return _table(corpus, [_from_ids(corpus, place, width) for place in places], places, None)
     rows = _read_rows(corpus, sorted({place.document for place in places}))
     spelled: dict[str, str] = {}
-    spans = {document: _locate(corpus, row["text"], spelled) for document, row in rows.items()}
+    needed = {place.document: place.rank for place in sorted(places, key=lambda place: place.rank)}  # the last one
+    target = corpus.words[number]
+    found = {d: _locate(corpus, row["text"], spelled, target, needed[d]) for d, row in rows.items()}
     lines = []
     for place in places:
         text = rows[place.document]["text"]
-        hits = [span for span in spans[place.document] if span[0] == corpus.words[number]]
+        hits = found[place.document]
         if place.rank < len(hits):
-            lines.append(_cut(text, *hits[place.rank][1:], width))
+            lines.append(_cut(text, *hits[place.rank], width))
         else:
-            lines.append(_search(text, corpus.words[number], place.rank, width) or _from_ids(corpus, place, width))
+            lines.append(_search(text, target, place.rank, width) or _from_ids(corpus, place, width))
     return _table(corpus, lines, places, rows)
 
 
@@ -133,23 +135,49 @@ def _read_rows(corpus: Corpus, documents: list[int]) -> dict[int, dict[str, Any]
     return {document: frame.row(0, named=True) for document, frame in zip(documents, frames, strict=True)}
 
 
-def _locate(corpus: Corpus, text: str, spelled: dict[str, str]) -> list[tuple[str, int, int]]:
-    """Split a text as it was split when the corpus was made; return words with their characters."""
+def _locate(corpus: Corpus, text: str, spelled: dict[str, str], target: str, rank: int) -> list[tuple[int, int]]:
+    """Split a text as it was split when the corpus was made; return the characters of a word's first occurrences."""
     options = corpus.meta["options"]
     if options["tokens"] == "custom":
         return []
     rule = TokenRule(options["tokens"], options["numbers"])
     raw = rule.split(pl.Series([text]))[0].to_list()
     counts = _Counts(corpus)
+    for token in set(raw) - spelled.keys():
+        spelled[token] = mend(rule.spell(token), counts)
+    hits = _occurrences(corpus, [spelled[token] for token in raw], target, rank)
     where, end = [], 0
-    for token in raw:
+    for token in raw[: hits[-1][1] + 1] if hits else []:
         begin = text.index(token, end)  # a token begins at the first letter after the one before it
         end = begin + len(token)
         where.append((begin, end))
-    for token in set(raw) - spelled.keys():
-        spelled[token] = mend(rule.spell(token), counts)
-    joined = join_strings([spelled[token] for token in raw], corpus.phrases.rounds, options["connectors"])
-    return [(word, where[first][0], where[last][1]) for word, first, last in joined]
+    return [(where[first][0], where[last][1]) for first, last in hits]
+
+
+def _occurrences(corpus: Corpus, words: list[str], target: str, rank: int) -> list[tuple[int, int]]:
+    """Return the first and last token of a word's occurrences, up to the one numbered `rank`.
+
+    No phrase reaches over a word that joins none, so only the stretches between such words that hold the
+    target, or its first part, need to be joined.
+    """
+    connectors = frozenset(corpus.meta["options"]["connectors"])
+    barriers = (LONERS | frozenset(corpus.meta["options"]["keep"]) | {""}) - connectors
+    part = target.partition(" ")[0]
+    hits: list[tuple[int, int]] = []
+    begin = 0
+    for i, word in enumerate([*words, ""]):
+        if word not in barriers:
+            continue
+        stretch = words[begin:i]
+        if part in stretch or target in stretch:
+            joined = join_strings(stretch, corpus.phrases.rounds, connectors)
+            hits += [(begin + first, begin + last) for name, first, last in joined if name == target]
+        if word == target:
+            hits.append((i, i))
+        if len(hits) > rank:
+            break
+        begin = i + 1
+    return hits
 
 
 class _Counts:
