@@ -71,7 +71,7 @@ class Spec:
     learning_rate: float = 0.1
     final_rate: float = 0.1
     rounds: int = 10
-    block: int = 16
+    block: int = 32
     run: int = 4
     pool: int = 64
     exponent: float = 0.75

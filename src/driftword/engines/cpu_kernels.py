@@ -1,9 +1,7 @@
 """Numba loops of the CPU engine: arrays in, arrays out.
 
-Matrix products are written out in tiles of four by four rows, which LLVM turns
-into fused multiply-adds along the dimension; work arrays are padded with zeros
-to whole tiles and whole vectors, so no loop has a remainder. No flag promises
-the absence of NaN: a diverging fit must stay visible.
+Work arrays are padded with zeros to the whole tiles and vectors of `product_kernels`.
+No flag promises the absence of NaN: a diverging fit must stay visible.
 """
 
 from __future__ import annotations
@@ -11,9 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numba import float32, int32, njit, uint32, uint64
 
-TILE = 4
-LANES = 16
+from driftword.engines.product_kernels import LANES, TILE, add_product
+
 _FAST = {"fastmath": {"reassoc", "contract", "arcp", "nsz"}, "cache": True, "nogil": True, "error_model": "numpy"}
+
+
+@njit(**_FAST, inline="always")
+def _padded(count, unit):
+    return (count + unit - 1) // unit * unit
 
 
 @njit(**_FAST, inline="always")
@@ -52,57 +55,6 @@ def _sigmoid(x):
 
 
 @njit(**_FAST)
-def _products(left, right, rows, columns, out):
-    """Compute the products of all rows of `left` with all rows of `right`."""
-    width = left.shape[1]
-    for i in range(0, rows, TILE):
-        for j in range(0, columns, TILE):
-            a00 = a01 = a02 = a03 = a10 = a11 = a12 = a13 = float32(0.0)
-            a20 = a21 = a22 = a23 = a30 = a31 = a32 = a33 = float32(0.0)
-            for k in range(width):
-                c0, c1, c2, c3 = left[i, k], left[i + 1, k], left[i + 2, k], left[i + 3, k]
-                n0, n1, n2, n3 = right[j, k], right[j + 1, k], right[j + 2, k], right[j + 3, k]
-                a00 += c0 * n0
-                a01 += c0 * n1
-                a02 += c0 * n2
-                a03 += c0 * n3
-                a10 += c1 * n0
-                a11 += c1 * n1
-                a12 += c1 * n2
-                a13 += c1 * n3
-                a20 += c2 * n0
-                a21 += c2 * n1
-                a22 += c2 * n2
-                a23 += c2 * n3
-                a30 += c3 * n0
-                a31 += c3 * n1
-                a32 += c3 * n2
-                a33 += c3 * n3
-            out[i, j], out[i, j + 1], out[i, j + 2], out[i, j + 3] = a00, a01, a02, a03
-            out[i + 1, j], out[i + 1, j + 1], out[i + 1, j + 2], out[i + 1, j + 3] = a10, a11, a12, a13
-            out[i + 2, j], out[i + 2, j + 1], out[i + 2, j + 2], out[i + 2, j + 3] = a20, a21, a22, a23
-            out[i + 3, j], out[i + 3, j + 1], out[i + 3, j + 2], out[i + 3, j + 3] = a30, a31, a32, a33
-
-
-@njit(**_FAST)
-def _add_weighted(weights, rows, n_rows, n_out, out):
-    """Compute out[i] += sum_j weights[i, j] * rows[j]."""
-    width = rows.shape[1]
-    for i in range(0, n_out, TILE):
-        for j in range(0, n_rows, TILE):
-            s00, s01, s02, s03 = weights[i, j], weights[i, j + 1], weights[i, j + 2], weights[i, j + 3]
-            s10, s11, s12, s13 = weights[i + 1, j], weights[i + 1, j + 1], weights[i + 1, j + 2], weights[i + 1, j + 3]
-            s20, s21, s22, s23 = weights[i + 2, j], weights[i + 2, j + 1], weights[i + 2, j + 2], weights[i + 2, j + 3]
-            s30, s31, s32, s33 = weights[i + 3, j], weights[i + 3, j + 1], weights[i + 3, j + 2], weights[i + 3, j + 3]
-            for k in range(width):
-                n0, n1, n2, n3 = rows[j, k], rows[j + 1, k], rows[j + 2, k], rows[j + 3, k]
-                out[i, k] += s00 * n0 + s01 * n1 + s02 * n2 + s03 * n3
-                out[i + 1, k] += s10 * n0 + s11 * n1 + s12 * n2 + s13 * n3
-                out[i + 2, k] += s20 * n0 + s21 * n1 + s22 * n2 + s23 * n3
-                out[i + 3, k] += s30 * n0 + s31 * n1 + s32 * n2 + s33 * n3
-
-
-@njit(**_FAST)
 def _adagrad(rows, gradients, count, values, squares, rate):
     """Add all squares first, then move every row: the order of rows does not matter."""
     width = values.shape[1]
@@ -124,11 +76,14 @@ def _window_sums(rows, low, high, sums, reach, start, stop, out):
     rows make every window a difference of two.
     """
     width = rows.shape[1]
+    total = sums[-1]  # apart from the row it is copied to, so that the loop can be vectorised
     for k in range(width):
-        sums[0, k] = float32(0.0)
+        total[k] = sums[0, k] = float32(0.0)
     for j in range(high - low):
         for k in range(width):
-            sums[j + 1, k] = sums[j, k] + rows[j, k]
+            total[k] += rows[j, k]
+        for k in range(width):
+            sums[j + 1, k] = total[k]
     for i in range(start, stop):
         before = sums[max(low, i - reach) - low]
         behind = sums[min(high, i + reach + 1) - low]
@@ -169,18 +124,19 @@ def climb(
 ):
     """Move along the gradients of the blocks in `mine`, one after the other; return the text's log-likelihood."""
     dim = alpha.shape[1]
-    width = (dim + LANES - 1) // LANES * LANES
-    rows = (size + TILE - 1) // TILE * TILE
-    columns = (pool + TILE - 1) // TILE * TILE
+    width = _padded(dim, LANES)
+    rows = _padded(_padded(size, LANES), TILE)
+    columns = _padded(pool, TILE)
     context = np.zeros((rows, width), dtype=np.float32)
+    turned = np.zeros((dim, rows), dtype=np.float32)  # the same, transposed
     context_gradient = np.zeros((rows, width), dtype=np.float32)
     vectors = np.zeros((columns, width), dtype=np.float32)  # the negatives
     gradients = np.zeros((rows + columns, width), dtype=np.float32)  # of words of the text, then of negatives
     touched = np.zeros(rows + columns, dtype=np.int32)
-    loss = np.zeros((rows, columns), dtype=np.float32)
+    loss = np.zeros((columns, rows), dtype=np.float32)
     around = np.zeros((longest, width), dtype=np.float32)  # context vectors, later their gradients
     around_words = np.zeros(longest, dtype=np.int32)
-    sums = np.zeros((longest + 1, width), dtype=np.float32)
+    sums = np.zeros((longest + 2, width), dtype=np.float32)
     total = 0.0
     for b in mine:
         t = slice_of[b]
@@ -198,7 +154,6 @@ def climb(
             for i in range(here):
                 touched[count + i] = ids[begin[r] + i]
             count += here
-        full = (count + TILE - 1) // TILE * TILE
         for m in range(pool):
             word = _draw(key, uint64(number[b]) * uint64(pool) + uint64(m), threshold, other)
             touched[count + m] = word
@@ -214,19 +169,24 @@ def climb(
             for k in range(dim):
                 gradients[i, k] = gain * context[i, k]
                 context_gradient[i, k] = gain * values[word, k]
-        for i in range(count, full):  # rows that only fill the last tile
+        for i in range(count):
+            for k in range(dim):
+                turned[k, i] = context[i, k]
+        for i in range(count, _padded(count, TILE)):  # rows that only fill the last tile
             for k in range(width):
-                context[i, k] = float32(0.0)
                 context_gradient[i, k] = float32(0.0)
-        _products(context, vectors, full, columns, loss)
-        for i in range(full):
-            for m in range(columns):
-                loss[i, m] = -weight * _sigmoid(loss[i, m])
-        _add_weighted(loss, vectors, columns, full, context_gradient)
+        for m in range(columns):
+            for i in range(rows):
+                loss[m, i] = float32(0.0)
+        add_product(vectors, turned, columns, _padded(count, LANES), dim, loss)
+        for m in range(pool):
+            for i in range(count):
+                loss[m, i] = -weight * _sigmoid(loss[m, i])
+        add_product(loss.T, vectors, _padded(count, TILE), width, pool, context_gradient)
         for m in range(count, count + columns):
             for k in range(width):
                 gradients[m, k] = float32(0.0)
-        _add_weighted(loss.T, context, full, columns, gradients[count:])
+        add_product(loss, context, columns, width, count, gradients[count:])
         _adagrad(touched, gradients, count + pool, values, rho_squares[t], rate)
 
         start = 0
