@@ -5,6 +5,7 @@ from driftword.errors import DriftwordError
 from driftword.evaluate import compare, evaluate
 from driftword.fit import fit
 from driftword.model import Model, Spec
+from driftword.tune import tune
 
 __version__ = "0.1.0"
-__all__ = ["Corpus", "DriftwordError", "Model", "Slices", "Spec", "compare", "evaluate", "fit", "prepare"]
+__all__ = ["Corpus", "DriftwordError", "Model", "Slices", "Spec", "compare", "evaluate", "fit", "prepare", "tune"]

@@ -234,6 +234,9 @@ def fit_model(
         bool, typer.Option("--reproducible", help="Same to the last bit each time with several threads, but slower.")
     ] = False,
     half: Annotated[bool, typer.Option("--half", help="Store float16.")] = False,
+    choose: Annotated[
+        bool, typer.Option("--tune", help="First choose rates, precisions and block on the validation text.")
+    ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted fit stopped.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model at --out.")] = False,
     as_json: Annotated[bool, _JSON] = False,
@@ -247,10 +250,14 @@ def fit_model(
       driftword fit sotu.corpus --model static --context 2 --out static.model
 
       driftword fit sotu.corpus --out sotu.model --resume   (after Ctrl-C)
+
+      driftword fit sotu.corpus --out sotu.model --tune   (about five times as long)
     """
-    from driftword import terminal
+    from driftword import store, terminal
     from driftword.corpus import Corpus
     from driftword.fit import fit
+    from driftword.model import KIND
+    from driftword.tune import tune
 
     spec = Spec(
         model=model, context=context, dim=dim, drift_precision=drift_precision, prior_precision=prior_precision,
@@ -261,6 +268,12 @@ def fit_model(
     if model == "dynamic" and len(corpus.slices) == 1:
         terminal.warn("the corpus has one slice, so the dynamic model equals the static one")
     try:
+        if choose:
+            store.check_free(out, kind=KIND, overwrite=overwrite)
+            tuned = tune(corpus, spec, passes=passes, seed=seed, threads=threads, engine=engine, out=out, resume=resume)
+            spec = tuned.spec
+            if not as_json:
+                terminal.print_table(tuned.tried, terminal.out())
         made = fit(
             corpus, spec, passes=passes, engine=engine, threads=threads, seed=seed, out=out, resume=resume,
             patience=patience, reproducible=reproducible, half=half, overwrite=overwrite,
