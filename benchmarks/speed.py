@@ -56,7 +56,7 @@ def driftword_rate(corpus: dw.Corpus, spec: dw.Spec, rounds: int) -> tuple[float
     engine = make_engine("cpu", held, sampler, threads=THREADS)
     step = Step(
         spec.learning_rate, spec.context // 2, spec.negatives, spec.pool,
-        spec.drift_precision / spec.rounds, spec.prior / spec.rounds, chained=True,
+        spec.drift_precision / spec.rounds, spec.prior / spec.rounds, spec.prior / spec.rounds, chained=True,
     )  # fmt: skip
     engine.round(parts[0], step)  # compiles and warms
     rates, priors = [], []

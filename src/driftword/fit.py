@@ -32,6 +32,8 @@ from driftword.model import KIND, Model, Spec, write_model
 from driftword.progress import Progress, progress
 
 CHECKPOINT: Final = "checkpoint"
+#: Share of the learning rate in a binned model's own passes: nothing but its start holds a word rare in a slice.
+BINNED_RATE: Final = 0.2
 
 
 class FitError(DriftwordError):
@@ -192,13 +194,15 @@ class _Job:
     def _step(self, done: float, *, static: bool) -> Step:
         spec = self.spec
         share = 1 - (1 - spec.final_rate) * done / max(self.passes, 1)
+        alone = not static and spec.model == "binned"
         return Step(
-            learning_rate=spec.learning_rate * share,
+            learning_rate=spec.learning_rate * share * (BINNED_RATE if alone else 1),
             reach=spec.context // 2,
             negatives=spec.negatives,
             pool=spec.pool,
             drift=spec.drift_precision / spec.rounds,
             prior=spec.prior / spec.rounds,
+            anchor=spec.prior / spec.rounds / (self.n_slices if alone else 1),
             chained=not static and spec.model == "dynamic",
         )
 

@@ -36,7 +36,8 @@ def make_text(lengths: list[int], slice_of: list[int], words: int, *, seed: int 
 
 def make_step(**changes: Any) -> Step:
     options: dict[str, Any] = {
-        "learning_rate": 0.05, "reach": 2, "negatives": 20, "pool": 8, "drift": 3.0, "prior": 0.01, "chained": True,
+        "learning_rate": 0.05, "reach": 2, "negatives": 20, "pool": 8, "drift": 3.0, "prior": 0.01,
+        "anchor": 0.02, "chained": True,
         **changes,
     }  # fmt: skip
     return Step(**options)
@@ -125,14 +126,14 @@ def test_the_proximal_step_minimises_what_it_says() -> None:
     """No small change of the result lowers the proximal objective."""
     parameters = make_parameters(6, 3, 2)
     parameters.rho_squares[:] = np.random.default_rng(3).uniform(0, 4, parameters.rho.shape)
-    step = make_step(drift=5.0, prior=0.3)
+    step = make_step(drift=5.0, anchor=0.3)
     before = parameters.rho.copy()
     metric = np.sqrt(parameters.rho_squares) / step.learning_rate
     apply_prior(parameters, step)
 
     def objective(x: np.ndarray) -> float:
         drift = step.drift * ((x[1:] - x[:-1]) ** 2).sum()
-        return float(((metric * (x - before) ** 2).sum() + drift + step.prior * (x[0] ** 2).sum()) / 2)
+        return float(((metric * (x - before) ** 2).sum() + drift + step.anchor * (x[0] ** 2).sum()) / 2)
 
     least = objective(parameters.rho)
     random = np.random.default_rng(4)
@@ -142,17 +143,17 @@ def test_the_proximal_step_minimises_what_it_says() -> None:
     steps = np.diff(parameters.rho, axis=0) * step.drift
     slope[1:] += steps
     slope[:-1] -= steps
-    slope[0] += step.prior * parameters.rho[0]
+    slope[0] += step.anchor * parameters.rho[0]
     np.testing.assert_allclose(slope, 0, atol=1e-9)
 
 
 def test_words_never_seen_are_interpolated_and_an_endless_precision_freezes() -> None:
     parameters = make_parameters(3, 2, 2, squares=1.0)
     parameters.rho_squares[1, 0] = 0.0  # word 0 does not occur in the middle slice
-    apply_prior(parameters, make_step(drift=2.0, prior=0.0))
+    apply_prior(parameters, make_step(drift=2.0, anchor=0.0))
     np.testing.assert_allclose(parameters.rho[1, 0], (parameters.rho[0, 0] + parameters.rho[2, 0]) / 2)
     for values in (parameters, single(parameters)):
-        step = make_step(drift=1e7, prior=0.0)
+        step = make_step(drift=1e7, anchor=0.0)
         engine = CpuEngine(values, Sampler.make(np.ones(2), 1), threads=1) if values.rho.dtype == np.float32 else None
         engine._apply_prior(step) if engine else apply_prior(values, step)
         np.testing.assert_allclose(values.rho, np.broadcast_to(values.rho.mean(axis=0), values.rho.shape), atol=1e-4)

@@ -108,16 +108,16 @@ class CpuEngine:
 
     def _apply_prior(self, step: Step) -> None:
         held = self.parameters
-        rate, drift, prior = np.float32(step.learning_rate), np.float32(step.drift), np.float32(step.prior)
+        rate, drift, prior, anchor = (np.float32(x) for x in (step.learning_rate, step.drift, step.prior, step.anchor))
 
         def part(span: tuple[int, int]) -> None:
             low, high = span
             kernels.shrink(held.alpha[low:high], held.alpha_squares[low:high], rate, prior)
             if step.chained:
-                kernels.smooth(held.rho, held.rho_squares, low, high, rate, drift, prior)
+                kernels.smooth(held.rho, held.rho_squares, low, high, rate, drift, anchor)
             else:
                 for t in range(len(held.rho)):
-                    kernels.shrink(held.rho[t, low:high], held.rho_squares[t, low:high], rate, prior)
+                    kernels.shrink(held.rho[t, low:high], held.rho_squares[t, low:high], rate, anchor)
 
         self._each(part, self._spans(4 * self.threads))
 

@@ -41,8 +41,9 @@ class Step:
     negatives: int
     pool: int
     drift: float  # precision of the random walk, the round's share of it
-    prior: float  # precision of alpha and of the first slice, the round's share of it
-    chained: bool  # slices hang together (dynamic) or each has a prior of its own (binned)
+    prior: float  # precision of alpha, the round's share of it
+    anchor: float  # precision of rho: of the first slice where they are chained, else of each; the round's share
+    chained: bool  # slices hang together (dynamic), or each stands alone (binned)
 
 
 @dataclass(frozen=True)
