@@ -35,7 +35,7 @@ def test_options_out_of_range(options: dict[str, Any], message: str) -> None:
 
 def test_a_spec_is_frozen_and_comes_back() -> None:
     spec = dw.Spec(model="binned", drift_precision=50.0)
-    assert spec.prior == 1.0
+    assert spec.prior == 2.5
     assert dw.Spec.from_dict({**asdict(spec), "of_a_later_version": 1}) == spec
     with pytest.raises(AttributeError):
         spec.dim = 5  # type: ignore[misc]

@@ -217,7 +217,7 @@ def fit_model(
         float, typer.Option(help="Precision of the random walk; larger moves less.")
     ] = _SPEC.drift_precision,
     prior_precision: Annotated[
-        float | None, typer.Option(help="Precision of the other priors.", show_default="a fiftieth of the drift's")
+        float | None, typer.Option(help="Precision of the other priors.", show_default="a twentieth of the drift's")
     ] = None,
     learning_rate: Annotated[float, typer.Option(help="Step size.")] = _SPEC.learning_rate,
     final_rate: Annotated[float, typer.Option(help="Share of it that the last pass ends with.")] = _SPEC.final_rate,

@@ -45,7 +45,7 @@ class Spec:
     drift_precision
         Precision of the random walk between neighbouring slices; larger moves less.
     prior_precision
-        Precision of context vectors and first embeddings; by default a fiftieth of the drift precision.
+        Precision of context vectors and first embeddings; by default a twentieth of the drift precision.
     learning_rate
         Adagrad's step size.
     final_rate
@@ -66,9 +66,9 @@ class Spec:
     dim: int = 100
     context: int = 8
     negatives: int = 20
-    drift_precision: float = 100.0
+    drift_precision: float = 200.0
     prior_precision: float | None = None
-    learning_rate: float = 0.1
+    learning_rate: float = 0.2
     final_rate: float = 0.1
     rounds: int = 10
     block: int = 32
@@ -101,7 +101,7 @@ class Spec:
     @property
     def prior(self) -> float:
         """Precision of context vectors and first embeddings."""
-        return self.drift_precision / 50 if self.prior_precision is None else self.prior_precision
+        return self.drift_precision / 20 if self.prior_precision is None else self.prior_precision
 
     @classmethod
     def from_dict(cls, options: Mapping[str, Any]) -> Spec:
