@@ -13,8 +13,10 @@ frequency; and the median rank of the donor's old vector among the old vectors n
 to the receptor's new one. A second report, of the same text with nothing planted,
 shows what noise looks like: the words that seem to change most and how far they move.
 
-The second argument joins that many consecutive slices into one. `seed` and `passes`
-can be given too; anything else goes to the Spec.
+The second argument joins that many consecutive slices into one. `noise=1` plants nothing
+and gives the second report. `seed` and `passes` can be given too; anything else goes to
+the Spec. "Lasting" changes are the gradual and the abrupt ones; metrics that compare two
+slices cannot see the others.
 """
 
 from __future__ import annotations
@@ -22,13 +24,14 @@ from __future__ import annotations
 import itertools
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import driftword as dw
+from driftword import explore
 from machine import describe
 from options import value
 
@@ -107,8 +110,8 @@ def plant(
     return made, planted
 
 
-def procrustes(corpus: dw.Corpus, *, seed: int) -> Array:
-    """Fit gensim's skip-gram to every slice and turn each onto the one before: (T, V, K)."""
+def procrustes(corpus: dw.Corpus, *, seed: int) -> dw.Model:
+    """Fit gensim's skip-gram to every slice and turn each onto the one before."""
     from gensim.models import Word2Vec
 
     aligned = np.zeros((len(corpus.slices), len(corpus.words), 100), dtype=np.float32)
@@ -132,27 +135,21 @@ def procrustes(corpus: dw.Corpus, *, seed: int) -> Array:
             absent = np.abs(vectors).sum(axis=1) == 0
             vectors[absent] = aligned[t - 1, absent]
         aligned[t] = vectors
-    return aligned
+    held = {"words": corpus.words, "slices": corpus.slices, "counts": np.asarray(corpus.counts)}
+    return dw.Model(aligned, aligned[0], corpus=held, meta={"spec": asdict(dw.Spec()), "history": []})
 
 
-def measures(rho: Array) -> dict[str, Array]:
-    """Return several ways to say how far each word moved: (V,) each."""
-    first, last = rho[0], rho[-1]
-    centred = rho - rho.mean(axis=1, keepdims=True)
-    steps = np.linalg.norm(np.diff(rho, axis=0), axis=2)
-    return {
-        "absolute": np.linalg.norm(last - first, axis=1),
-        "cosine": 1 - cosine(first, last),
-        "centred cosine": 1 - cosine(centred[0], centred[-1]),
-        "path": steps.sum(axis=0),
-        "farthest": np.linalg.norm(rho - first, axis=2).max(axis=0),
-        "farthest cosine": np.max([1 - cosine(centred[0], x) for x in centred], axis=0),
-    }
+METRICS = ("absolute", "cosine", "thirds", "relative", "farthest", "step", "path")
 
 
-def cosine(a: Array, b: Array) -> Array:
-    norms = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
-    return np.asarray((a * b).sum(axis=1) / np.maximum(norms, 1e-12))
+def measures(model: dw.Model) -> dict[str, Array]:
+    """Return how far each word moved by every metric: (V,) each, in the order of the vocabulary."""
+    found = {}
+    for metric in METRICS:
+        table = explore.drift(model, n=None, metric=metric)
+        found[metric] = np.zeros(len(model.words))
+        found[metric][[model.word_index[word] for word in table["word"]]] = table["drift"].to_numpy()
+    return found
 
 
 def average_precision(score: Array, wanted: Array) -> float:
@@ -191,8 +188,8 @@ def donor_rank(rho: Array, planted: Planted) -> float:
     return float(np.median(ranks))
 
 
-def report(name: str, rho: Array, planted: Planted, seconds: float) -> None:
-    found = measures(rho)
+def report(name: str, model: dw.Model, planted: Planted, seconds: float) -> None:
+    found, rho = measures(model), np.asarray(model.rho)
     ends = planted.kind != KINDS.index("temporary")
     rest = np.ones(len(rho[0]), dtype=bool)
     rest[planted.donor] = False
@@ -201,7 +198,7 @@ def report(name: str, rho: Array, planted: Planted, seconds: float) -> None:
         kinds = " ".join(f"{against_controls(score, planted, kind=k):.2f}" for k in range(len(KINDS)))
         bands = " ".join(f"{against_controls(score, planted, band=b):.2f}" for b in range(len(BANDS)))
         wanted = np.zeros(len(score), dtype=bool)
-        wanted[planted.receptor[ends] if "farthest" not in measure and measure != "path" else planted.receptor] = True
+        wanted[planted.receptor if measure in ("farthest", "step", "path") else planted.receptor[ends]] = True
         whole = average_precision(score[rest], wanted[rest])
         lasting = Planted(
             planted.receptor[ends], planted.donor[ends], planted.kind[ends], planted.band[ends],
@@ -215,13 +212,13 @@ def report(name: str, rho: Array, planted: Planted, seconds: float) -> None:
         )
 
 
-def noise(rho: Array, corpus: dw.Corpus) -> None:
+def noise(model: dw.Model) -> None:
     """Print what seems to change where nothing does."""
-    for measure, score in measures(rho).items():
+    for measure, score in measures(model).items():
         top = np.argsort(-score)[:12]
         spread = np.percentile(score, [50, 95, 99.9])
         print(f"    {measure:16} median {spread[0]:.3f}, 95% {spread[1]:.3f}, 99.9% {spread[2]:.3f}: ", end="")
-        print(", ".join(corpus.words[v] for v in top), flush=True)
+        print(", ".join(model.words[v] for v in top), flush=True)
 
 
 def main() -> None:
@@ -242,22 +239,23 @@ def main() -> None:
         for model in models:
             if model == "procrustes":
                 begin = time.perf_counter()
-                aligned = procrustes(corpus, seed=seed)
-                report("gensim skip-gram + Procrustes", aligned, planted, time.perf_counter() - begin)
+                report(
+                    "gensim skip-gram + Procrustes", procrustes(corpus, seed=seed), planted, time.perf_counter() - begin
+                )
                 continue
-            for chosen in itertools.product(*given.values()):
+            options_of = {k: v if model == "dynamic" or k != "drift_precision" else v[:1] for k, v in given.items()}
+            for chosen in itertools.product(*options_of.values()):
                 options = dict(zip(given, chosen, strict=True))
                 begin = time.perf_counter()
                 fitted = dw.fit(corpus, dw.Spec(model=model, **options), passes=passes, seed=seed)
                 shown = " ".join(f"{name}={v}" for name, v in options.items())
                 best = fitted.history[fitted.meta["best_pass"] - 1]
                 name = f"{model} {shown}  L {best['L']:.4f} pass {best['pass']}/{len(fitted.history)}"
-                rho = np.asarray(fitted.rho)
                 if show_noise:
                     print(name)
-                    noise(rho, corpus)
+                    noise(fitted)
                 else:
-                    report(name, rho, planted, time.perf_counter() - begin)
+                    report(name, fitted, planted, time.perf_counter() - begin)
 
 
 if __name__ == "__main__":

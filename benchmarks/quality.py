@@ -22,7 +22,19 @@ from driftword.evaluate import score
 from machine import describe
 
 #: Found on validation text; what is not named here is a default of Spec.
-CHOSEN: dict[tuple[str, int, str], dict[str, Any]] = {}
+CHOSEN: dict[tuple[str, int, str], dict[str, Any]] = {
+    ("once", 2, "static"): {"prior_precision": 10, "learning_rate": 0.3, "pool": 128, "passes": 6},
+    ("once", 2, "binned"): {"prior_precision": 10, "learning_rate": 0.15, "pool": 128, "passes": 4},
+    ("once", 2, "dynamic"): {
+        "drift_precision": 300, "prior_precision": 10, "learning_rate": 0.3, "pool": 128, "passes": 6,
+    },
+    ("once", 8, "static"): {"prior_precision": 25, "pool": 128, "passes": 6},
+    ("once", 8, "binned"): {"prior_precision": 25, "learning_rate": 0.1, "pool": 128, "passes": 4},
+    ("once", 8, "dynamic"): {"drift_precision": 300, "prior_precision": 25, "pool": 128, "passes": 6},
+    ("each", 2, "static"): {"prior_precision": 5},
+    ("each", 2, "binned"): {"prior_precision": 5},
+    ("each", 2, "dynamic"): {"prior_precision": 5},
+}  # fmt: skip
 
 
 def gain(scores: Scores, base: Scores | None) -> str:

@@ -1,0 +1,297 @@
+"""Which words moved, how far, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from driftword.corpus.slices import At
+from driftword.errors import OptionError
+from driftword.explore import space
+from driftword.explore.space import MIN_COUNT, Array
+from driftword.model import Model
+
+METRICS: Final = ("absolute", "cosine", "thirds", "farthest", "path", "step", "neighbors", "ranks", "relative")
+NEIGHBORS: Final = 25  # whose exchange says how far a word moved
+ALIKE: Final = 200  # words of similar frequency that "relative" compares with
+_BATCH: Final = 512
+
+
+def drift(
+    model: Model,
+    *,
+    n: int | None = 16,
+    metric: str = "absolute",
+    between: tuple[At, At] | None = None,
+    min_count: int = 0,
+    words: Sequence[str] | None = None,
+) -> pl.DataFrame:
+    """Return the words that moved most, with the evidence behind each.
+
+    Parameters
+    ----------
+    model
+        A dynamic or binned model.
+    n
+        How many words; None for all.
+    metric
+        ``"absolute"``: Euclidean distance, as in the paper; ``"cosine"``: of the vectors, the mean of each slice
+        taken away; ``"thirds"``: the same between the means of the first and of the last third of the slices,
+        steadier than two slices alone; ``"farthest"``: the largest cosine distance from the first slice on the whole
+        way, for words that went and came back; ``"path"``: length of the whole way; ``"step"``: its largest step;
+        ``"neighbors"``: share of the 25 nearest words that were exchanged; ``"ranks"``: how differently the nearest
+        words of both are ranked; ``"relative"``: absolute, in standard deviations from words of similar frequency.
+    between
+        Two slices; the first and the last by default.
+    min_count
+        Only words that occur at least so often in both slices.
+    words
+        Only these words.
+
+    Returns
+    -------
+    word, drift, occurrences in both slices, in how many of the slices from one to the other it occurs at all, and
+    whether a vector is `interpolated`: the word occurs in one of the two slices, or in both, not at all.
+    """
+    space.choose("metric", metric, METRICS)
+    space.moving(model)
+    first, last = (model.slices.index(at) for at in between) if between else (0, len(model.slices) - 1)
+    if first >= last:
+        raise OptionError("drift leads from an earlier slice to a later one; name two slices in order of time")
+    wanted = np.ones(len(model.words), dtype=bool)
+    if words is not None:
+        wanted[:] = False
+        wanted[[model.word_id(word) for word in words]] = True
+    counts = np.asarray(model.counts)
+    wanted &= np.minimum(counts[first], counts[last]) >= min_count
+    scores = _measure(model, metric, first, last, wanted)
+    places = space.best(scores, wanted, len(scores) if n is None else space.at_least_one(n))
+    here = counts[first : last + 1, places] > 0
+    return pl.DataFrame(
+        {
+            "word": [model.words[v] for v in places],
+            "drift": scores[places].astype(np.float64),
+            "count_first": counts[first, places].astype(np.int64),
+            "count_last": counts[last, places].astype(np.int64),
+            "slices": here.sum(axis=0).astype(np.int64),
+            "interpolated": ~(here[0] & here[-1]),
+        }
+    )
+
+
+def _measure(model: Model, metric: str, first: int, last: int, wanted: Array) -> Array:
+    if metric in ("path", "step"):
+        total = np.zeros(len(model.words), dtype=np.float32)
+        before = space.vectors(model, first)
+        for t in range(first + 1, last + 1):
+            behind = space.vectors(model, t)
+            step = np.linalg.norm(behind - before, axis=1)
+            total = total + step if metric == "path" else np.maximum(total, step)
+            before = behind
+        return total
+    if metric == "farthest":
+        begin, apart = space.unit(_centred(model, first)), np.zeros(len(model.words), dtype=np.float32)
+        for t in range(first + 1, last + 1):
+            np.maximum(apart, 1 - (begin * space.unit(_centred(model, t))).sum(axis=1), out=apart)
+        return apart
+    if metric == "thirds":
+        share = max(1, (last - first + 1) // 3)
+        one, other = (
+            np.mean([_centred(model, t) for t in range(begin, begin + share)], axis=0)
+            for begin in (first, last - share + 1)
+        )
+        return _distance(one, other)
+    if metric == "cosine":
+        return _distance(_centred(model, first), _centred(model, last))
+    if metric in ("neighbors", "ranks"):
+        return _exchange(model, first, last, wanted, ranks=metric == "ranks")
+    apart = np.linalg.norm(space.vectors(model, last) - space.vectors(model, first), axis=1)
+    if metric == "absolute":
+        return np.asarray(apart)
+    return _relative(apart, np.asarray(model.counts)[[first, last]].sum(axis=0))
+
+
+def _centred(model: Model, t: int) -> Array:
+    return space.centred(space.vectors(model, t), space.occurring(model, t, MIN_COUNT))
+
+
+def _distance(one: Array, other: Array) -> Array:
+    return np.asarray(1 - (space.unit(one) * space.unit(other)).sum(axis=1))
+
+
+def _relative(scores: Array, frequency: Array) -> Array:
+    """Return how many standard deviations each score lies above those of words of similar frequency."""
+    order = np.argsort(frequency, kind="stable")
+    values = np.log(np.maximum(scores[order], 1e-12))
+    width = min(ALIKE, len(values))
+    sums, squares = (np.r_[0.0, np.cumsum(values**power, dtype=np.float64)] for power in (1, 2))
+    begin = np.clip(np.arange(len(values)) - width // 2, 0, len(values) - width)
+    mean = (sums[begin + width] - sums[begin]) / width
+    variance = (squares[begin + width] - squares[begin]) / width - mean**2
+    result = np.empty(len(values))
+    result[order] = (values - mean) / np.sqrt(np.maximum(variance, 1e-12))
+    return result
+
+
+def _exchange(model: Model, first: int, last: int, wanted: Array, *, ranks: bool) -> Array:
+    """Compare the nearest words of each word in two slices, of those that occur in both."""
+    counts = np.asarray(model.counts)
+    common = np.flatnonzero(np.minimum(counts[first], counts[last]) >= MIN_COUNT)
+    if len(common) < 2:
+        raise OptionError(
+            f"fewer than two words occur {MIN_COUNT} times in both slices; choose other slices or a metric"
+        )
+    asked = np.flatnonzero(wanted & (np.minimum(counts[first], counts[last]) >= MIN_COUNT))
+    n = min(NEIGHBORS, len(common) - 1)
+    result = np.zeros(len(model.words), dtype=np.float32)
+    spaces = [space.unit(_centred(model, t)) for t in (first, last)]
+    for begin in range(0, len(asked), _BATCH):
+        part = asked[begin : begin + _BATCH]
+        near = []
+        for held in spaces:
+            scores = held[part] @ held[common].T
+            scores[part[:, None] == common[None, :]] = -np.inf
+            near.append((scores, np.argpartition(-scores, n - 1, axis=1)[:, :n]))
+        for row, v in enumerate(part):
+            one, other = near[0][1][row], near[1][1][row]
+            if ranks:
+                union = np.union1d(one, other)
+                x, y = (np.argsort(np.argsort(-scores[row, union])) for scores, _ in near)
+                result[v] = 1 - np.corrcoef(x, y)[0, 1] if len(union) > 1 else 0
+            else:
+                shared = len(np.intersect1d(one, other))
+                result[v] = 1 - shared / (2 * n - shared)
+    return result
+
+
+def movers(model: Model, *, at: At, n: int = 16, min_count: int = MIN_COUNT) -> pl.DataFrame:
+    """Return the words that moved most into a slice: the distance from the slice before.
+
+    Parameters
+    ----------
+    model
+        A dynamic or binned model.
+    at
+        The slice; not the first.
+    n
+        How many words.
+    min_count
+        Only words that occur at least so often in it and in the slice before.
+    """
+    space.moving(model)
+    t = model.slices.index(at)
+    if t == 0:
+        raise OptionError(f"'{model.slices.labels[0]}' is the first slice; movers needs one before it")
+    before = model.slices.labels[t - 1]
+    return drift(model, n=n, between=(before, model.slices.labels[t]), min_count=min_count).drop(
+        "slices", "interpolated"
+    )
+
+
+def changes(model: Model, word: str | None = None, *, n: int = 16, min_count: int = MIN_COUNT) -> pl.DataFrame:
+    """Return when meaning changed: the best cut of each word's way into a before and an after.
+
+    With a word: its cuts, at most `n`, each followed by the slice in which the new use begins. Without: the words
+    whose way is best told by a single cut.
+
+    Parameters
+    ----------
+    model
+        A dynamic or binned model.
+    word
+        The word asked about; None ranks all words.
+    n
+        How many cuts, or how many words.
+    min_count
+        Only words that occur at least so often before and after the cut.
+
+    Returns
+    -------
+    word, slice (the first of the new use), distance between the mean vectors before and after,
+    share of the movement that the cut explains, and occurrences before and after.
+    """
+    space.moving(model)
+    space.at_least_one(n)
+    if len(model.slices) < 3:
+        raise OptionError("finding a change needs at least three slices")
+    if word is not None:
+        return _cuts(model, model.word_id(word), n)
+    return _best_cuts(model, n, min_count)
+
+
+def _best_cuts(model: Model, n: int, min_count: int) -> pl.DataFrame:
+    """Find for every word the cut that explains most; sums over time make each cut two differences."""
+    slices, size = len(model.slices), len(model.words)
+    total = np.zeros((size, model.rho.shape[2]), dtype=np.float32)
+    power = np.zeros(size, dtype=np.float32)
+    for t in range(slices):
+        held = space.vectors(model, t)
+        total += held
+        power += (held * held).sum(axis=1)
+    spread = power - (total * total).sum(axis=1) / slices
+    before = np.zeros_like(total)
+    explained, cut = np.zeros(size, dtype=np.float32), np.zeros(size, dtype=np.int64)
+    for t in range(1, slices):
+        before += space.vectors(model, t - 1)
+        apart = before / t - (total - before) / (slices - t)
+        gain = (apart * apart).sum(axis=1) * t * (slices - t) / slices
+        better = gain > explained
+        explained[better], cut[better] = gain[better], t
+    counts = np.cumsum(np.asarray(model.counts), axis=0)
+    old = counts[np.maximum(cut - 1, 0), np.arange(size)]
+    new = counts[-1] - old
+    allowed = (cut > 0) & (np.minimum(old, new) >= max(min_count, 1))
+    places = space.best(explained, allowed, n)
+    chosen = cut[places]
+    columns = {
+        "distance": np.sqrt(explained[places] * slices / (chosen * (slices - chosen))),
+        "explained": explained[places] / np.maximum(spread[places], 1e-12),
+        "count_before": old[places],
+        "count_after": new[places],
+    }
+    return _cut_table(model, places, chosen, columns)
+
+
+def _cuts(model: Model, v: int, n: int) -> pl.DataFrame:
+    """Cut the way of one word again and again where it explains most, as long as a cut beats noise."""
+    way = np.asarray(model.rho[:, v], dtype=np.float64)
+    counts = np.asarray(model.counts)[:, v]
+    spread = ((way - way.mean(axis=0)) ** 2).sum()
+    found: list[tuple[float, ...]] = []
+    parts = [(0, len(way))]
+    while len(found) < n:
+        options = [(*_split(way, low, high), low, high) for low, high in parts if high - low > 1]
+        if not options:
+            break
+        gain, cut, low, high = max(options)
+        if gain < spread * 0.05:
+            break
+        apart = float(np.linalg.norm(way[low:cut].mean(axis=0) - way[cut:high].mean(axis=0)))
+        found.append((cut, apart, gain / spread, counts[low:cut].sum(), counts[cut:high].sum()))
+        parts.remove((low, high))
+        parts += [(low, cut), (cut, high)]
+    cuts, *columns = np.array(found, dtype=np.float64).reshape(-1, 5).T
+    names = ("distance", "explained", "count_before", "count_after")
+    return _cut_table(model, np.full(len(found), v), cuts.astype(int), dict(zip(names, columns, strict=True)))
+
+
+def _split(way: Array, low: int, high: int) -> tuple[float, int]:
+    """Return the most that one cut of a stretch explains, and where it is."""
+    sums = np.cumsum(way[low:high], axis=0)
+    left = np.arange(1, high - low)[:, None]
+    right = high - low - left
+    apart = sums[:-1] / left - (sums[-1] - sums[:-1]) / right
+    gain = (apart**2).sum(axis=1) * (left * right)[:, 0] / (high - low)
+    return float(gain.max()), low + 1 + int(gain.argmax())
+
+
+def _cut_table(model: Model, places: Array, cuts: Array, columns: dict[str, Array]) -> pl.DataFrame:
+    table: dict[str, Any] = {
+        "word": [model.words[v] for v in places],
+        "slice": [model.slices.labels[t] for t in cuts],
+        **{name: values.astype(np.int64 if "count" in name else np.float64) for name, values in columns.items()},
+    }
+    return pl.DataFrame(table, schema_overrides={"word": pl.String, "slice": pl.String})

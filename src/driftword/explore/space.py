@@ -1,0 +1,75 @@
+"""Vectors of one slice, and which words may speak for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from driftword.corpus.slices import At
+from driftword.errors import OptionError
+from driftword.model import Model
+
+Array = npt.NDArray[Any]
+#: A word that occurs less often in a slice has a vector there that is mostly interpolated.
+MIN_COUNT: Final = 5
+
+
+def vectors(model: Model, t: int) -> Array:
+    """Return the embeddings of slice t as float32, ``(V, K)``."""
+    return np.asarray(model.rho[t if len(model.rho) > 1 else 0], dtype=np.float32)
+
+
+def centred(rows: Array, occurring: Array | None = None) -> Array:
+    """Take away the mean of the words that occur: what all words of a slice share says nothing about one of them."""
+    known = rows if occurring is None or not occurring.any() else rows[occurring]
+    return np.asarray(rows - known.mean(axis=0))
+
+
+def unit(rows: Array) -> Array:
+    """Scale rows to length one; rows of zeros stay."""
+    length = np.linalg.norm(rows, axis=-1, keepdims=True)
+    return np.asarray(rows / np.where(length > 0, length, 1))
+
+
+def occurring(model: Model, t: int, min_count: int) -> Array:
+    """Return which words occur at least so often in slice t, ``(V,)``."""
+    return np.asarray(model.counts[t]) >= min_count
+
+
+def slice_numbers(model: Model, at: At | Sequence[At] | None) -> list[int]:
+    """Return the slices that a user means: one, several, or all of them."""
+    if at is None:
+        return list(range(len(model.slices)))
+    several = at if isinstance(at, Sequence) and not isinstance(at, str) else [at]
+    return [model.slices.index(one) for one in several]
+
+
+def moving(model: Model) -> None:
+    """Refuse a model in which nothing can move."""
+    if len(model.rho) == 1:
+        raise OptionError("a static model has one embedding for all slices, so nothing moves; fit a dynamic one")
+
+
+def choose(name: str, value: str, known: Iterable[str]) -> str:
+    """Check an option that names one of several ways."""
+    if value not in known:
+        raise OptionError(f"there is no {name} '{value}'; choose one of {', '.join(known)}")
+    return value
+
+
+def at_least_one(n: int) -> int:
+    """Check how many rows are wanted."""
+    if n < 1:
+        raise OptionError(f"n is {n}; ask for at least one")
+    return n
+
+
+def best(scores: Array, allowed: Array, n: int) -> Array:
+    """Return the places of the n largest scores among those allowed, largest first."""
+    places = np.flatnonzero(allowed)
+    if len(places) > n:
+        places = places[np.argpartition(-scores[places], n - 1)[:n]]
+    return np.asarray(places[np.argsort(-scores[places], kind="stable")])
