@@ -92,6 +92,8 @@ dw.fit(dw.Corpus.open({str(small.path)!r}), spec, passes=5, patience=5, threads=
     assert not (tmp_path / "cut").exists()
     with pytest.raises(OptionError, match="was made with another spec"):
         dw.fit(small, replace(SPEC, learning_rate=0.2), passes=5, resume=True, out=tmp_path / "cut")
+    with pytest.raises(OptionError, match="an interrupted fit of .* is kept after pass"):
+        dw.fit(small, SPEC, passes=5, out=tmp_path / "cut")
     resumed = dw.fit(small, SPEC, passes=5, patience=5, threads=1, out=tmp_path / "cut", resume=True)
     assert (tmp_path / "cut" / "rho.npy").read_bytes() == (tmp_path / "whole" / "rho.npy").read_bytes()
     assert (tmp_path / "cut" / "alpha.npy").read_bytes() == (tmp_path / "whole" / "alpha.npy").read_bytes()

@@ -83,7 +83,7 @@ def fit(
     half
         Store embeddings as float16.
     overwrite
-        Replace a model at `out`.
+        Replace a model at `out`, or the checkpoints of an interrupted fit of it.
     show_progress
         Show a progress bar; by default where standard error is a terminal.
     """
@@ -104,7 +104,7 @@ def fit(
     job = _Job(corpus, spec, passes, choose_engine(engine), threads, reproducible, seed, target, patience)
     with progress(show=show_progress) as bar:
         if target is not None:
-            job.continue_or_clear(resume=resume)
+            job.continue_or_clear(resume=resume, overwrite=overwrite)
         for _ in job.run(bar):
             job.checkpoint()
         return job.finish(half=half, overwrite=overwrite)
@@ -280,9 +280,14 @@ class _Job:
             if other not in (number, self.best_pass):
                 shutil.rmtree(path, ignore_errors=True)
 
-    def continue_or_clear(self, *, resume: bool) -> None:
+    def continue_or_clear(self, *, resume: bool, overwrite: bool) -> None:
         """Take up the last checkpoint, or clear those of a fit that is not wanted any more."""
         found = self._checkpoints()
+        if found and not resume and not overwrite:
+            raise OptionError(
+                f"an interrupted fit of '{self.target}' is kept after pass {max(found)}; "
+                "go on with --resume, or begin anew with --overwrite"
+            )
         if not resume:
             for path in found.values():
                 shutil.rmtree(path, ignore_errors=True)
@@ -297,7 +302,7 @@ class _Job:
                 changed = [k for k, v in self._identity().items() if held.meta["identity"].get(k) != v]
                 raise OptionError(
                     f"the checkpoint of '{self.target}' was made with another {' and '.join(changed)}; "
-                    "use the same options, or begin anew without --resume"
+                    "use the same options, or begin anew with --overwrite instead of --resume"
                 )
             self.history = held.meta["history"]
             lines = "".join(json.dumps(entry) + "\n" for entry in self.history)

@@ -185,7 +185,7 @@ class Model:
 
     def info(self) -> dict[str, Any]:
         """Return the facts that ``driftword info`` shows, ready for JSON."""
-        best = max(self.history, key=lambda entry: entry["L"], default={})
+        best: dict[str, Any] = next((e for e in self.history if e["pass"] == self.meta.get("best_pass")), {})
         return {
             "kind": KIND,
             "path": str(self.path) if self.path else None,
