@@ -3,9 +3,40 @@
 from driftword.corpus import Corpus, Slices, prepare
 from driftword.errors import DriftwordError
 from driftword.evaluate import compare, evaluate
+from driftword.explore import (
+    analogy,
+    changes,
+    drift,
+    equivalents,
+    movers,
+    neighbors,
+    similarity,
+    towards,
+    trajectory,
+)
 from driftword.fit import fit
 from driftword.model import Model, Spec
 from driftword.tune import tune
 
 __version__ = "0.1.0"
-__all__ = ["Corpus", "DriftwordError", "Model", "Slices", "Spec", "compare", "evaluate", "fit", "prepare", "tune"]
+__all__ = [
+    "Corpus",
+    "DriftwordError",
+    "Model",
+    "Slices",
+    "Spec",
+    "analogy",
+    "changes",
+    "compare",
+    "drift",
+    "equivalents",
+    "evaluate",
+    "fit",
+    "movers",
+    "neighbors",
+    "prepare",
+    "similarity",
+    "towards",
+    "trajectory",
+    "tune",
+]

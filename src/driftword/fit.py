@@ -202,7 +202,7 @@ class _Job:
             pool=spec.pool,
             drift=spec.drift_precision / spec.rounds,
             prior=spec.prior / spec.rounds,
-            anchor=spec.prior / spec.rounds / (self.n_slices if alone else 1),
+            anchor=spec.prior / spec.rounds / (1 if static else self.n_slices),
             chained=not static and spec.model == "dynamic",
         )
 

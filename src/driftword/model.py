@@ -22,6 +22,7 @@ from driftword.corpus import Corpus, Slices
 from driftword.corpus.corpus import find_word
 from driftword.corpus.slices import At
 from driftword.errors import OptionError
+from driftword.keyed import SliceVectors
 
 KIND: Final = "model"
 MODELS: Final = ("static", "binned", "dynamic")
@@ -179,6 +180,13 @@ class Model:
         if isinstance(key, tuple):
             return np.asarray(self.rho[self.slice_index(key[1]), self.word_id(key[0])])
         return np.asarray(self.rho[:, self.word_id(key)])
+
+    def at(self, at: At) -> SliceVectors:
+        """Return one slice as gensim's users know word vectors: ``model.at(2008).most_similar("iraq")``."""
+        return SliceVectors(
+            self.words, self.word_index, vectors=self.rho[self.slice_index(at)],
+            counts=self.counts[self.slices.index(at)], find=self.word_id,
+        )  # fmt: skip
 
     def __contains__(self, word: object) -> bool:
         return word in self.word_index

@@ -221,7 +221,7 @@ def shrink(values, squares, rate, prior):
 
 
 @njit(**_FAST)
-def smooth(rho, squares, low, high, rate, drift, prior):
+def smooth(rho, squares, low, high, rate, drift, anchor):
     """Proximal step of the random walk for words low..high-1: a tridiagonal system over time (Thomas)."""
     slices, _, dim = rho.shape
     upper = np.zeros((slices, dim), dtype=np.float32)
@@ -230,14 +230,14 @@ def smooth(rho, squares, low, high, rate, drift, prior):
     for v in range(low, high):
         for k in range(dim):
             metric = np.sqrt(squares[0, v, k]) * inverse_rate
-            pivot = float32(1.0) / (metric + prior + (drift if slices > 1 else float32(0.0)))
+            pivot = float32(1.0) / (metric + anchor + (drift if slices > 1 else float32(0.0)))
             upper[0, k] = drift * pivot
             right[0, k] = metric * rho[0, v, k] * pivot
         for t in range(1, slices):
             ahead = drift if t + 1 < slices else float32(0.0)
             for k in range(dim):
                 metric = np.sqrt(squares[t, v, k]) * inverse_rate
-                pivot = float32(1.0) / (metric + drift * (float32(1.0) - upper[t - 1, k]) + ahead)
+                pivot = float32(1.0) / (metric + anchor + drift * (float32(1.0) - upper[t - 1, k]) + ahead)
                 upper[t, k] = drift * pivot
                 right[t, k] = (metric * rho[t, v, k] + drift * right[t - 1, k]) * pivot
         for k in range(dim):

@@ -137,7 +137,7 @@ def apply_prior(parameters: Parameters, step: Step) -> None:
     """Take the exact proximal step of the prior in Adagrad's own metric.
 
     For each word and dimension it minimises, with h = sqrt(squares) / learning rate,
-    sum_t h_t (x_t - y_t)^2 / 2 + drift/2 sum_t (x_t - x_{t-1})^2 + anchor/2 x_0^2.
+    sum_t h_t (x_t - y_t)^2 / 2 + drift/2 sum_t (x_t - x_{t-1})^2 + anchor/2 sum_t x_t^2.
     """
     rho, alpha = parameters.rho, parameters.alpha
     metric = np.sqrt(parameters.alpha_squares) / step.learning_rate
@@ -149,7 +149,7 @@ def apply_prior(parameters: Parameters, step: Step) -> None:
         return
     matrix = np.zeros((*rho.shape[1:], slices, slices))  # (V, K, T, T)
     for t in range(slices):
-        matrix[..., t, t] = metric[t] + (step.anchor if t == 0 else step.drift) + (step.drift if t + 1 < slices else 0)
+        matrix[..., t, t] = metric[t] + step.anchor + step.drift * ((t > 0) + (t + 1 < slices))
         if t > 0:
             matrix[..., t, t - 1] = matrix[..., t - 1, t] = -step.drift
     target = np.moveaxis(metric * rho, 0, -1)[..., None]  # (V, K, T, 1)

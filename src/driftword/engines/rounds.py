@@ -42,7 +42,7 @@ class Step:
     pool: int
     drift: float  # precision of the random walk, the round's share of it
     prior: float  # precision of alpha, the round's share of it
-    anchor: float  # precision of rho: of the first slice where they are chained, else of each; the round's share
+    anchor: float  # precision of rho in each slice, the round's share of it
     chained: bool  # slices hang together (dynamic), or each stands alone (binned)
 
 

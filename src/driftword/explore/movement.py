@@ -16,7 +16,7 @@ from driftword.model import Model
 
 METRICS: Final = ("absolute", "cosine", "thirds", "farthest", "path", "step", "neighbors", "ranks", "relative")
 NEIGHBORS: Final = 25  # whose exchange says how far a word moved
-ALIKE: Final = 200  # words of similar frequency that "relative" compares with
+ALIKE: Final = 200  # words of similar frequency that "relative" compares with, fewer in a small vocabulary
 _BATCH: Final = 512
 
 
@@ -126,7 +126,7 @@ def _relative(scores: Array, frequency: Array) -> Array:
     """Return how many standard deviations each score lies above those of words of similar frequency."""
     order = np.argsort(frequency, kind="stable")
     values = np.log(np.maximum(scores[order], 1e-12))
-    width = min(ALIKE, len(values))
+    width = min(max(ALIKE // 10, min(ALIKE, len(values) // 20)), len(values))
     sums, squares = (np.r_[0.0, np.cumsum(values**power, dtype=np.float64)] for power in (1, 2))
     begin = np.clip(np.arange(len(values)) - width // 2, 0, len(values) - width)
     mean = (sums[begin + width] - sums[begin]) / width

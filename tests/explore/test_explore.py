@@ -1,0 +1,259 @@
+"""Every question against a model small enough to answer by hand."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import driftword as dw
+from driftword.errors import DriftwordError, OptionError
+from driftword.explore import telling
+from driftword.explore.movement import METRICS
+
+SLICES = 9
+WORDS = ["still", "slow", "sudden", "returning", "rare", "late", *(f"other{i}" for i in range(54))]
+
+
+def make(rho: Any, counts: Any, words: list[str] | None = None) -> dw.Model:
+    labels = [1900 + 10 * t for t in range(len(counts))]
+    corpus = {"words": words or WORDS, "slices": dw.Slices.from_labels(labels), "counts": np.asarray(counts)}
+    meta = {"spec": asdict(dw.Spec()), "history": [], "provenance": {}}
+    return dw.Model(np.asarray(rho, dtype=np.float32), np.zeros((len(WORDS), 1)), corpus=corpus, meta=meta)
+
+
+@pytest.fixture(scope="module")
+def model() -> dw.Model:
+    """Return words that move in known ways among others that only tremble."""
+    random = np.random.default_rng(0)
+    base = random.normal(size=(len(WORDS), 20))
+    rho = np.repeat(base[None], SLICES, axis=0) + random.normal(size=(SLICES, len(WORDS), 20)) * 0.02
+    goal = random.normal(size=20) * 1.5
+    for t in range(SLICES):
+        rho[t, 1] = base[1] + (goal - base[1]) * t / (SLICES - 1)
+        rho[t, 2] = goal + 0.5 if t >= 6 else base[2]
+        rho[t, 3] = goal - 0.5 if 3 <= t <= 5 else base[3]
+    counts = np.full((SLICES, len(WORDS)), 50)
+    counts[:, 4] = 2
+    counts[:5, 5] = 0
+    return make(rho, counts)
+
+
+def test_neighbours_are_those_of_the_papers_equation(model: dw.Model) -> None:
+    table = dw.neighbors(model, "slow", at=1940, n=60, min_count=0)
+    v, rho = model.word_id("slow"), model.rho[4].astype(float)
+    for row in table.iter_rows(named=True):
+        w = model.word_id(row["word"])
+        exact = np.sign(rho[v]) @ rho[w] / (np.linalg.norm(rho[v]) * np.linalg.norm(rho[w]))
+        assert row["similarity"] == pytest.approx(exact, abs=1e-5)
+    assert table["similarity"].is_sorted(descending=True)
+    assert len(table) == len(WORDS) - 1
+    assert "slow" not in table["word"]
+    cosine = dw.neighbors(model, "slow", at=1940, n=1, metric="cosine").row(0, named=True)
+    x, y = rho[v], rho[model.word_id(cosine["word"])]
+    assert cosine["similarity"] == pytest.approx(x @ y / np.linalg.norm(x) / np.linalg.norm(y), abs=1e-5)
+
+
+def test_only_words_that_occur_are_neighbours(model: dw.Model) -> None:
+    for metric in ("paper", "cosine", "centred"):
+        early = dw.neighbors(model, "still", at=1900, n=100, metric=metric)
+        assert not {"rare", "late"} & set(early["word"])
+        assert "late" in dw.neighbors(model, "still", at=1980, n=100, metric=metric)["word"]
+    assert {"rare", "late"} <= set(dw.neighbors(model, "still", at=1900, n=100, min_count=0)["word"])
+
+
+def test_neighbours_of_several_slices_stand_together(model: dw.Model) -> None:
+    table = dw.neighbors(model, "slow", at=[1900, "1980"], n=3)
+    assert table["slice"].to_list() == ["1900"] * 3 + ["1980"] * 3
+    assert table["rank"].to_list() == [1, 2, 3] * 2
+    assert dw.neighbors(model, "slow", n=2)["slice"].n_unique() == SLICES
+    for label in ("1900", "1980"):
+        alone = dw.neighbors(model, "slow", at=label, n=3)
+        assert alone.equals(table.filter(pl.col("slice") == label))
+
+
+def test_drift_is_the_papers_and_carries_its_evidence(model: dw.Model) -> None:
+    table = dw.drift(model, n=None)
+    assert len(table) == len(WORDS)
+    for row in table.iter_rows(named=True):
+        way = model[row["word"]]
+        assert row["drift"] == pytest.approx(float(np.linalg.norm(way[-1] - way[0])), rel=1e-4)
+    assert set(dw.drift(model, n=2)["word"]) == {"slow", "sudden"}
+    evidence = {row["word"]: row for row in table.iter_rows(named=True)}
+    late = evidence["late"]
+    assert (late["count_first"], late["count_last"], late["slices"], late["interpolated"]) == (0, 50, 4, True)
+    assert evidence["still"]["interpolated"] is False
+    assert not {"late", "rare"} & set(dw.drift(model, n=None, min_count=5)["word"])
+    half = dw.drift(model, n=1, between=(1900, 1940)).row(0, named=True)
+    assert half["word"] == "returning"  # it has not come back yet
+    assert half["drift"] == pytest.approx(
+        float(np.linalg.norm(model["returning"][4] - model["returning"][0])), rel=1e-4
+    )
+    assert dw.drift(model, words=["still"], n=5)["word"].to_list() == ["still"]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_metric_finds_what_moved(model: dw.Model, metric: str) -> None:
+    moved = {"slow", "sudden", "returning"} if metric in ("farthest", "path", "step") else {"slow", "sudden"}
+    if metric == "step":
+        moved = {"sudden", "returning"}
+    found = dw.drift(model, n=len(moved), metric=metric, min_count=5)
+    assert set(found["word"]) == moved
+    assert found["drift"].is_sorted(descending=True)
+
+
+def test_exchanged_neighbours_are_counted() -> None:
+    groups = np.repeat(np.eye(2), 30, axis=0) * 5
+    noise = np.random.default_rng(0).normal(size=(60, 2)) * 0.01
+    early, late = groups + noise, groups + noise
+    late[0] = late[0][::-1]  # the first word leaves its group for the other
+    model = make([early, late], np.full((2, 60), 9))
+    table = dw.drift(model, n=None, metric="neighbors")
+    assert table.row(0, named=True)["word"] == WORDS[0]
+    assert table.row(0, named=True)["drift"] == 1
+    assert table.filter(pl.col("word") != WORDS[0])["drift"].max() < 0.2
+
+
+def test_relative_drift_is_measured_among_equals() -> None:
+    random = np.random.default_rng(1)
+    frequency = np.geomspace(5, 5000, 400).astype(int)
+    step = random.lognormal(sigma=0.2, size=400) * frequency**-0.5  # rare words tremble more
+    step[390] *= 4
+    rho = np.zeros((2, 400, 3))
+    rho[1, :, 0] = step
+    words = [f"w{i}" for i in range(400)]
+    model = make(rho, np.stack([frequency, frequency]), words)
+    assert dw.drift(model, n=1, metric="relative")["word"].to_list() == ["w390"]
+    assert "w390" not in dw.drift(model, n=20)["word"]
+
+
+def test_a_trajectory_is_a_line_through_time(model: dw.Model) -> None:
+    way = dw.trajectory(model, "slow", at=[1900, 1980], n=3)
+    assert way["slice"].to_list() == list(model.slices.labels)
+    assert way["place"].is_sorted()
+    steps = np.diff(way["place"].to_numpy())
+    assert steps == pytest.approx(np.full(SLICES - 1, steps.mean()), rel=1e-3)
+    assert way["similarity_first"][0] == pytest.approx(1)
+    assert way["similarity_last"][-1] == pytest.approx(1)
+    assert way["similarity_first"].is_sorted(descending=True)
+    told = way.filter(pl.col("neighbors").is_not_null())
+    assert told["slice"].to_list() == ["1900", "1980"]
+    assert told["neighbors"][1].to_list() == dw.neighbors(model, "slow", at=1980, n=3)["word"].to_list()
+    assert dw.trajectory(model, "late")["observed"].to_list() == [False] * 5 + [True] * 4
+    assert dw.trajectory(model, "slow").filter(pl.col("neighbors").is_not_null()).height == 4
+
+
+def test_telling_slices_are_observed_and_far_apart(model: dw.Model) -> None:
+    assert telling(model, "late", n=2) == [5, 8]
+    chosen = telling(model, "returning", n=3)
+    assert chosen[0] == 0
+    assert chosen[2] == 8
+    assert 3 <= chosen[1] <= 5
+    assert telling(model, "rare", n=2) == [0, 8]
+
+
+def test_similarity_and_poles_through_time(model: dw.Model) -> None:
+    near = dw.similarity(model, "slow", "sudden")
+    assert near["similarity"][8] > near["similarity"][0] + 0.3
+    assert near["count_a"].to_list() == [50] * SLICES
+    place = dw.towards(model, "slow", (["other1", "other2"], ["sudden"]))
+    assert place["place"][8] > place["place"][0]
+    other_way = dw.towards(model, "slow", (["sudden"], ["other1", "other2"]))
+    np.testing.assert_allclose(place["place"], -other_way["place"].to_numpy(), atol=1e-6)
+
+
+def test_equivalents_stand_where_a_word_stood() -> None:
+    random = np.random.default_rng(2)
+    base = random.normal(size=(60, 30))
+    rho = np.stack([base, base + 3])  # everything moves, which says nothing
+    rho[1, [10, 11]] = rho[1, [11, 10]]  # two words change places
+    model = make(rho, np.full((2, 60), 9))
+    found = dw.equivalents(model, WORDS[10], at=1900, to=1910, n=1).row(0, named=True)
+    assert found["word"] == WORDS[11]
+    assert found["similarity"] == pytest.approx(1, abs=0.01)
+    assert dw.equivalents(model, WORDS[20], at=1900, to=1910, n=1)["word"][0] == WORDS[20]
+    both = dw.equivalents(model, WORDS[10], at=1900, n=1)
+    assert both["word"].to_list() == [WORDS[10], WORDS[11]]
+
+
+def test_an_analogy_completes_a_parallelogram() -> None:
+    random = np.random.default_rng(3)
+    base = random.normal(size=(60, 40))
+    base[3] = base[1] - base[0] + base[2]
+    model = make([base, base], np.full((2, 60), 9))
+    table = dw.analogy(model, *WORDS[:3], at=1900, n=2)
+    assert table["word"][0] == WORDS[3]
+    assert not set(WORDS[:3]) & set(table["word"])
+
+
+def test_changes_say_when(model: dw.Model) -> None:
+    first = dw.changes(model, n=1).row(0, named=True)
+    assert (first["word"], first["slice"]) == ("sudden", "1960")
+    assert first["explained"] == pytest.approx(1, abs=0.02)
+    way = model["sudden"]
+    assert first["distance"] == pytest.approx(float(np.linalg.norm(way[6] - way[0])), rel=0.02)
+    assert (first["count_before"], first["count_after"]) == (300, 150)
+    cuts = dw.changes(model, "returning", n=5)
+    assert set(cuts["slice"][:2]) == {"1930", "1960"}
+    assert len(cuts) == 2  # what is left is trembling
+    alone = dw.changes(model, "sudden", n=1).row(0, named=True)
+    assert alone["distance"] == pytest.approx(first["distance"], rel=1e-3)
+
+
+def test_movers_of_a_slice(model: dw.Model) -> None:
+    assert dw.movers(model, at=1930, n=1)["word"].to_list() == ["returning"]
+    assert set(dw.movers(model, at=1960, n=2)["word"]) == {"returning", "sudden"}
+    with pytest.raises(OptionError, match="'1900' is the first slice"):
+        dw.movers(model, at=1900)
+
+
+def test_a_slice_has_gensims_habits(model: dw.Model) -> None:
+    view = model.at(1940)
+    assert "slow" in view
+    assert "nothing" not in view
+    assert view.key_to_index["slow"] == 1
+    assert view.index_to_key[1] == "slow"
+    assert len(view) == len(WORDS)
+    np.testing.assert_array_equal(view["slow"], model["slow", 1940])
+    assert view[["slow", "still"]].shape == (2, 20)
+    x, y = view["slow"], view["still"]
+    assert view.similarity("slow", "still") == pytest.approx(
+        float(x @ y / np.linalg.norm(x) / np.linalg.norm(y)), abs=1e-5
+    )
+    found = view.most_similar("slow", topn=3)
+    assert found == view.most_similar(positive=["slow"], topn=3)
+    assert [word for word, _ in found] == dw.neighbors(model, "slow", at=1940, n=3, metric="cosine")["word"].to_list()
+    mixed = view.most_similar(positive=["slow", "still"], negative=["sudden"], topn=100, min_count=0)
+    assert not {"slow", "still", "sudden"} & {word for word, _ in mixed}
+    assert view.most_similar(view["slow"], topn=1)[0][0] == "slow"
+    with pytest.raises(OptionError, match="at least one word"):
+        view.most_similar()
+    with pytest.raises(DriftwordError, match="slow"):
+        view["sloww"]
+
+
+def test_wrong_questions_get_a_sentence(model: dw.Model) -> None:
+    with pytest.raises(DriftwordError, match="slow"):
+        dw.neighbors(model, "slwo", at=1900)
+    with pytest.raises(DriftwordError, match="1850"):
+        dw.neighbors(model, "slow", at=1850)
+    with pytest.raises(OptionError, match="there is no metric 'euclid'"):
+        dw.neighbors(model, "slow", metric="euclid")
+    with pytest.raises(OptionError, match="there is no metric 'far'"):
+        dw.drift(model, metric="far")
+    with pytest.raises(OptionError, match="at least one"):
+        dw.neighbors(model, "slow", n=0)
+    with pytest.raises(OptionError, match="in order of time"):
+        dw.drift(model, between=(1940, 1900))
+    with pytest.raises(OptionError, match="two lists of words"):
+        dw.towards(model, "slow", ("still", "late"))  # type: ignore[arg-type]
+    static = make(model.rho[:1], model.counts)
+    for question in (dw.drift, dw.changes, lambda m: dw.trajectory(m, "slow"), lambda m: dw.movers(m, at=1930)):
+        with pytest.raises(OptionError, match="static model"):
+            question(static)
+    assert len(dw.neighbors(static, "slow", at=1930, n=3)) == 3
+    with pytest.raises(OptionError, match="three slices"):
+        dw.changes(make(model.rho[:2], model.counts[:2]))
