@@ -46,7 +46,8 @@ class Spec:
     drift_precision
         Precision of the random walk between neighbouring slices; larger moves less.
     prior_precision
-        Precision of context vectors and first embeddings; by default a twentieth of the drift precision.
+        Precision of context vectors, and of embeddings, shared out over the slices; by default a twentieth of the
+        drift precision.
     learning_rate
         Adagrad's step size.
     final_rate
@@ -101,7 +102,7 @@ class Spec:
 
     @property
     def prior(self) -> float:
-        """Precision of context vectors and first embeddings."""
+        """Precision of context vectors and embeddings."""
         return self.drift_precision / 20 if self.prior_precision is None else self.prior_precision
 
     @classmethod

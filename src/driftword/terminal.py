@@ -19,6 +19,8 @@ from driftword.model import Model
 _LEVELS: Final = " ▁▂▃▄▅▆▇█"
 _CHART_ROWS: Final = 4
 _CHART_COLUMNS: Final = 72
+_SIDE_BY_SIDE: Final = 5
+_LINE: Final = 24
 
 
 def out() -> Console:
@@ -95,9 +97,42 @@ def print_table(table: pl.DataFrame, console: Console, *, digits: int = 3) -> No
     console.print(grid, soft_wrap=False)
 
 
+def print_neighbors(table: pl.DataFrame, counts: Mapping[str, int], console: Console) -> None:
+    """Print the neighbours of several slices side by side, or line by line where they are many."""
+    labels = table["slice"].unique(maintain_order=True).to_list()
+    lists = {label: table.filter(pl.col("slice") == label)["word"].to_list() for label in labels}
+    if len(labels) > _SIDE_BY_SIDE:
+        lines = {label: f"({counts[label]:,}) {', '.join(lists[label])}" for label in labels}
+        facts(lines, console)
+        return
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    for label in labels:
+        grid.add_column(f"{label} ({counts[label]:,})", no_wrap=True, max_width=24)
+    for row in range(max(map(len, lists.values()), default=0)):
+        grid.add_row(*(words[row] if row < len(words) else "" for words in lists.values()))
+    console.print(grid, soft_wrap=False)
+    console.print("[dim]in brackets: how often the word itself occurs there[/dim]")
+
+
+def print_trajectory(table: pl.DataFrame, console: Console) -> None:
+    """Print a word's way as dots on a line, with its counts and neighbours."""
+    low, high = table["place"].min(), table["place"].max()
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("slice", "count", "place", "neighbours"):
+        grid.add_column(name, justify="right" if name == "count" else "left", no_wrap=name != "neighbours")
+    for row in table.iter_rows(named=True):
+        share = (row["place"] - low) / ((high - low) or 1)  # type: ignore[operator]
+        dot = " " * round(share * (_LINE - 1)) + ("●" if row["observed"] else "·")
+        grid.add_row(row["slice"], f"{row['count']:,}", dot.ljust(_LINE), ", ".join(row["neighbors"] or []))
+    console.print(grid, soft_wrap=False)
+    console.print("[dim]place: along the line on which the word moved most; · it does not occur there[/dim]")
+
+
 def _cell(value: Any, digits: int) -> str:
     if value is None:
         return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.{digits}f}"
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -123,16 +123,16 @@ def _distance(one: Array, other: Array) -> Array:
 
 
 def _relative(scores: Array, frequency: Array) -> Array:
-    """Return how many standard deviations each score lies above those of words of similar frequency."""
+    """Return how many standard deviations each score lies above the median of words of similar frequency."""
     order = np.argsort(frequency, kind="stable")
     values = np.log(np.maximum(scores[order], 1e-12))
     width = min(max(ALIKE // 10, min(ALIKE, len(values) // 20)), len(values))
-    sums, squares = (np.r_[0.0, np.cumsum(values**power, dtype=np.float64)] for power in (1, 2))
-    begin = np.clip(np.arange(len(values)) - width // 2, 0, len(values) - width)
-    mean = (sums[begin + width] - sums[begin]) / width
-    variance = (squares[begin + width] - squares[begin]) / width - mean**2
+    windows = np.lib.stride_tricks.sliding_window_view(values, width)
+    middle = np.median(windows, axis=1)
+    spread = 1.4826 * np.median(np.abs(windows - middle[:, None]), axis=1)  # a standard deviation, if they are normal
+    window = np.clip(np.arange(len(values)) - width // 2, 0, len(windows) - 1)
     result = np.empty(len(values))
-    result[order] = (values - mean) / np.sqrt(np.maximum(variance, 1e-12))
+    result[order] = (values - middle[window]) / np.maximum(spread[window], 1e-6)
     return result
 
 

@@ -1,0 +1,6 @@
+"""``python -m driftword.cli``."""
+
+from driftword.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,256 @@
+"""Commands that ask a model: which words are near, which moved, when, and where to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from driftword.cli.shell import CSV, JSON, MODEL, command, show
+from driftword.explore.space import MIN_COUNT
+
+_WORD = typer.Argument(help='A word, or a phrase in quotes: "social security".', show_default=False)
+_AT = typer.Option(help="A slice: its label, a year or a date; may be given several times.", show_default=False)
+_ONE = typer.Option("--at", help="A slice: its label, a year or a date.", show_default=False)
+_MIN = typer.Option(help="Only words that occur at least so often in the slice; 0 allows all.")
+_N = typer.Option("-n", help="How many.")
+
+
+@command(no_args_is_help=True)
+def neighbors(
+    path: Annotated[Path, MODEL],
+    word: Annotated[str, _WORD],
+    at: Annotated[list[str] | None, _AT] = None,
+    every: Annotated[bool, typer.Option("--all", help="All slices.")] = False,
+    n: Annotated[int, _N] = 10,
+    metric: Annotated[str, typer.Option(help="paper, cosine or centred.")] = "paper",
+    min_count: Annotated[int, _MIN] = MIN_COUNT,
+    as_json: Annotated[bool, JSON] = False,
+    as_csv: Annotated[bool, CSV] = False,
+) -> None:
+    """Show the words nearest to a word, slice by slice; without --at, in four slices that tell most.
+
+    [bold]Examples[/bold]
+
+      driftword neighbors sotu.model energy
+
+      driftword neighbors sotu.model energy --at 1825 --at 1975 --metric cosine
+
+      driftword neighbors sotu.model "social security" --all --csv > neighbours.csv
+    """
+    from driftword import explore, terminal
+    from driftword.model import Model
+
+    model = Model.open(path)
+    slices = at or [model.slices.labels[t] for t in explore.telling(model, word, min_count=min_count)]
+    table = explore.neighbors(model, word, at=None if every else slices, n=n, metric=metric, min_count=min_count)
+    if as_json or as_csv:
+        show(table, as_json, as_csv)
+    else:
+        terminal.print_neighbors(
+            table, dict(zip(model.slices.labels, _counts(model, word), strict=True)), terminal.out()
+        )
+
+
+def _counts(model: object, word: str) -> list[int]:
+    return [int(count) for count in model.counts[:, model.word_id(word)]]  # type: ignore[attr-defined]
+
+
+@command(no_args_is_help=True)
+def drift(
+    path: Annotated[Path, MODEL],
+    n: Annotated[int, _N] = 16,
+    metric: Annotated[
+        str,
+        typer.Option(
+            help="absolute (the paper's), cosine, thirds, farthest, path, step, neighbors, ranks, or relative "
+            "(to words of similar frequency)."
+        ),
+    ] = "absolute",
+    begin: Annotated[str | None, typer.Option("--from", help="From this slice.", show_default="the first")] = None,
+    end: Annotated[str | None, typer.Option("--to", help="To this slice.", show_default="the last")] = None,
+    min_count: Annotated[int, typer.Option(help="Only words that occur so often in both slices.")] = 0,
+    as_json: Annotated[bool, JSON] = False,
+    as_csv: Annotated[bool, CSV] = False,
+) -> None:
+    """Show the words that moved most, with the evidence: occurrences in both slices, and in how many at all.
+
+    A word that does not occur in one of the two slices is marked as interpolated: its vector there is a guess.
+
+    [bold]Examples[/bold]
+
+      driftword drift sotu.model --min-count 5
+
+      driftword drift sotu.model --from 1930 --to 1950 --metric relative -n 30
+    """
+    from driftword import explore
+    from driftword.model import Model
+
+    model = Model.open(path)
+    labels = model.slices.labels
+    between = (begin or labels[0], end or labels[-1])
+    show(explore.drift(model, n=n, metric=metric, between=between, min_count=min_count), as_json, as_csv)
+
+
+@command(no_args_is_help=True)
+def trajectory(
+    path: Annotated[Path, MODEL],
+    word: Annotated[str, _WORD],
+    at: Annotated[list[str] | None, _AT] = None,
+    n: Annotated[int, typer.Option("-n", help="How many neighbours.")] = 6,
+    as_json: Annotated[bool, JSON] = False,
+    as_csv: Annotated[bool, CSV] = False,
+) -> None:
+    """Show the way of a word through time, on the line along which it moved most.
+
+    [bold]Example[/bold]
+
+      driftword trajectory sotu.model energy
+    """
+    import polars as pl
+
+    from driftword import explore, terminal
+    from driftword.model import Model
+
+    table = explore.trajectory(Model.open(path), word, at=at or None, n=n)
+    if as_csv:
+        table = table.with_columns(pl.col("neighbors").list.join("; "))
+    if as_json or as_csv:
+        show(table, as_json, as_csv)
+    else:
+        terminal.print_trajectory(table, terminal.out())
+
+
+@command(no_args_is_help=True)
+def similarity(
+    path: Annotated[Path, MODEL],
+    one: Annotated[str, _WORD],
+    other: Annotated[str, _WORD],
+    as_json: Annotated[bool, JSON] = False,
+    as_csv: Annotated[bool, CSV] = False,
+) -> None:
+    """Show how near two words are to each other, slice by slice.
+
+    [bold]Example[/bold]
+
+      driftword similarity sotu.model peace war
+    """
+    from driftword import explore
+    from driftword.model import Model
+
+    show(explore.similarity(Model.open(path), one, other), as_json, as_csv)
+
+
+@command(no_args_is_help=True)
+def towards(
+    path: Annotated[Path, MODEL],
+    word: Annotated[str, _WORD],
+    low: Annotated[str, typer.Option(help="Words of the one pole, with commas between.", show_default=False)],
+    high: Annotated[str, typer.Option(help="Words of the other pole.", show_default=False)],
+    as_json: Annotated[bool, JSON] = False,
+    as_csv: Annotated[bool, CSV] = False,
+) -> None:
+    """Show where a word lies between two poles of meaning, slice by slice.
+
+    [bold]Example[/bold]
+
+      driftword towards sotu.model energy --low vigor,zeal --high oil,coal
+    """
+    from driftword import explore
+    from driftword.model import Model
+
+    poles = tuple([word.strip() for word in pole.split(",") if word.strip()] for pole in (low, high))
+    show(explore.towards(Model.open(path), word, (poles[0], poles[1])), as_json, as_csv)
+
+
+@command(no_args_is_help=True)
+def equivalents(
+    path: Annotated[Path, MODEL],
+    word: Annotated[str, _WORD],
+    at: Annotated[str, _ONE],
+    to: Annotated[list[str] | None, typer.Option(help="Slices to look in.", show_default="all")] = None,
+    n: Annotated[int, _N] = 10,
+    min_count: Annotated[int, _MIN] = MIN_COUNT,
+    as_json: Annotated[bool, JSON] = False,
+    as_csv: Annotated[bool, CSV] = False,
+) -> None:
+    """Show the words that stand in other slices where a word stood in one.
+
+    [bold]Example[/bold]
+
+      driftword equivalents sotu.model telegraph --at 1870 --to 1995
+    """
+    from driftword import explore
+    from driftword.model import Model
+
+    show(explore.equivalents(Model.open(path), word, at=at, to=to or None, n=n, min_count=min_count), as_json, as_csv)
+
+
+@command(no_args_is_help=True)
+def analogy(
+    path: Annotated[Path, MODEL],
+    a: Annotated[str, typer.Argument(help="As this word", show_default=False)],
+    b: Annotated[str, typer.Argument(help="is to this,", show_default=False)],
+    c: Annotated[str, typer.Argument(help="so is this to which?", show_default=False)],
+    at: Annotated[str, _ONE],
+    to: Annotated[str | None, typer.Option(help="Slice to look in.", show_default="the same")] = None,
+    n: Annotated[int, _N] = 10,
+    min_count: Annotated[int, _MIN] = MIN_COUNT,
+    as_json: Annotated[bool, JSON] = False,
+    as_csv: Annotated[bool, CSV] = False,
+) -> None:
+    """Complete an analogy: as A is to B, so C is to another word.
+
+    [bold]Example[/bold]
+
+      driftword analogy sotu.model army soldiers navy --at 1900
+    """
+    from driftword import explore
+    from driftword.model import Model
+
+    show(explore.analogy(Model.open(path), a, b, c, at=at, to=to, n=n, min_count=min_count), as_json, as_csv)
+
+
+@command(no_args_is_help=True)
+def changes(
+    path: Annotated[Path, MODEL],
+    word: Annotated[str | None, typer.Argument(help="A word.", show_default="all words, ranked")] = None,
+    n: Annotated[int, _N] = 16,
+    min_count: Annotated[int, typer.Option(help="Only words that occur so often before and after.")] = MIN_COUNT,
+    as_json: Annotated[bool, JSON] = False,
+    as_csv: Annotated[bool, CSV] = False,
+) -> None:
+    """Show when meaning changed: the slice in which a new use begins.
+
+    [bold]Examples[/bold]
+
+      driftword changes sotu.model
+
+      driftword changes sotu.model energy
+    """
+    from driftword import explore
+    from driftword.model import Model
+
+    show(explore.changes(Model.open(path), word, n=n, min_count=min_count), as_json, as_csv)
+
+
+@command(no_args_is_help=True)
+def movers(
+    path: Annotated[Path, MODEL],
+    at: Annotated[str, _ONE],
+    n: Annotated[int, _N] = 16,
+    min_count: Annotated[int, _MIN] = MIN_COUNT,
+    as_json: Annotated[bool, JSON] = False,
+    as_csv: Annotated[bool, CSV] = False,
+) -> None:
+    """Show the words that moved most from the slice before into a given one.
+
+    [bold]Example[/bold]
+
+      driftword movers sotu.model --at 1935
+    """
+    from driftword import explore
+    from driftword.model import Model
+
+    show(explore.movers(Model.open(path), at=at, n=n, min_count=min_count), as_json, as_csv)

@@ -1,0 +1,169 @@
+"""Commands about models: fit them, score them, compare them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from driftword.cli.shell import CORPUS, CSV, JSON, MODEL, command, end, show
+from driftword.errors import OptionError
+from driftword.model import Spec
+
+_SPEC = Spec()
+
+
+@command("fit", no_args_is_help=True)
+def fit_model(
+    path: Annotated[Path, CORPUS],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Directory to write.", show_default=False)],
+    model: Annotated[str, typer.Option(help="dynamic, binned or static.")] = _SPEC.model,
+    context: Annotated[
+        int, typer.Option(help="Words around a position that predict it: 8 is four on either side.")
+    ] = _SPEC.context,
+    dim: Annotated[int, typer.Option(help="Length of the vectors.")] = _SPEC.dim,
+    passes: Annotated[int, typer.Option(help="Most passes over the text.")] = 10,
+    patience: Annotated[int, typer.Option(help="Stop after this many passes without a better held-out score.")] = 2,
+    drift_precision: Annotated[
+        float, typer.Option(help="Precision of the random walk; larger moves less.")
+    ] = _SPEC.drift_precision,
+    prior_precision: Annotated[
+        float | None, typer.Option(help="Precision of the other priors.", show_default="a twentieth of the drift's")
+    ] = None,
+    learning_rate: Annotated[float, typer.Option(help="Step size.")] = _SPEC.learning_rate,
+    final_rate: Annotated[float, typer.Option(help="Share of it that the last pass ends with.")] = _SPEC.final_rate,
+    negatives: Annotated[int, typer.Option(help="Weight of absent words.")] = _SPEC.negatives,
+    pool: Annotated[int, typer.Option(help="Negatives that a block of positions shares.")] = _SPEC.pool,
+    block: Annotated[int, typer.Option(help="Positions in a block.")] = _SPEC.block,
+    run: Annotated[int, typer.Option(help="Consecutive positions in a block.")] = _SPEC.run,
+    rounds: Annotated[int, typer.Option(help="How often a pass applies the prior.")] = _SPEC.rounds,
+    resample: Annotated[str, typer.Option(help="each-pass, or once as in the paper.")] = _SPEC.resample,
+    engine: Annotated[str, typer.Option(help="auto, cpu or reference.")] = "auto",
+    threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of start, order and negatives.")] = 0,
+    reproducible: Annotated[
+        bool, typer.Option("--reproducible", help="Same to the last bit each time with several threads, but slower.")
+    ] = False,
+    half: Annotated[bool, typer.Option("--half", help="Store float16.")] = False,
+    choose: Annotated[
+        bool, typer.Option("--tune", help="First choose rates, precisions and block on the validation text.")
+    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted fit stopped.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model at --out.")] = False,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Fit a model to a corpus.
+
+    [bold]Examples[/bold]
+
+      driftword fit sotu.corpus --out sotu.model
+
+      driftword fit sotu.corpus --model static --context 2 --out static.model
+
+      driftword fit sotu.corpus --out sotu.model --resume   (after Ctrl-C)
+
+      driftword fit sotu.corpus --out sotu.model --tune   (about five times as long)
+    """
+    from driftword import store, terminal
+    from driftword.corpus import Corpus
+    from driftword.fit import fit
+    from driftword.model import KIND
+    from driftword.tune import tune
+
+    spec = Spec(
+        model=model, context=context, dim=dim, drift_precision=drift_precision, prior_precision=prior_precision,
+        learning_rate=learning_rate, final_rate=final_rate, negatives=negatives, pool=pool, block=block, run=run,
+        rounds=rounds, resample=resample,
+    )  # fmt: skip
+    corpus = Corpus.open(path)
+    if model == "dynamic" and len(corpus.slices) == 1:
+        terminal.warn("the corpus has one slice, so the dynamic model equals the static one")
+    try:
+        if choose:
+            store.check_free(out, kind=KIND, overwrite=overwrite)
+            tuned = tune(corpus, spec, passes=passes, seed=seed, threads=threads, engine=engine, out=out, resume=resume)
+            spec = tuned.spec
+            if not as_json:
+                terminal.print_table(tuned.tried, terminal.out())
+        made = fit(
+            corpus, spec, passes=passes, engine=engine, threads=threads, seed=seed, out=out, resume=resume,
+            patience=patience, reproducible=reproducible, half=half, overwrite=overwrite,
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        again = " ".join([*(part for part in sys.argv[1:] if part != "--resume"), "--resume"])
+        end(f"interrupted; the passes that were complete are kept. Go on with: driftword {again}", 130)
+    if as_json:
+        terminal.print_json(made.info())
+        return
+    terminal.print_model(made, terminal.out())
+
+
+@command("evaluate", no_args_is_help=True)
+def evaluate_model(
+    path: Annotated[Path, MODEL],
+    corpus: Annotated[
+        Path | None, typer.Option(help="The corpus it was fitted to.", show_default="where it was then")
+    ] = None,
+    split: Annotated[str, typer.Option(help="test, valid or train.")] = "test",
+    by: Annotated[str | None, typer.Option(help="slice, or band of frequency.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
+    as_json: Annotated[bool, JSON] = False,
+    as_csv: Annotated[bool, CSV] = False,
+) -> None:
+    """Score a model on held-out text.
+
+    L_pos is the mean log-probability of the words that occur, L_neg that of twenty drawn words that do not;
+    L is their sum, and what models are compared by. Standard errors (_se) are over documents.
+
+    [bold]Examples[/bold]
+
+      driftword evaluate sotu.model
+
+      driftword evaluate sotu.model --by slice --csv
+    """
+    from driftword.corpus import Corpus
+    from driftword.evaluate import evaluate
+    from driftword.model import Model
+
+    model = Model.open(path)
+    where = corpus or model.meta["provenance"]["corpus_path"]
+    if where is None:
+        raise OptionError("the model does not know its corpus; name it with --corpus")
+    show(evaluate(model, Corpus.open(where), split=split, by=by, threads=threads), as_json, as_csv)
+
+
+@command("compare", no_args_is_help=True)
+def compare_models(
+    path: Annotated[Path, CORPUS],
+    contexts: Annotated[str, typer.Option(help="Sizes of context, with commas between.")] = "2,8",
+    passes: Annotated[int, typer.Option(help="Most passes over the text.")] = 10,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder to keep the fitted models in.")] = None,
+    resample: Annotated[str, typer.Option(help="each-pass, or once as in the paper.")] = _SPEC.resample,
+    seed: Annotated[int, typer.Option(help="Seed of start, order and negatives.")] = 0,
+    threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Write a Markdown table.")] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="Write a LaTeX table.")] = False,
+    as_json: Annotated[bool, JSON] = False,
+    as_csv: Annotated[bool, CSV] = False,
+) -> None:
+    """Fit static, binned and dynamic models and score them on the test text: the paper's table.
+
+    [bold]Example[/bold]
+
+      driftword compare sotu.corpus --out models
+    """
+    from driftword.corpus import Corpus
+    from driftword.evaluate import as_table, compare
+
+    try:
+        sizes = [int(size) for size in contexts.split(",")]
+    except ValueError as error:
+        raise OptionError(f"contexts '{contexts}' is not understood; write numbers such as 2,8") from error
+    spec = Spec(resample=resample)
+    table = compare(Corpus.open(path), contexts=sizes, spec=spec, passes=passes, seed=seed, threads=threads, out=out)
+    if markdown or latex:
+        print(as_table(table, form="latex" if latex else "markdown"))
+        return
+    show(table, as_json, as_csv)

@@ -1,0 +1,95 @@
+"""The program itself: errors as sentences, exit statuses, and what commands share."""
+
+from __future__ import annotations
+
+import functools
+import io
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from driftword.errors import DriftwordError
+
+app = typer.Typer(
+    name="driftword",
+    help="How words change their meaning over time.\n\nBring dated text: [bold]prepare[/bold] it, then look at it.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def command(name: str | None = None, **settings: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a command whose errors end in a sentence and an exit status."""
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(function)
+        def guarded(*args: Any, **options: Any) -> None:
+            try:
+                function(*args, **options)
+                sys.stdout.flush()
+            except typer.Exit:
+                raise
+            except DriftwordError as error:
+                end(str(error), 2)
+            except BrokenPipeError:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has seen enough
+            except OSError as error:
+                end(f"the output cannot be written: {error.strerror or error}", 2)
+            except KeyboardInterrupt:
+                end("interrupted; nothing was written", 130)
+            except MemoryError:
+                end("there is not enough memory for this; use a smaller --vocabulary or longer slices", 1)
+            except Exception:
+                traceback.print_exc()
+                end("that is a fault in driftword; please report it with the lines above", 1)
+
+        app.command(name, **settings)(guarded)
+        return guarded
+
+    return register
+
+
+def end(message: str, status: int) -> None:
+    """End with a sentence on standard error and an exit status."""
+    print(f"driftword: {message}", file=sys.stderr)
+    raise typer.Exit(status)
+
+
+CORPUS = typer.Argument(help="A corpus directory, as made by [bold]prepare[/bold].", show_default=False)
+MODEL = typer.Argument(help="A model directory, as made by [bold]fit[/bold].", show_default=False)
+JSON = typer.Option("--json", help="Write JSON for programs.")
+CSV = typer.Option("--csv", help="Write CSV for programs.")
+
+
+def show(table: Any, as_json: bool, as_csv: bool) -> None:
+    """Render a table for people or for programs."""
+    from driftword import terminal
+
+    if as_json:
+        terminal.print_json(table.to_dicts())
+    elif as_csv:
+        print(table.write_csv(), end="")
+    else:
+        terminal.print_table(table, terminal.out())
+
+
+def main() -> None:
+    """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without our letters still shows the rest
+    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        signal.signal(number, _stop)
+    app()
+
+
+def _stop(number: int, _: object) -> None:
+    """End as if interrupted, so that nothing half-written stays."""
+    raise SystemExit(128 + number)

@@ -1,0 +1,93 @@
+"""The commands that ask a model: tables for people and for programs, sentences for mistakes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import driftword as dw
+from driftword.cli import app
+
+
+@pytest.fixture(scope="module")
+def model(small: dw.Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("models") / "small.model"
+    dw.fit(small, dw.Spec(dim=8, context=4, rounds=2, prior_precision=0.1), passes=4, out=out, patience=4)
+    dw.fit(small, dw.Spec(model="static", dim=4, rounds=1), passes=1, out=out.with_name("static.model"))
+    return out
+
+
+def run(*arguments: str | Path, status: int = 0) -> str:
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "100"})
+    assert done.exit_code == status, done.output
+    return done.output
+
+
+QUESTIONS = {
+    "neighbors": ["ship", "--at", "1850", "--at", "1859"],
+    "drift": ["--min-count", "1", "-n", "5"],
+    "trajectory": ["ship"],
+    "similarity": ["ship", "wheat"],
+    "towards": ["ship", "--low", "wheat,barn", "--high", "court"],
+    "equivalents": ["ship", "--at", "1850", "--to", "1859"],
+    "analogy": ["ship", "sailor", "barn", "--at", "1855"],
+    "changes": ["-n", "3"],
+    "movers": ["--at", "1855"],
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_every_question_has_three_forms(model: Path, question: str) -> None:
+    given = QUESTIONS[question]
+    text = run(question, model, *given)
+    assert text.strip()
+    held = json.loads(run(question, model, *given, "--json"))
+    rows = list(csv.DictReader(io.StringIO(run(question, model, *given, "--csv"))))
+    assert len(held) == len(rows) > 0
+    assert list(held[0]) == list(rows[0])
+    assert "driftword " + question in run(question, "--help")
+
+
+def test_tables_are_those_of_python(model: Path) -> None:
+    opened = dw.Model.open(model)
+    assert json.loads(run("drift", model, "-n", "3", "--json")) == dw.drift(opened, n=3).to_dicts()
+    from_to = run("drift", model, "--from", "1852", "--to", "1857", "--json", "-n", "3")
+    assert json.loads(from_to) == dw.drift(opened, n=3, between=("1852", "1857")).to_dicts()
+    assert json.loads(run("changes", model, "ship", "--json")) == dw.changes(opened, "ship").to_dicts()
+    everywhere = run("neighbors", model, "ship", "--all", "-n", "2", "--min-count", "0", "--json")
+    assert json.loads(everywhere) == dw.neighbors(opened, "ship", n=2, min_count=0).to_dicts()
+    ship = dw.neighbors(opened, "ship", at=1850, n=10)["word"].to_list()
+    assert all(word in run("neighbors", model, "ship", "--at", "1850") for word in ship)
+    assert run("neighbors", model, "ship", "--all").count("\n") >= 10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["neighbors", "{}", "shipp"], "did you mean 'ship'"),
+        (["neighbors", "{}", "ship", "--at", "1700"], "1700"),
+        (["neighbors", "{}", "ship", "--metric", "taxi"], "there is no metric 'taxi'"),
+        (["neighbors", "{}", "ship", "-n", "0"], "at least one"),
+        (["drift", "{}", "--from", "1859", "--to", "1850"], "in order of time"),
+        (["drift", "{}/../static.model"], "static model"),
+        (["trajectory", "{}/../static.model", "ship"], "static model"),
+        (["towards", "{}", "ship", "--low", "", "--high", "court"], "two lists of words"),
+        (["movers", "{}", "--at", "1850"], "the first slice"),
+        (["drift", "{}/nothing"], "nothing"),
+    ],
+)
+def test_mistakes_end_in_a_sentence(model: Path, arguments: list[str], sentence: str) -> None:
+    output = run(*(argument.format(model) for argument in arguments), status=2)
+    assert sentence in output
+    assert output.startswith("driftword: ")
+    assert output.count("\n") == 1
+
+
+def test_more_than_there_are_is_all_there_are(model: Path) -> None:
+    words = len(dw.Model.open(model).words)
+    assert len(json.loads(run("drift", model, "-n", "100000", "--json"))) == words
