@@ -91,3 +91,41 @@ def test_mistakes_end_in_a_sentence(model: Path, arguments: list[str], sentence:
 def test_more_than_there_are_is_all_there_are(model: Path) -> None:
     words = len(dw.Model.open(model).words)
     assert len(json.loads(run("drift", model, "-n", "100000", "--json"))) == words
+
+
+def test_figures_are_written_in_every_format(model: Path, tmp_path: Path) -> None:
+    starts = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF", "html": b"<!DOCTYPE html>", "json": b"{"}
+    for form, start in starts.items():
+        out = tmp_path / "new" / f"ship.{form}"
+        assert run("plot", model, "ship", "--out", out).strip() == f"wrote {out}"
+        content = out.read_bytes()
+        assert content.startswith(start)
+        if form in ("svg", "html", "json"):
+            assert "“ship” through time".encode() in content or b"\\u201cship" in content
+        if form == "html":
+            assert b"cdn.jsdelivr.net" not in content.split(b"<body")[1]
+    for kind, words in {
+        "neighbors": ["ship"], "similarity": ["ship", "wheat", "barn"], "frequency": ["ship"], "map": ["ship"],
+        "changes": ["ship"], "drift": [], "history": [],
+    }.items():  # fmt: skip
+        out = tmp_path / f"{kind}.svg"
+        run("plot", model, *words, "--kind", kind, "--out", out)
+        assert all(word in out.read_text() for word in words)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["ship", "--out", "ship.bmp"], "'ship.bmp' ends in no format"),
+        (["ship", "--kind", "pie"], "there is no kind 'pie'"),
+        (["ship", "wheat"], "shows one word; 2 were given"),
+        (["ship", "--kind", "similarity"], "at least one other"),
+        (["ship", "--kind", "drift"], "leave 'ship' out"),
+        (["--kind", "map"], "0 were given"),
+        (["shipp"], "did you mean 'ship'"),
+    ],
+)
+def test_figures_that_cannot_be(model: Path, arguments: list[str], sentence: str) -> None:
+    output = run("plot", model, *arguments, status=2)
+    assert sentence in output
+    assert output.count("\n") == 1

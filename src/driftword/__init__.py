@@ -1,5 +1,7 @@
 """driftword: how words change their meaning over time."""
 
+from typing import Any
+
 from driftword.corpus import Corpus, Slices, prepare
 from driftword.errors import DriftwordError
 from driftword.evaluate import compare, evaluate
@@ -19,6 +21,16 @@ from driftword.model import Model, Spec
 from driftword.tune import tune
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    if name == "plot":  # charts take a while to import; not everyone draws
+        import importlib
+
+        return importlib.import_module("driftword.plot")
+    raise AttributeError(f"module 'driftword' has no attribute '{name}'")
+
+
 __all__ = [
     "Corpus",
     "DriftwordError",

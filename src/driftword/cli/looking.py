@@ -254,3 +254,48 @@ def movers(
     from driftword.model import Model
 
     show(explore.movers(Model.open(path), at=at, n=n, min_count=min_count), as_json, as_csv)
+
+
+@command(no_args_is_help=True)
+def plot(
+    path: Annotated[Path, MODEL],
+    words: Annotated[list[str] | None, typer.Argument(help="The word; for similarity, the others after it.")] = None,
+    kind: Annotated[
+        str,
+        typer.Option(help="trajectory, neighbors, similarity, frequency, map or changes of a word; drift or history."),
+    ] = "trajectory",
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help=".svg, .png, .pdf, .html or .json.", show_default="WORD-KIND.svg"),
+    ] = None,
+) -> None:
+    """Draw a figure and save it: SVG, PNG, PDF, HTML (one file, works offline) or Vega-Lite JSON.
+
+    [bold]Examples[/bold]
+
+      driftword plot sotu.model energy
+
+      driftword plot sotu.model peace war prosperity --kind similarity --out peace.pdf
+
+      driftword plot sotu.model --kind drift --out drift.png
+    """
+    from driftword import plot as charts
+    from driftword.errors import OptionError
+    from driftword.explore import space
+    from driftword.model import Model
+
+    space.choose("kind", kind, charts.KINDS)
+    given = list(words or [])
+    if kind in charts.WITHOUT_WORD:
+        if given:
+            raise OptionError(f"a figure of {kind} shows no single word; leave '{given[0]}' out")
+        arguments: list[object] = []
+    elif kind == "similarity" and len(given) < 2:
+        raise OptionError("similarity needs a word and at least one other to compare it with")
+    elif not given or (len(given) > 1 and kind != "similarity"):
+        raise OptionError(f"a figure of {kind} shows one word; {len(given)} were given")
+    else:
+        arguments = [given[0], *([given[1:]] if kind == "similarity" else [])]
+    chart = getattr(charts, kind)(Model.open(path), *arguments)
+    name = f"{given[0].replace(' ', '-').replace('/', '-')}-{kind}.svg" if given else f"{kind}.svg"
+    print(f"wrote {charts.save(chart, out or Path(name))}")
