@@ -6,6 +6,7 @@ matters is also told by shape or shade, so that a print in black and white says 
 
 from __future__ import annotations
 
+import html
 import os
 from collections.abc import Sequence
 from datetime import date
@@ -47,6 +48,28 @@ def save(chart: Any, path: str | os.PathLike[str]) -> Path:
     except OSError as error:
         raise OptionError(f"'{path}' cannot be written: {error.strerror or error}") from error
     return path
+
+
+def page(charts: Sequence[Any], path: str | os.PathLike[str], *, title: str) -> Path:
+    """Save several charts on one HTML page, as pictures: it needs nothing but itself to be shown."""
+    import vl_convert
+
+    pictures = "\n".join(f"<figure>{vl_convert.vegalite_to_svg(chart.to_dict())}</figure>" for chart in charts)
+    path = Path(path)
+    path.write_text(_PAGE.format(title=html.escape(title), pictures=pictures), encoding="utf-8")
+    return path
+
+
+_PAGE: Final = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>
+body{{font:16px Helvetica,Arial,sans-serif;max-width:860px;margin:2em auto;padding:0 1em;background:#fff;color:#222}}
+figure{{margin:2em 0}} svg{{max-width:100%;height:auto}}</style></head>
+<body><h1>{title}</h1>
+{pictures}
+</body></html>
+"""
 
 
 def trajectory(model: Model, word: str, *, at: At | Sequence[At] | None = None, n: int = 6) -> Any:

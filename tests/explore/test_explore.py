@@ -93,6 +93,7 @@ def test_drift_is_the_papers_and_carries_its_evidence(model: dw.Model) -> None:
         float(np.linalg.norm(model["returning"][4] - model["returning"][0])), rel=1e-4
     )
     assert dw.drift(model, words=["still"], n=5)["word"].to_list() == ["still"]
+    assert set(dw.drift(model, n=None, skip=len(WORDS) - 2)["word"]) == {"rare", "late"}
 
 
 @pytest.mark.parametrize("metric", METRICS)

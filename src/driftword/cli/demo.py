@@ -3,35 +3,58 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from driftword.cli.shell import command
+
+WORDS = ("energy", "security", "relief", "power")
 
 
 @command()
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Directory to write.")] = Path("demo"),
 ) -> None:
-    """Prepare two centuries of State of the Union addresses, fit models to them, and read in them."""
-    from driftword import terminal
+    """Show driftword on two centuries of State of the Union addresses: prepare, fit, score, look, draw."""
+    from driftword import explore, plot, terminal
     from driftword.corpus import prepare as prepare_corpus
     from driftword.evaluate import compare
+    from driftword.model import Model
 
     console = terminal.out()
     console.print("[bold]State of the Union addresses, 1790-2026[/bold]\n")
     corpus = prepare_corpus("sotu", out=out / "sotu.corpus", slices="5y", overwrite=True)
     terminal.print_corpus(corpus, console)
+
     console.print("\n[bold]Held-out text: one embedding for all times, or one that drifts?[/bold]")
     console.print(
         "[dim]L = L_pos + L_neg, the mean log-probability of what is there and of what is not; higher is better[/dim]"
     )
-    scores = compare(corpus, contexts=(8,), models=("static", "dynamic"), out=out)
+    scores = compare(corpus, contexts=(8,), models=("static", "dynamic"), out=out, passes=8)
     columns = ["model", "L_pos", "L_neg", "L", "L_se", "L_gain", "L_gain_se", "seconds"]
     terminal.print_table(scores.select(columns), console)
-    for word in ("energy", "relief", "security"):
-        console.print(f"\n[bold]{word}[/bold] through two centuries")
-        terminal.print_passages(corpus.passages(word, n=8, width=32), console)
-    console.print(f"\nThe corpus is in {out / 'sotu.corpus'}, the models are beside it. Look up a word of your own:")
+
+    model = Model.open(out / "dynamic-8.model")
+    console.print("\n[bold]Words that changed most[/bold], 1850-2004, the 200 most frequent left out")
+    chosen: dict[str, Any] = {"between": ("1850", "2000"), "min_count": 8, "skip": 200}
+    terminal.print_table(explore.drift(model, n=12, **chosen), console)
+    for word in WORDS:
+        console.print(f"\n[bold]{word}[/bold] and its neighbours")
+        slices = [model.slices.labels[t] for t in explore.telling(model, word)]
+        table = explore.neighbors(model, word, at=slices, n=8)
+        counts = model.counts[:, model.word_id(word)].tolist()
+        terminal.print_neighbors(table, dict(zip(model.slices.labels, counts, strict=True)), console)
+    console.print(f"\n[bold]{WORDS[0]}[/bold] in the texts")
+    terminal.print_passages(corpus.passages(WORDS[0], n=8, width=32), console)
+
+    figures = [plot.trajectory(model, word) for word in WORDS]
+    for word, figure in zip(WORDS, figures, strict=True):
+        plot.save(figure, out / f"{word}.svg")
+    figures += [plot.drift(model, **chosen), plot.map(model, "energy")]
+    page = plot.page(figures, out / "index.html", title="Two centuries of the State of the Union")
+    console.print(
+        f"\nOpen [bold]{page}[/bold] in a browser to see their ways through time. Then ask for a word of your own:"
+    )
+    console.print(f"  driftword neighbors {out / 'dynamic-8.model'} liberty")
     console.print(f"  driftword passages {out / 'sotu.corpus'} liberty --at 1863")

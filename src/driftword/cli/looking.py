@@ -71,6 +71,7 @@ def drift(
     begin: Annotated[str | None, typer.Option("--from", help="From this slice.", show_default="the first")] = None,
     end: Annotated[str | None, typer.Option("--to", help="To this slice.", show_default="the last")] = None,
     min_count: Annotated[int, typer.Option(help="Only words that occur so often in both slices.")] = 0,
+    skip: Annotated[int, typer.Option(help="Leave out so many of the most frequent words.")] = 0,
     as_json: Annotated[bool, JSON] = False,
     as_csv: Annotated[bool, CSV] = False,
 ) -> None:
@@ -80,7 +81,7 @@ def drift(
 
     [bold]Examples[/bold]
 
-      driftword drift sotu.model --min-count 5
+      driftword drift sotu.model --min-count 5 --skip 200
 
       driftword drift sotu.model --from 1930 --to 1950 --metric relative -n 30
     """
@@ -90,7 +91,8 @@ def drift(
     model = Model.open(path)
     labels = model.slices.labels
     between = (begin or labels[0], end or labels[-1])
-    show(explore.drift(model, n=n, metric=metric, between=between, min_count=min_count), as_json, as_csv)
+    table = explore.drift(model, n=n, metric=metric, between=between, min_count=min_count, skip=skip)
+    show(table, as_json, as_csv)
 
 
 @command(no_args_is_help=True)

@@ -27,6 +27,7 @@ def drift(
     metric: str = "absolute",
     between: tuple[At, At] | None = None,
     min_count: int = 0,
+    skip: int = 0,
     words: Sequence[str] | None = None,
 ) -> pl.DataFrame:
     """Return the words that moved most, with the evidence behind each.
@@ -48,6 +49,8 @@ def drift(
         Two slices; the first and the last by default.
     min_count
         Only words that occur at least so often in both slices.
+    skip
+        Leave out so many of the most frequent words: their use changes with style rather than with meaning.
     words
         Only these words.
 
@@ -67,6 +70,8 @@ def drift(
         wanted[[model.word_id(word) for word in words]] = True
     counts = np.asarray(model.counts)
     wanted &= np.minimum(counts[first], counts[last]) >= min_count
+    if skip > 0:
+        wanted[np.argsort(-counts.sum(axis=0, dtype=np.int64), kind="stable")[:skip]] = False
     scores = _measure(model, metric, first, last, wanted)
     places = space.best(scores, wanted, len(scores) if n is None else space.at_least_one(n))
     here = counts[first : last + 1, places] > 0
