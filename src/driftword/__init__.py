@@ -16,6 +16,7 @@ from driftword.explore import (
     towards,
     trajectory,
 )
+from driftword.export import export, read_word2vec
 from driftword.fit import fit
 from driftword.model import Model, Spec
 from driftword.tune import tune
@@ -43,10 +44,12 @@ __all__ = [
     "drift",
     "equivalents",
     "evaluate",
+    "export",
     "fit",
     "movers",
     "neighbors",
     "prepare",
+    "read_word2vec",
     "similarity",
     "towards",
     "trajectory",

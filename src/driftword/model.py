@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from driftword import store
-from driftword.corpus import Corpus, Slices
+from driftword.corpus import Slices
 from driftword.corpus.corpus import find_word
 from driftword.corpus.slices import At
 from driftword.errors import OptionError
@@ -217,8 +217,19 @@ class Model:
         )
 
 
+class Described(Protocol):
+    """What a model remembers of its corpus."""
+
+    @property
+    def words(self) -> Sequence[str]: ...  # noqa: D102
+    @property
+    def slices(self) -> Slices: ...  # noqa: D102
+    @property
+    def counts(self) -> npt.NDArray[Any]: ...  # noqa: D102
+
+
 def write_model(
-    writer: store.Writer, corpus: Corpus, *, meta: dict[str, Any], alpha: npt.NDArray[Any], rho: npt.NDArray[Any]
+    writer: store.Writer, corpus: Described, *, meta: dict[str, Any], alpha: npt.NDArray[Any], rho: npt.NDArray[Any]
 ) -> None:
     """Fill a store with a model."""
     writer.array("rho", rho)

@@ -71,6 +71,10 @@ def print_model(model: Model, console: Console) -> None:
     """Say what a model is, how it was fitted and how well it predicts."""
     info = model.info()
     spec, scores, made = info["spec"], info["validation"], info["provenance"]
+    if made["engine"] == "imported":
+        slices = f"{info['slices']} ({info['first_slice']} to {info['last_slice']})"
+        facts({"model": f"imported, dim {spec['dim']}", "words": f"{info['words']:,}", "slices": slices}, console)
+        return
     facts(
         {
             "model": f"{spec['model']}, dim {spec['dim']}, context {spec['context']}, {spec['negatives']} negatives",

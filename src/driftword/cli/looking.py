@@ -301,3 +301,29 @@ def plot(
     chart = getattr(charts, kind)(Model.open(path), *arguments)
     name = f"{given[0].replace(' ', '-').replace('/', '-')}-{kind}.svg" if given else f"{kind}.svg"
     print(f"wrote {charts.save(chart, out or Path(name))}")
+
+
+@command("export", no_args_is_help=True)
+def export_model(
+    path: Annotated[Path, MODEL],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder or file to write.", show_default=False)],
+    form: Annotated[
+        str,
+        typer.Option("--format", help="word2vec, word2vec-binary, projector, parquet, safetensors or numpy."),
+    ] = "word2vec",
+    at: Annotated[list[str] | None, _AT] = None,
+    min_count: Annotated[int, _MIN] = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out.")] = False,
+) -> None:
+    """Write embeddings for other programs: gensim, TensorFlow's projector, data frames, NumPy.
+
+    [bold]Examples[/bold]
+
+      driftword export sotu.model --out vectors --at 1863 --at 1963
+
+      driftword export sotu.model --format parquet --out sotu.parquet --min-count 5
+    """
+    from driftword.export import export
+    from driftword.model import Model
+
+    print(f"wrote {export(Model.open(path), out, form=form, at=at or None, min_count=min_count, overwrite=overwrite)}")
