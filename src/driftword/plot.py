@@ -25,7 +25,7 @@ from driftword.model import Model
 
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DARK, FAINT, PALE = "#222222", "#8a8a8a", "#d9d9d9"
-WIDTH, HEIGHT = 720, 360
+WIDTH, HEIGHT, MAP_HEIGHT = 720, 360, 480
 ROOM: Final = 0.22  # share of the width that a list of neighbours takes
 _LINE: Final = 15  # pixels from one line of text to the next
 FORMATS: Final = ("svg", "png", "pdf", "html", "json")
@@ -222,15 +222,16 @@ def map(model: Model, word: str, *, n: int = 8) -> Any:
         known |= dict.fromkeys(near[t]["word"].to_list(), t)
     path = np.array([held[t][model.word_id(word)] for t in times])
     others = np.array([held[t][model.word_id(other)] for other, t in known.items()])
-    every = np.vstack([path, others])
-    _, _, axes = np.linalg.svd(every - every.mean(axis=0), full_matrices=False)
-    flat = (every - every.mean(axis=0)) @ axes[:2].T
+    _, _, axes = np.linalg.svd(others - others.mean(axis=0), full_matrices=False)
+    flat = (np.vstack([path, others]) - others.mean(axis=0)) @ axes[:2].T
+    flat[:, 0] *= -1 if flat[len(times) - 1, 0] < flat[0, 0] else 1  # from left to right, as time goes
+    flat = _apart(flat, [f"{word} {model.slices.labels[t]}" for t in times] + list(known), fixed=len(times))
     rows = [
-        {"x": x, "y": y, "text": f"{word} {model.slices.labels[t]}", "kind": "path", "order": i}
+        {"x": x, "y": y, "text": f"{word} {model.slices.labels[t]}", "kind": "path", "order": i, "above": i % 2 == 0}
         for i, ((x, y), t) in enumerate(zip(flat, times, strict=False))
     ]
     rows += [
-        {"x": x, "y": y, "text": other, "kind": "late" if t == times[-1] else "early", "order": -1}
+        {"x": x, "y": y, "text": other, "kind": "late" if t == times[-1] else "early", "order": -1, "above": True}
         for (x, y), (other, t) in zip(flat[len(times) :], known.items(), strict=True)
     ]
     table = pl.DataFrame(rows)
@@ -243,11 +244,16 @@ def map(model: Model, word: str, *, n: int = 8) -> Any:
         stages.mark_circle(color=COLOURS[0], size=60),
         early.mark_text(fontSize=11, fontStyle="italic").encode(colour, text="text:N"),
         late.mark_text(fontSize=11).encode(colour, text="text:N"),
-        stages.mark_text(dy=-11, fontWeight="bold", fontSize=12, color=DARK).encode(text="text:N"),
+        *(
+            stages.transform_filter(f"datum.above == {above}")
+            .mark_text(dy=-11 if above == "true" else 14, fontWeight="bold", fontSize=12, color=DARK)
+            .encode(text="text:N")
+            for above in ("true", "false")
+        ),
     ]
     first, last = model.slices.labels[times[0]], model.slices.labels[times[-1]]
     note = f"italic: near it in {first}; upright: in {last}; two principal components"
-    return _finish(alt.layer(*layers), model, f"The path of “{word}”", height=480, note=note)
+    return _finish(alt.layer(*layers), model, f"The path of “{word}”", height=MAP_HEIGHT, note=note)
 
 
 def history(model: Model) -> Any:
@@ -328,6 +334,25 @@ def _spaced(way: pl.DataFrame, chosen: pl.DataFrame) -> list[float]:
         for i in range(len(places) - 2, -1, -1):
             places[i] = min(places[i], places[i + 1] - room)
     return places
+
+
+def _apart(places: Any, texts: Sequence[str], *, fixed: int) -> Any:
+    """Move texts up or down until none lies over another; the first few, which are dots with texts, stay."""
+    span = np.ptp(places, axis=0)
+    pixels = (places - places.min(axis=0)) / np.where(span > 0, span, 1) * (WIDTH - 120, MAP_HEIGHT - 80)
+    half = np.array([3.2 * len(text) for text in texts])  # about half the width of each
+    for _ in range(50):
+        moved = False
+        for i in range(fixed, len(texts)):
+            gap = pixels[i, 1] - pixels[:, 1]
+            near = (np.abs(pixels[i, 0] - pixels[:, 0]) < half + half[i]) & (np.abs(gap) < _LINE)
+            near[i] = False
+            if near.any():
+                pixels[i, 1] += 3 if gap[near].sum() >= 0 else -3
+                moved = True
+        if not moved:
+            break
+    return pixels
 
 
 def _finish(chart: Any, model: Model, title: str, *, height: int | None = HEIGHT, note: str = "") -> Any:
