@@ -7,7 +7,7 @@ Each model has the options that were best for it on validation text (see
 docs/choosing-options.md); the table reports the test text, which nobody looked at
 before. Differences are paired by document. `once` draws one subsample, as the paper
 does; `each` draws one for each pass; both by default. A third argument limits the
-contexts, as in ``8`` or ``2,8``.
+contexts, as in ``8`` or ``2,8``, a fourth the models, as in ``static,dynamic``.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ CHOSEN: dict[tuple[str, int, str], dict[str, Any]] = {
     ("each", 2, "static"): {"prior_precision": 5},
     ("each", 2, "binned"): {"prior_precision": 5},
     ("each", 2, "dynamic"): {"prior_precision": 5},
+    ("each", 8, "binned"): {"learning_rate": 0.1, "pool": 128},
 }  # fmt: skip
 
 
@@ -50,14 +51,16 @@ def main() -> None:
     corpus = dw.Corpus.open(sys.argv[1])
     protocols = sys.argv[2].split(",") if len(sys.argv) > 2 else ["once", "each"]
     contexts = [int(c) for c in sys.argv[3].split(",")] if len(sys.argv) > 3 else [2, 8]
+    models = sys.argv[4].split(",") if len(sys.argv) > 4 else ["static", "binned", "dynamic"]
     print(describe(), end="\n\n")
-    print(f"t = {corpus.meta['subsample']:g}; L_pos in brackets; gains in L on the test text\n")
+    t = corpus.meta["subsample"]
+    print(f"{'no subsampling' if t is None else f't = {t:g}'}; L_pos in brackets; gains in L on the test text\n")
     print("| subsample | context | model | validation L | test L | over static | over binned | pass | seconds |")
     print("|---|---|---|---|---|---|---|---|---|")
     for protocol in protocols:
         for context in contexts:
             held: dict[str, Scores] = {}
-            for name in ("static", "binned", "dynamic"):
+            for name in models:
                 options = CHOSEN.get((protocol, context, name), {})
                 passes = options.get("passes", 10)
                 begin = time.perf_counter()
@@ -75,7 +78,7 @@ def main() -> None:
                 print(
                     f"| {protocol} | {context} | {name} | {best['L']:.4f} ({best['L_pos']:.3f}) "
                     f"| {summary['L']:.4f} ± {summary['L_se']:.4f} ({summary['L_pos']:.3f}) "
-                    f"| {gain(scores, held['static']) if name != 'static' else ''} "
+                    f"| {gain(scores, held.get('static')) if name != 'static' else ''} "
                     f"| {gain(scores, held.get('binned')) if name == 'dynamic' else ''} "
                     f"| {best['pass']}/{len(model.history)} | {seconds:.0f} |",
                     flush=True,
