@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftword.engines.cpu import CpuEngine
+from driftword.engines.product_kernels import LANES, TILE, add_product
 from driftword.engines.reference import Block, ReferenceEngine, apply_prior, block_gradients, log_sigmoid
 from driftword.engines.rounds import Parameters, Sampler, Step, Text, plan
 
@@ -157,6 +158,17 @@ def test_words_never_seen_are_interpolated_and_an_endless_precision_freezes() ->
         engine = CpuEngine(values, Sampler.make(np.ones(2), 1), threads=1) if values.rho.dtype == np.float32 else None
         engine._apply_prior(step) if engine else apply_prior(values, step)
         np.testing.assert_allclose(values.rho, np.broadcast_to(values.rho.mean(axis=0), values.rho.shape), atol=1e-4)
+
+
+@given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 40), st.booleans())
+def test_the_product_kept_in_registers_is_a_matrix_product(tiles: int, vectors: int, n: int, turned: bool) -> None:
+    random = np.random.default_rng(n)
+    left = random.normal(size=(n, tiles * TILE) if turned else (tiles * TILE, n)).astype(np.float32)
+    left = left.T if turned else left
+    right, out = (random.normal(size=(rows, vectors * LANES)).astype(np.float32) for rows in (n, tiles * TILE))
+    exact = out + left.astype(np.float64) @ right
+    add_product(left, right, *out.shape, n, out)
+    np.testing.assert_allclose(out, exact, atol=1e-4)
 
 
 def test_relabelling_words_commutes_with_a_round() -> None:
