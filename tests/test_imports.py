@@ -12,7 +12,7 @@ import driftword
 PACKAGE = Path(driftword.__file__).parent
 #: From the bottom up; a module may import from those before it and from its own floor's folder.
 ORDER = (
-    "errors", "randomness", "store", "progress", "corpus", "keyed", "model", "engines", "fit",
+    "errors", "randomness", "store", "progress", "tables", "corpus", "keyed", "model", "engines", "fit",
     "tune", "evaluate", "explore", "plot", "export", "web", "terminal", "cli",
 )  # fmt: skip
 READING = {"explore", "plot", "export", "web"}

@@ -51,6 +51,12 @@ def test_every_question_has_three_forms(model: Path, question: str) -> None:
     assert len(held) == len(rows) > 0
     assert list(held[0]) == list(rows[0])
     assert "driftword " + question in run(question, "--help")
+    paper = run(question, model, *given, "--as", "markdown").splitlines()
+    assert len(paper) == len(rows) + 2
+    assert len({line.replace("\\|", "").count("|") for line in paper}) == 1
+    paper = run(question, model, *given, "--as", "latex").splitlines()
+    assert paper[0].startswith(r"\begin{tabular}{")
+    assert len({line.count(" & ") for line in paper if line.endswith(r"\\")}) == 1
 
 
 def test_tables_are_those_of_python(model: Path) -> None:
@@ -78,6 +84,7 @@ def test_tables_are_those_of_python(model: Path) -> None:
         (["trajectory", "{}/../static.model", "ship"], "static model"),
         (["towards", "{}", "ship", "--low", "", "--high", "court"], "two lists of words"),
         (["movers", "{}", "--at", "1850"], "the first slice"),
+        (["changes", "{}", "--as", "word"], "markdown or latex"),
         (["drift", "{}/nothing"], "nothing"),
     ],
 )

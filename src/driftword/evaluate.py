@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +18,7 @@ from driftword.engines.scoring import HeldOut, Scores, mean_and_error, scoring_s
 from driftword.errors import OptionError, StoreError
 from driftword.fit import fit
 from driftword.model import MODELS, Model, Spec
+from driftword.tables import lines_of
 
 #: Frequency bands, by rank in the vocabulary.
 BANDS: Final = ((0, 100), (100, 1_000), (1_000, 5_000), (5_000, 25_000), (25_000, None))
@@ -174,14 +175,4 @@ def as_table(rows: pl.DataFrame, *, form: str) -> str:
             cell = f"{row['L']:.3f} {error} {row['L_se']:.3f} ({row['L_pos']:.3f})"
             cells.append(f"${cell}$" if form == "latex" else cell)
         body.append([name, *cells])
-    return "\n".join(_latex(heads, body) if form == "latex" else _markdown(heads, body))
-
-
-def _markdown(heads: Sequence[str], body: Iterable[Sequence[str]]) -> list[str]:
-    return ["| " + " | ".join(line) + " |" for line in (heads, ["---"] * len(heads), *body)]
-
-
-def _latex(heads: Sequence[str], body: Iterable[Sequence[str]]) -> list[str]:
-    lines = [" & ".join(line) + r" \\" for line in (heads, *body)]
-    begin = rf"\begin{{tabular}}{{l{'c' * (len(heads) - 1)}}}"
-    return [begin, r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule", r"\end{tabular}"]
+    return lines_of(heads, body, form=form)

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from driftword.corpus import Corpus
 from driftword.model import Model
+from driftword.tables import cell
 
 _LEVELS: Final = " ▁▂▃▄▅▆▇█"
 _CHART_ROWS: Final = 4
@@ -97,7 +98,7 @@ def print_table(table: pl.DataFrame, console: Console, *, digits: int = 3) -> No
     for name, kind in table.schema.items():
         grid.add_column(name, justify="right" if kind.is_numeric() else "left", no_wrap=True)
     for row in table.iter_rows():
-        grid.add_row(*(_cell(value, digits) for value in row))
+        grid.add_row(*(cell(value, digits) for value in row))
     console.print(grid, soft_wrap=False)
 
 
@@ -130,16 +131,6 @@ def print_trajectory(table: pl.DataFrame, console: Console) -> None:
         grid.add_row(row["slice"], f"{row['count']:,}", dot.ljust(_LINE), ", ".join(row["neighbors"] or []))
     console.print(grid, soft_wrap=False)
     console.print("[dim]place: along the line on which the word moved most; · it does not occur there[/dim]")
-
-
-def _cell(value: Any, digits: int) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.{digits}f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def facts(lines: Mapping[str, str], console: Console) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from driftword.cli.shell import CSV, JSON, MODEL, command, show
+from driftword.cli.shell import CSV, FORM, JSON, MODEL, command, show
 from driftword.explore.space import MIN_COUNT
 
 _WORD = typer.Argument(help='A word, or a phrase in quotes: "social security".', show_default=False)
@@ -28,6 +28,7 @@ def neighbors(
     min_count: Annotated[int, _MIN] = MIN_COUNT,
     as_json: Annotated[bool, JSON] = False,
     as_csv: Annotated[bool, CSV] = False,
+    form: Annotated[str | None, FORM] = None,
 ) -> None:
     """Show the words nearest to a word, slice by slice; without --at, in four slices that tell most.
 
@@ -45,8 +46,8 @@ def neighbors(
     model = Model.open(path)
     slices = at or [model.slices.labels[t] for t in explore.telling(model, word, min_count=min_count)]
     table = explore.neighbors(model, word, at=None if every else slices, n=n, metric=metric, min_count=min_count)
-    if as_json or as_csv:
-        show(table, as_json, as_csv)
+    if as_json or as_csv or form:
+        show(table, as_json, as_csv, form)
     else:
         terminal.print_neighbors(
             table, dict(zip(model.slices.labels, _counts(model, word), strict=True)), terminal.out()
@@ -74,6 +75,7 @@ def drift(
     skip: Annotated[int, typer.Option(help="Leave out so many of the most frequent words.")] = 0,
     as_json: Annotated[bool, JSON] = False,
     as_csv: Annotated[bool, CSV] = False,
+    form: Annotated[str | None, FORM] = None,
 ) -> None:
     """Show the words that moved most, with the evidence: occurrences in both slices, and in how many at all.
 
@@ -92,7 +94,7 @@ def drift(
     labels = model.slices.labels
     between = (begin or labels[0], end or labels[-1])
     table = explore.drift(model, n=n, metric=metric, between=between, min_count=min_count, skip=skip)
-    show(table, as_json, as_csv)
+    show(table, as_json, as_csv, form)
 
 
 @command(no_args_is_help=True)
@@ -103,6 +105,7 @@ def trajectory(
     n: Annotated[int, typer.Option("-n", help="How many neighbours.")] = 6,
     as_json: Annotated[bool, JSON] = False,
     as_csv: Annotated[bool, CSV] = False,
+    form: Annotated[str | None, FORM] = None,
 ) -> None:
     """Show the way of a word through time, on the line along which it moved most.
 
@@ -118,8 +121,8 @@ def trajectory(
     table = explore.trajectory(Model.open(path), word, at=at or None, n=n)
     if as_csv:
         table = table.with_columns(pl.col("neighbors").list.join("; "))
-    if as_json or as_csv:
-        show(table, as_json, as_csv)
+    if as_json or as_csv or form:
+        show(table, as_json, as_csv, form)
     else:
         terminal.print_trajectory(table, terminal.out())
 
@@ -131,6 +134,7 @@ def similarity(
     other: Annotated[str, _WORD],
     as_json: Annotated[bool, JSON] = False,
     as_csv: Annotated[bool, CSV] = False,
+    form: Annotated[str | None, FORM] = None,
 ) -> None:
     """Show how near two words are to each other, slice by slice.
 
@@ -141,7 +145,7 @@ def similarity(
     from driftword import explore
     from driftword.model import Model
 
-    show(explore.similarity(Model.open(path), one, other), as_json, as_csv)
+    show(explore.similarity(Model.open(path), one, other), as_json, as_csv, form)
 
 
 @command(no_args_is_help=True)
@@ -152,6 +156,7 @@ def towards(
     high: Annotated[str, typer.Option(help="Words of the other pole.", show_default=False)],
     as_json: Annotated[bool, JSON] = False,
     as_csv: Annotated[bool, CSV] = False,
+    form: Annotated[str | None, FORM] = None,
 ) -> None:
     """Show where a word lies between two poles of meaning, slice by slice.
 
@@ -163,7 +168,7 @@ def towards(
     from driftword.model import Model
 
     poles = tuple([word.strip() for word in pole.split(",") if word.strip()] for pole in (low, high))
-    show(explore.towards(Model.open(path), word, (poles[0], poles[1])), as_json, as_csv)
+    show(explore.towards(Model.open(path), word, (poles[0], poles[1])), as_json, as_csv, form)
 
 
 @command(no_args_is_help=True)
@@ -176,6 +181,7 @@ def equivalents(
     min_count: Annotated[int, _MIN] = MIN_COUNT,
     as_json: Annotated[bool, JSON] = False,
     as_csv: Annotated[bool, CSV] = False,
+    form: Annotated[str | None, FORM] = None,
 ) -> None:
     """Show the words that stand in other slices where a word stood in one.
 
@@ -186,7 +192,12 @@ def equivalents(
     from driftword import explore
     from driftword.model import Model
 
-    show(explore.equivalents(Model.open(path), word, at=at, to=to or None, n=n, min_count=min_count), as_json, as_csv)
+    show(
+        explore.equivalents(Model.open(path), word, at=at, to=to or None, n=n, min_count=min_count),
+        as_json,
+        as_csv,
+        form,
+    )
 
 
 @command(no_args_is_help=True)
@@ -201,6 +212,7 @@ def analogy(
     min_count: Annotated[int, _MIN] = MIN_COUNT,
     as_json: Annotated[bool, JSON] = False,
     as_csv: Annotated[bool, CSV] = False,
+    form: Annotated[str | None, FORM] = None,
 ) -> None:
     """Complete an analogy: as A is to B, so C is to another word.
 
@@ -211,7 +223,7 @@ def analogy(
     from driftword import explore
     from driftword.model import Model
 
-    show(explore.analogy(Model.open(path), a, b, c, at=at, to=to, n=n, min_count=min_count), as_json, as_csv)
+    show(explore.analogy(Model.open(path), a, b, c, at=at, to=to, n=n, min_count=min_count), as_json, as_csv, form)
 
 
 @command(no_args_is_help=True)
@@ -222,6 +234,7 @@ def changes(
     min_count: Annotated[int, typer.Option(help="Only words that occur so often before and after.")] = MIN_COUNT,
     as_json: Annotated[bool, JSON] = False,
     as_csv: Annotated[bool, CSV] = False,
+    form: Annotated[str | None, FORM] = None,
 ) -> None:
     """Show when meaning changed: the slice in which a new use begins.
 
@@ -234,7 +247,7 @@ def changes(
     from driftword import explore
     from driftword.model import Model
 
-    show(explore.changes(Model.open(path), word, n=n, min_count=min_count), as_json, as_csv)
+    show(explore.changes(Model.open(path), word, n=n, min_count=min_count), as_json, as_csv, form)
 
 
 @command(no_args_is_help=True)
@@ -245,6 +258,7 @@ def movers(
     min_count: Annotated[int, _MIN] = MIN_COUNT,
     as_json: Annotated[bool, JSON] = False,
     as_csv: Annotated[bool, CSV] = False,
+    form: Annotated[str | None, FORM] = None,
 ) -> None:
     """Show the words that moved most from the slice before into a given one.
 
@@ -255,7 +269,7 @@ def movers(
     from driftword import explore
     from driftword.model import Model
 
-    show(explore.movers(Model.open(path), at=at, n=n, min_count=min_count), as_json, as_csv)
+    show(explore.movers(Model.open(path), at=at, n=n, min_count=min_count), as_json, as_csv, form)
 
 
 @command(no_args_is_help=True)

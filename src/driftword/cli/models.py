@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from driftword.cli.shell import CORPUS, CSV, JSON, MODEL, command, end, show
+from driftword.cli.shell import CORPUS, CSV, FORM, JSON, MODEL, command, end, show
 from driftword.errors import OptionError
 from driftword.model import Spec
 
@@ -111,6 +111,7 @@ def evaluate_model(
     threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
     as_json: Annotated[bool, JSON] = False,
     as_csv: Annotated[bool, CSV] = False,
+    form: Annotated[str | None, FORM] = None,
 ) -> None:
     """Score a model on held-out text.
 
@@ -131,7 +132,7 @@ def evaluate_model(
     where = corpus or model.meta["provenance"]["corpus_path"]
     if where is None:
         raise OptionError("the model does not know its corpus; name it with --corpus")
-    show(evaluate(model, Corpus.open(where), split=split, by=by, threads=threads), as_json, as_csv)
+    show(evaluate(model, Corpus.open(where), split=split, by=by, threads=threads), as_json, as_csv, form)
 
 
 @command("compare", no_args_is_help=True)

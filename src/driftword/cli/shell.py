@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from driftword.errors import DriftwordError
+from driftword.errors import DriftwordError, OptionError
 
 app = typer.Typer(
     name="driftword",
@@ -66,18 +66,23 @@ CORPUS = typer.Argument(help="A corpus directory, as made by [bold]prepare[/bold
 MODEL = typer.Argument(help="A model directory, as made by [bold]fit[/bold].", show_default=False)
 JSON = typer.Option("--json", help="Write JSON for programs.")
 CSV = typer.Option("--csv", help="Write CSV for programs.")
+FORM = typer.Option("--as", help="markdown or latex, for papers.", show_default=False)
 
 
-def show(table: Any, as_json: bool, as_csv: bool) -> None:
-    """Render a table for people or for programs."""
-    from driftword import terminal
+def show(table: Any, as_json: bool, as_csv: bool, form: str | None = None) -> None:
+    """Render a table for people, programs or papers."""
+    from driftword import tables, terminal
 
     if as_json:
         terminal.print_json(table.to_dicts())
     elif as_csv:
         print(table.write_csv(), end="")
-    else:
+    elif form is None:
         terminal.print_table(table, terminal.out())
+    elif form in ("markdown", "latex"):
+        print(tables.markdown(table) if form == "markdown" else tables.latex(table))
+    else:
+        raise OptionError(f"a table can be written as markdown or latex, not as '{form}'")
 
 
 def main() -> None:

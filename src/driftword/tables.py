@@ -1,0 +1,47 @@
+"""Tables as they stand in a paper: Markdown and LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import polars as pl
+
+_SPECIAL: Final = str.maketrans({**{c: f"\\{c}" for c in "&%$#_{}"}, "~": r"\textasciitilde{}", "^": r"\^{}"})
+
+
+def markdown(table: pl.DataFrame, *, digits: int = 3) -> str:
+    """Write a table in Markdown, numbers with so many digits."""
+    rows = [[cell(value, digits).replace("|", r"\|") for value in row] for row in table.iter_rows()]
+    return lines_of(table.columns, rows, form="markdown")
+
+
+def latex(table: pl.DataFrame, *, digits: int = 3) -> str:
+    """Write a table in LaTeX (booktabs), numbers with so many digits."""
+    rows = [[cell(value, digits).replace("\\", r"\textbackslash ").translate(_SPECIAL) for value in row]
+            for row in table.iter_rows()]  # fmt: skip
+    heads = [name.translate(_SPECIAL) for name in table.columns]
+    columns = "".join("r" if kind.is_numeric() else "l" for kind in table.dtypes)
+    return lines_of(heads, rows, form="latex", columns=columns)
+
+
+def lines_of(heads: Sequence[str], rows: Sequence[Sequence[str]], *, form: str, columns: str = "") -> str:
+    """Put cells that are written already into the shape of a table."""
+    if form == "markdown":
+        return "\n".join("| " + " | ".join(line) + " |" for line in (heads, ["---"] * len(heads), *rows))
+    first, *rest = (" & ".join(line) + r" \\" for line in (heads, *rows))
+    begin = rf"\begin{{tabular}}{{{columns or 'l' + 'c' * (len(heads) - 1)}}}"
+    return "\n".join([begin, r"\toprule", first, r"\midrule", *rest, r"\bottomrule", r"\end{tabular}"])
+
+
+def cell(value: Any, digits: int) -> str:
+    """Write one value for people."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.{digits}f}"
+    if isinstance(value, list):
+        return ", ".join(str(part) for part in value)
+    return f"{value:,}" if isinstance(value, int) else str(value)
