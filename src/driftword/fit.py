@@ -272,7 +272,7 @@ class _Job:
             return
         assert self.parameters is not None
         number = len(self.history)
-        with store.create(self._beside(number), kind=CHECKPOINT, overwrite=True) as writer:
+        with store.create(self._beside(number), kind=CHECKPOINT, overwrite=True, hashed=False) as writer:
             for name, values in vars(self.parameters).items():
                 writer.array(name, values)
             writer.meta = {"identity": self._identity(), "history": self.history}

@@ -65,7 +65,7 @@ class Store:
     def verify(self) -> None:
         """Compare every file with its recorded SHA-256; raise `StoreError` at the first that differs."""
         for name, entry in self.meta["files"].items():
-            if sha256(self.folder / name) != entry["sha256"]:
+            if entry["sha256"] is not None and sha256(self.folder / name) != entry["sha256"]:
                 raise damaged(self.folder, f"the content of {name} has changed since it was written")
 
 
@@ -76,8 +76,10 @@ def sha256(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def create(path: str | os.PathLike[str], *, kind: str, overwrite: bool = False) -> Iterator[Writer]:
-    """Write a store of this `kind` atomically.
+def create(
+    path: str | os.PathLike[str], *, kind: str, overwrite: bool = False, hashed: bool = True
+) -> Iterator[Writer]:
+    """Write a store of this `kind` atomically; without hashes of large files where it will not live long.
 
     The block fills the `Writer`; when it ends without an exception the store
     appears at `path`, otherwise nothing does.
@@ -96,7 +98,7 @@ def create(path: str | os.PathLike[str], *, kind: str, overwrite: bool = False) 
         undo.callback(shutil.rmtree, partial, ignore_errors=True)
         writer = Writer(partial)
         yield writer
-        _seal(writer, kind)
+        _seal(writer, kind, hashed=hashed)
         _check_target(given, target, kind=kind, overwrite=overwrite)
         _swap(partial, target)
 
@@ -177,10 +179,14 @@ def read_meta(folder: Path) -> dict[str, Any] | None:
     return meta if listed and isinstance(meta.get("version"), int) and isinstance(meta.get("kind"), str) else None
 
 
-def _seal(writer: Writer, kind: str) -> None:
+def _seal(writer: Writer, kind: str, *, hashed: bool) -> None:
     """Record every file in meta.json and force all of it to the disk."""
     files = {
-        file.name: {"bytes": file.stat().st_size, "sha256": sha256(file)} for file in sorted(writer.folder.iterdir())
+        file.name: {
+            "bytes": file.stat().st_size,
+            "sha256": sha256(file) if hashed or file.stat().st_size <= _SMALL else None,
+        }
+        for file in sorted(writer.folder.iterdir())
     }
     meta = {"kind": kind, "version": VERSION, **writer.meta, "files": files}
     text = json.dumps(meta, indent=1, ensure_ascii=False)
