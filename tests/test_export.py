@@ -87,6 +87,17 @@ def test_nothing_is_replaced_unasked_or_left_half(model: dw.Model, tmp_path: Pat
     assert [path.name for path in tmp_path.iterdir()] == ["m.npz"]
 
 
+def test_a_folder_of_other_things_is_never_replaced(model: dw.Model, tmp_path: Path) -> None:
+    folder = dw.export(model, tmp_path / "vectors")
+    dw.export(model, folder, form="word2vec-binary", overwrite=True)
+    assert {path.suffix for path in folder.iterdir()} == {".bin"}
+    (folder / "thesis.txt").write_text("years of work")
+    for form in ("word2vec", "numpy"):
+        with pytest.raises(OptionError, match="holds 'thesis.txt', which no export wrote"):
+            dw.export(model, folder, form=form, overwrite=True)
+    assert (folder / "thesis.txt").read_text() == "years of work"
+
+
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [

@@ -28,6 +28,7 @@ from driftword.model import KIND, Model, Spec, write_model
 
 FORMATS: Final = ("word2vec", "word2vec-binary", "projector", "parquet", "safetensors", "numpy")
 _FOLDERS: Final = FORMATS[:3]
+_ENDINGS: Final = (".vec", ".bin", ".tsv")
 
 
 def export(
@@ -63,6 +64,8 @@ def export(
     target = Path(out)
     if (target.exists() or target.is_symlink()) and not overwrite:
         raise OptionError(f"'{target}' exists; choose another place or replace it with --overwrite")
+    if target.is_dir() and (strange := sorted(p.name for p in target.iterdir() if p.suffix not in _ENDINGS)):
+        raise OptionError(f"'{target}' holds '{strange[0]}', which no export wrote; choose another place")
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
     with store.writing(target):
         target.absolute().parent.mkdir(parents=True, exist_ok=True)
