@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from typer.testing import CliRunner
 import driftword as dw
 from conftest import letters
 from driftword.cli import app
-from driftword.errors import OptionError
+from driftword.errors import OptionError, StoreError
 
 SPEC = dw.Spec(dim=8, context=4, rounds=2, learning_rate=0.05)
 
@@ -47,6 +48,11 @@ def test_what_was_found_is_taken_up_again(small: dw.Corpus, tmp_path: Path) -> N
     again = dw.tune(small, SPEC, candidates=2, passes=1, out=out, resume=True)
     assert again.spec == first.spec
     assert again.tried.equals(first.tried)
+    with pytest.raises(OptionError, match="was made with another spec and seed"):
+        dw.tune(small, replace(SPEC, context=2), seed=1, passes=1, out=out, resume=True)
+    (tmp_path / "m.model.tuning.json").write_text("{")
+    with pytest.raises(StoreError, match="cannot be read; remove it"):
+        dw.tune(small, SPEC, passes=1, out=out, resume=True)
 
 
 def test_impossible_requests_are_refused(small: dw.Corpus) -> None:

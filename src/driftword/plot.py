@@ -17,7 +17,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from driftword import explore
+from driftword import explore, store
 from driftword.corpus.slices import At
 from driftword.errors import OptionError
 from driftword.explore import space
@@ -39,14 +39,9 @@ def save(chart: Any, path: str | os.PathLike[str]) -> Path:
     form = path.suffix.lower().removeprefix(".")
     if form not in FORMATS:
         raise OptionError(f"'{path.name}' ends in no format that a figure can have; use one of .{', .'.join(FORMATS)}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if form == "html":
-            chart.save(str(path), inline=True)
-        else:
-            chart.save(str(path), **({"ppi": 216} if form == "png" else {}))
-    except OSError as error:
-        raise OptionError(f"'{path}' cannot be written: {error.strerror or error}") from error
+    with store.replacing(path) as partial:
+        options: dict[str, Any] = {"html": {"inline": True}, "png": {"ppi": 216}}.get(form, {})
+        chart.save(str(partial), format=form, **options)
     return path
 
 
@@ -56,7 +51,8 @@ def page(charts: Sequence[Any], path: str | os.PathLike[str], *, title: str) -> 
 
     pictures = "\n".join(f"<figure>{vl_convert.vegalite_to_svg(chart.to_dict())}</figure>" for chart in charts)
     path = Path(path)
-    path.write_text(_PAGE.format(title=html.escape(title), pictures=pictures), encoding="utf-8")
+    with store.replacing(path) as partial:
+        partial.write_text(_PAGE.format(title=html.escape(title), pictures=pictures), encoding="utf-8")
     return path
 
 

@@ -116,6 +116,19 @@ def writing(target: str | os.PathLike[str]) -> Iterator[None]:
         raise
 
 
+@contextlib.contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """Give a place to write a file, which then takes that of `target`; after an error nothing has changed."""
+    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
+    with writing(target):
+        target.absolute().parent.mkdir(parents=True, exist_ok=True)
+        try:
+            yield partial
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
 def check_name(path: Path) -> None:
     """Refuse a path whose bytes are no text: tables and messages could not hold it."""
     try:

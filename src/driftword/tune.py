@@ -19,7 +19,7 @@ import polars as pl
 
 from driftword import store
 from driftword.corpus import Corpus
-from driftword.errors import OptionError
+from driftword.errors import OptionError, StoreError
 from driftword.fit import FitError, fit
 from driftword.model import Spec
 from driftword.progress import progress
@@ -83,9 +83,9 @@ def tune(
     if not (corpus.chunk_split == 1).any():
         raise OptionError("the corpus has no validation text to choose options by")
     kept = None if out is None else Path(out).with_name(Path(out).name + ".tuning.json")
+    asked = {"spec": asdict(spec), "corpus": corpus.fingerprint, "passes": passes, "seed": seed}
     if resume and kept is not None and kept.exists():
-        held = json.loads(kept.read_text(encoding="utf-8"))
-        return Tuned(Spec.from_dict(held["spec"]), pl.DataFrame(held["tried"]))
+        return _taken_up(kept, asked)
     left, rows = _candidates(spec, candidates, seed), []
     budget = min(FIRST_PASSES, passes)
     with progress(show=show_progress) as bar:
@@ -103,10 +103,26 @@ def tune(
     if not np.isfinite(max(scores)):
         raise FitError("every candidate diverged; begin with a smaller --learning-rate")
     if kept is not None:
-        kept.absolute().parent.mkdir(parents=True, exist_ok=True)
-        with store.writing(kept):
-            kept.write_text(json.dumps({"spec": asdict(best[0]), "tried": rows}, indent=1), encoding="utf-8")
+        with store.replacing(kept) as partial:
+            held = {"asked": asked, "spec": asdict(best[0]), "tried": rows}
+            partial.write_text(json.dumps(held, indent=1), encoding="utf-8")
     return Tuned(best[0], pl.DataFrame(rows))
+
+
+def _taken_up(kept: Path, asked: dict[str, Any]) -> Tuned:
+    """Read what was found before, if it was asked for the same."""
+    try:
+        held = json.loads(kept.read_text(encoding="utf-8"))
+        changed = [name for name, value in asked.items() if held["asked"][name] != value]
+        found = Tuned(Spec.from_dict(held["spec"]), pl.DataFrame(held["tried"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"'{kept}' cannot be read; remove it, or begin anew without --resume") from error
+    if changed:
+        raise OptionError(
+            f"'{kept}' was made with another {' and '.join(changed)}; "
+            "use the same options, or begin anew without --resume"
+        )
+    return found
 
 
 def _candidates(spec: Spec, count: int, seed: int) -> list[Spec]:

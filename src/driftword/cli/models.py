@@ -80,13 +80,13 @@ def fit_model(
     corpus = Corpus.open(path)
     if model == "dynamic" and len(corpus.slices) == 1:
         terminal.warn("the corpus has one slice, so the dynamic model equals the static one")
+    if choose:  # Ctrl-C here loses nothing but time: no pass of the fit itself is complete
+        store.check_free(out, kind=KIND, overwrite=overwrite)
+        tuned = tune(corpus, spec, passes=passes, seed=seed, threads=threads, engine=engine, out=out, resume=resume)
+        spec = tuned.spec
+        if not as_json:
+            terminal.print_table(tuned.tried, terminal.out())
     try:
-        if choose:
-            store.check_free(out, kind=KIND, overwrite=overwrite)
-            tuned = tune(corpus, spec, passes=passes, seed=seed, threads=threads, engine=engine, out=out, resume=resume)
-            spec = tuned.spec
-            if not as_json:
-                terminal.print_table(tuned.tried, terminal.out())
         made = fit(
             corpus, spec, passes=passes, engine=engine, threads=threads, seed=seed, out=out, resume=resume,
             patience=patience, reproducible=reproducible, half=half, overwrite=overwrite,
