@@ -162,7 +162,7 @@ def average_precision(score: Array, wanted: Array) -> float:
 
 
 def against_controls(score: Array, planted: Planted, *, kind: int | None = None, band: int | None = None) -> float:
-    """Average precision of receptors among receptors and controls, the latter thinned so that chance is a third."""
+    """Average precision of receptors among them and their controls, twice as many: chance is a third."""
     here = np.ones(len(planted.receptor), dtype=bool)
     others = np.ones(len(planted.control), dtype=bool)
     if kind is not None:
