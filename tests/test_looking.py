@@ -130,9 +130,18 @@ def test_figures_are_written_in_every_format(model: Path, tmp_path: Path) -> Non
         (["ship", "--kind", "drift"], "leave 'ship' out"),
         (["--kind", "map"], "0 were given"),
         (["shipp"], "did you mean 'ship'"),
+        (["shipp", "--kind", "frequency"], "did you mean 'ship'"),
     ],
 )
 def test_figures_that_cannot_be(model: Path, arguments: list[str], sentence: str) -> None:
     output = run("plot", model, *arguments, status=2)
     assert sentence in output
     assert output.count("\n") == 1
+
+
+@pytest.mark.parametrize("kind", ["trajectory", "frequency", "changes"])
+def test_what_does_not_move_is_not_drawn_moving(model: Path, tmp_path: Path, kind: str) -> None:
+    out = tmp_path / "x.svg"
+    output = run("plot", model.with_name("static.model"), "ship", "--kind", kind, "--out", out, status=2)
+    assert "static model" in output
+    assert not out.exists()

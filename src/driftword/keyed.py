@@ -57,9 +57,7 @@ class SliceVectors:
 
     @cached_property
     def _units(self) -> npt.NDArray[np.float32]:
-        vectors = np.asarray(self.vectors, dtype=np.float32)
-        length = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.asarray(vectors / np.where(length > 0, length, 1))
+        return unit(np.asarray(self.vectors, dtype=np.float32))
 
     def similarity(self, one: str, other: str) -> float:
         """Return the cosine between two words."""
@@ -89,7 +87,7 @@ class SliceVectors:
         if not plus and not minus:
             raise OptionError("most_similar needs at least one word")
         parts = [self._direction(one) for one in plus] + [-self._direction(one) for one in minus]
-        scores = self._units @ _unit(np.mean(parts, axis=0))
+        scores = self._units @ unit(np.mean(parts, axis=0))
         allowed = np.asarray(self.counts) >= min_count
         allowed[[self._find(one) for one in (*plus, *minus) if isinstance(one, str)]] = False
         places = np.flatnonzero(allowed)
@@ -97,7 +95,7 @@ class SliceVectors:
         return [(self.index_to_key[v], float(scores[v])) for v in places]
 
     def _direction(self, one: Word) -> npt.NDArray[np.float32]:
-        return self._units[self._find(one)] if isinstance(one, str) else _unit(np.asarray(one, dtype=np.float32))
+        return self._units[self._find(one)] if isinstance(one, str) else unit(np.asarray(one, dtype=np.float32))
 
 
 def _listed(words: Word | Sequence[Word] | None) -> list[Word]:
@@ -108,5 +106,7 @@ def _listed(words: Word | Sequence[Word] | None) -> list[Word]:
     return list(words)
 
 
-def _unit(vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-12))
+def unit(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Scale rows, or a single vector, to length one; zeros stay."""
+    length = np.linalg.norm(rows, axis=-1, keepdims=True)
+    return np.asarray(rows / np.where(length > 0, length, 1))

@@ -40,8 +40,8 @@ def save(chart: Any, path: str | os.PathLike[str]) -> Path:
     if form not in FORMATS:
         raise OptionError(f"'{path.name}' ends in no format that a figure can have; use one of .{', .'.join(FORMATS)}")
     with store.replacing(path) as partial:
-        options: dict[str, Any] = {"html": {"inline": True}, "png": {"ppi": 216}}.get(form, {})
-        chart.save(str(partial), format=form, **options)
+        options: dict[str, dict[str, Any]] = {"html": {"inline": True}, "png": {"ppi": 216}}
+        chart.save(str(partial), format=form, **options.get(form, {}))
     return path
 
 
@@ -186,11 +186,13 @@ def similarity(model: Model, word: str, others: str | Sequence[str]) -> Any:
 
 def frequency(model: Model, word: str) -> Any:
     """Draw a word's movement above its frequency: so one sees whether its use changed or only its count."""
-    table = _timed(model, explore.trajectory(model, word, at=[model.slices.labels[0]]))
-    steps = np.r_[0.0, np.linalg.norm(np.diff(np.asarray(model[word], dtype=np.float64), axis=0), axis=1)]
+    space.moving(model)
+    counts = np.asarray(model.counts)[:, model.word_id(word)].astype(np.int64)
+    table = _timed(model, pl.DataFrame({"slice": model.slices.labels, "count": counts}))
     total = np.asarray(model.counts).sum(axis=1)
     table = table.with_columns(
-        step=pl.Series(steps), share=1e6 * pl.col("count") / pl.Series(np.maximum(total, 1).astype(np.float64))
+        step=pl.Series(_steps(model, word)),
+        share=1e6 * pl.col("count") / pl.Series(np.maximum(total, 1).astype(np.float64)),
     )
     x = _years(table)
     panels = [
@@ -271,8 +273,7 @@ def history(model: Model) -> Any:
 def changes(model: Model, word: str, *, n: int = 3) -> Any:
     """Draw how far a word moved into each slice, and the slices in which a new use begins."""
     cuts = explore.changes(model, word, n=n)
-    steps = np.linalg.norm(np.diff(np.asarray(model[word], dtype=np.float64), axis=0), axis=1)
-    table = _timed(model, pl.DataFrame({"slice": model.slices.labels, "step": np.r_[0.0, steps]}))
+    table = _timed(model, pl.DataFrame({"slice": model.slices.labels, "step": _steps(model, word)}))
     marks = table.join(cuts.select("slice", "explained"), on="slice").with_columns(
         text=pl.format("{} ({}%)", "slice", (100 * pl.col("explained")).round().cast(pl.Int64))
     )
@@ -288,6 +289,11 @@ def changes(model: Model, word: str, *, n: int = 3) -> Any:
     ]  # fmt: skip
     note = "a new use begins; in brackets: share of all movement that the cut explains"
     return _finish(alt.layer(*layers), model, f"When “{word}” changed", height=240, note=note)
+
+
+def _steps(model: Model, word: str) -> Any:
+    """Return how far a word moved into each slice; into the first, not at all."""
+    return np.r_[0.0, np.linalg.norm(np.diff(np.asarray(model[word], dtype=np.float64), axis=0), axis=1)]
 
 
 def _timed(model: Model, table: pl.DataFrame) -> pl.DataFrame:

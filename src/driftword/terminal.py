@@ -102,8 +102,9 @@ def print_table(table: pl.DataFrame, console: Console, *, digits: int = 3) -> No
     console.print(grid, soft_wrap=False)
 
 
-def print_neighbors(table: pl.DataFrame, counts: Mapping[str, int], console: Console) -> None:
+def print_neighbors(table: pl.DataFrame, model: Model, word: str, console: Console) -> None:
     """Print the neighbours of several slices side by side, or line by line where they are many."""
+    counts = dict(zip(model.slices.labels, model.counts[:, model.word_id(word)].tolist(), strict=True))
     labels = table["slice"].unique(maintain_order=True).to_list()
     lists = {label: table.filter(pl.col("slice") == label)["word"].to_list() for label in labels}
     if len(labels) > _SIDE_BY_SIDE:

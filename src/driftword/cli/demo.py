@@ -43,8 +43,7 @@ def demo(
         console.print(f"\n[bold]{word}[/bold] and its neighbours")
         slices = [model.slices.labels[t] for t in explore.telling(model, word)]
         table = explore.neighbors(model, word, at=slices, n=8)
-        counts = model.counts[:, model.word_id(word)].tolist()
-        terminal.print_neighbors(table, dict(zip(model.slices.labels, counts, strict=True)), console)
+        terminal.print_neighbors(table, model, word, console)
     console.print(f"\n[bold]{WORDS[0]}[/bold] in the texts")
     terminal.print_passages(corpus.passages(WORDS[0], n=8, width=32), console)
 

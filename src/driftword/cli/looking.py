@@ -49,13 +49,7 @@ def neighbors(
     if as_json or as_csv or form:
         show(table, as_json, as_csv, form)
     else:
-        terminal.print_neighbors(
-            table, dict(zip(model.slices.labels, _counts(model, word), strict=True)), terminal.out()
-        )
-
-
-def _counts(model: object, word: str) -> list[int]:
-    return [int(count) for count in model.counts[:, model.word_id(word)]]  # type: ignore[attr-defined]
+        terminal.print_neighbors(table, model, word, terminal.out())
 
 
 @command(no_args_is_help=True)

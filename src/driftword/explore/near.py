@@ -58,7 +58,7 @@ def neighbors(
         scores = _similarities(held, v, metric, allowed)
         allowed[v] = False
         rows += _ranked(model, t, scores, space.best(scores, allowed, n))
-    return _table(rows, ["slice"])
+    return _table(rows)
 
 
 def _similarities(held: Array, v: int, metric: str, allowed: Array) -> Array:
@@ -136,7 +136,7 @@ def _like(
         scores = space.unit(space.centred(space.vectors(model, t), allowed)) @ space.unit(query)
         allowed[list(without)] = False
         rows += _ranked(model, t, scores, space.best(scores, allowed, n))
-    return _table(rows, ["slice"])
+    return _table(rows)
 
 
 def similarity(model: Model, a: str, b: str) -> pl.DataFrame:
@@ -200,6 +200,6 @@ def _ranked(model: Model, t: int, scores: Array, places: Array) -> list[dict[str
     ]
 
 
-def _table(rows: list[dict[str, Any]], first: list[str]) -> pl.DataFrame:
+def _table(rows: list[dict[str, Any]]) -> pl.DataFrame:
     schema = {"slice": pl.String, "rank": pl.Int64, "word": pl.String, "similarity": pl.Float64, "count": pl.Int64}
-    return pl.DataFrame(rows, schema=schema).select(*first, pl.exclude(first))
+    return pl.DataFrame(rows, schema=schema)

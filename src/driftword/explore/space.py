@@ -10,11 +10,26 @@ import numpy.typing as npt
 
 from driftword.corpus.slices import At
 from driftword.errors import OptionError
+from driftword.keyed import unit
 from driftword.model import Model
 
 Array = npt.NDArray[Any]
 #: A word that occurs less often in a slice has a vector there that is mostly interpolated.
 MIN_COUNT: Final = 5
+
+__all__ = [
+    "MIN_COUNT",
+    "Array",
+    "at_least_one",
+    "best",
+    "centred",
+    "choose",
+    "moving",
+    "occurring",
+    "slice_numbers",
+    "unit",
+    "vectors",
+]
 
 
 def vectors(model: Model, t: int) -> Array:
@@ -26,12 +41,6 @@ def centred(rows: Array, occurring: Array | None = None) -> Array:
     """Take away the mean of the words that occur: what all words of a slice share says nothing about one of them."""
     known = rows if occurring is None or not occurring.any() else rows[occurring]
     return np.asarray(rows - known.mean(axis=0))
-
-
-def unit(rows: Array) -> Array:
-    """Scale rows to length one; rows of zeros stay."""
-    length = np.linalg.norm(rows, axis=-1, keepdims=True)
-    return np.asarray(rows / np.where(length > 0, length, 1))
 
 
 def occurring(model: Model, t: int, min_count: int) -> Array:
