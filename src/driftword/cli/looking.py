@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from driftword.cli.shell import CSV, FORM, JSON, MODEL, command, show
+from driftword.cli.shell import MODEL, command, question
 from driftword.explore.space import MIN_COUNT
 
 _WORD = typer.Argument(help='A word, or a phrase in quotes: "social security".', show_default=False)
@@ -17,7 +17,7 @@ _MIN = typer.Option(help="Only words that occur at least so often in the slice; 
 _N = typer.Option("-n", help="How many.")
 
 
-@command(no_args_is_help=True)
+@question
 def neighbors(
     path: Annotated[Path, MODEL],
     word: Annotated[str, _WORD],
@@ -26,10 +26,7 @@ def neighbors(
     n: Annotated[int, _N] = 10,
     metric: Annotated[str, typer.Option(help="paper, cosine or centred.")] = "paper",
     min_count: Annotated[int, _MIN] = MIN_COUNT,
-    as_json: Annotated[bool, JSON] = False,
-    as_csv: Annotated[bool, CSV] = False,
-    form: Annotated[str | None, FORM] = None,
-) -> None:
+) -> Any:
     """Show the words nearest to a word, slice by slice; without --at, in four slices that tell most.
 
     [bold]Examples[/bold]
@@ -46,13 +43,10 @@ def neighbors(
     model = Model.open(path)
     slices = at or [model.slices.labels[t] for t in explore.telling(model, word, min_count=min_count)]
     table = explore.neighbors(model, word, at=None if every else slices, n=n, metric=metric, min_count=min_count)
-    if as_json or as_csv or form:
-        show(table, as_json, as_csv, form)
-    else:
-        terminal.print_neighbors(table, model, word, terminal.out())
+    return table, lambda table, console: terminal.print_neighbors(table, model, word, console)
 
 
-@command(no_args_is_help=True)
+@question
 def drift(
     path: Annotated[Path, MODEL],
     n: Annotated[int, _N] = 16,
@@ -67,10 +61,7 @@ def drift(
     end: Annotated[str | None, typer.Option("--to", help="To this slice.", show_default="the last")] = None,
     min_count: Annotated[int, typer.Option(help="Only words that occur so often in both slices.")] = 0,
     skip: Annotated[int, typer.Option(help="Leave out so many of the most frequent words.")] = 0,
-    as_json: Annotated[bool, JSON] = False,
-    as_csv: Annotated[bool, CSV] = False,
-    form: Annotated[str | None, FORM] = None,
-) -> None:
+) -> Any:
     """Show the words that moved most, with the evidence: occurrences in both slices, and in how many at all.
 
     A word that does not occur in one of the two slices is marked as interpolated: its vector there is a guess.
@@ -88,48 +79,34 @@ def drift(
     labels = model.slices.labels
     between = (begin or labels[0], end or labels[-1])
     table = explore.drift(model, n=n, metric=metric, between=between, min_count=min_count, skip=skip)
-    show(table, as_json, as_csv, form)
+    return table
 
 
-@command(no_args_is_help=True)
+@question
 def trajectory(
     path: Annotated[Path, MODEL],
     word: Annotated[str, _WORD],
     at: Annotated[list[str] | None, _AT] = None,
     n: Annotated[int, typer.Option("-n", help="How many neighbours.")] = 6,
-    as_json: Annotated[bool, JSON] = False,
-    as_csv: Annotated[bool, CSV] = False,
-    form: Annotated[str | None, FORM] = None,
-) -> None:
+) -> Any:
     """Show the way of a word through time, on the line along which it moved most.
 
     [bold]Example[/bold]
 
       driftword trajectory sotu.model energy
     """
-    import polars as pl
-
     from driftword import explore, terminal
     from driftword.model import Model
 
-    table = explore.trajectory(Model.open(path), word, at=at or None, n=n)
-    if as_csv:
-        table = table.with_columns(pl.col("neighbors").list.join("; "))
-    if as_json or as_csv or form:
-        show(table, as_json, as_csv, form)
-    else:
-        terminal.print_trajectory(table, terminal.out())
+    return explore.trajectory(Model.open(path), word, at=at or None, n=n), terminal.print_trajectory
 
 
-@command(no_args_is_help=True)
+@question
 def similarity(
     path: Annotated[Path, MODEL],
     one: Annotated[str, _WORD],
     other: Annotated[str, _WORD],
-    as_json: Annotated[bool, JSON] = False,
-    as_csv: Annotated[bool, CSV] = False,
-    form: Annotated[str | None, FORM] = None,
-) -> None:
+) -> Any:
     """Show how near two words are to each other, slice by slice.
 
     [bold]Example[/bold]
@@ -139,19 +116,16 @@ def similarity(
     from driftword import explore
     from driftword.model import Model
 
-    show(explore.similarity(Model.open(path), one, other), as_json, as_csv, form)
+    return explore.similarity(Model.open(path), one, other)
 
 
-@command(no_args_is_help=True)
+@question
 def towards(
     path: Annotated[Path, MODEL],
     word: Annotated[str, _WORD],
     low: Annotated[str, typer.Option(help="Words of the one pole, with commas between.", show_default=False)],
     high: Annotated[str, typer.Option(help="Words of the other pole.", show_default=False)],
-    as_json: Annotated[bool, JSON] = False,
-    as_csv: Annotated[bool, CSV] = False,
-    form: Annotated[str | None, FORM] = None,
-) -> None:
+) -> Any:
     """Show where a word lies between two poles of meaning, slice by slice.
 
     [bold]Example[/bold]
@@ -162,10 +136,10 @@ def towards(
     from driftword.model import Model
 
     poles = tuple([word.strip() for word in pole.split(",") if word.strip()] for pole in (low, high))
-    show(explore.towards(Model.open(path), word, (poles[0], poles[1])), as_json, as_csv, form)
+    return explore.towards(Model.open(path), word, (poles[0], poles[1]))
 
 
-@command(no_args_is_help=True)
+@question
 def equivalents(
     path: Annotated[Path, MODEL],
     word: Annotated[str, _WORD],
@@ -173,10 +147,7 @@ def equivalents(
     to: Annotated[list[str] | None, typer.Option(help="Slices to look in.", show_default="all")] = None,
     n: Annotated[int, _N] = 10,
     min_count: Annotated[int, _MIN] = MIN_COUNT,
-    as_json: Annotated[bool, JSON] = False,
-    as_csv: Annotated[bool, CSV] = False,
-    form: Annotated[str | None, FORM] = None,
-) -> None:
+) -> Any:
     """Show the words that stand in other slices where a word stood in one.
 
     [bold]Example[/bold]
@@ -186,15 +157,10 @@ def equivalents(
     from driftword import explore
     from driftword.model import Model
 
-    show(
-        explore.equivalents(Model.open(path), word, at=at, to=to or None, n=n, min_count=min_count),
-        as_json,
-        as_csv,
-        form,
-    )
+    return explore.equivalents(Model.open(path), word, at=at, to=to or None, n=n, min_count=min_count)
 
 
-@command(no_args_is_help=True)
+@question
 def analogy(
     path: Annotated[Path, MODEL],
     a: Annotated[str, typer.Argument(help="As this word", show_default=False)],
@@ -204,10 +170,7 @@ def analogy(
     to: Annotated[str | None, typer.Option(help="Slice to look in.", show_default="the same")] = None,
     n: Annotated[int, _N] = 10,
     min_count: Annotated[int, _MIN] = MIN_COUNT,
-    as_json: Annotated[bool, JSON] = False,
-    as_csv: Annotated[bool, CSV] = False,
-    form: Annotated[str | None, FORM] = None,
-) -> None:
+) -> Any:
     """Complete an analogy: as A is to B, so C is to another word.
 
     [bold]Example[/bold]
@@ -217,19 +180,16 @@ def analogy(
     from driftword import explore
     from driftword.model import Model
 
-    show(explore.analogy(Model.open(path), a, b, c, at=at, to=to, n=n, min_count=min_count), as_json, as_csv, form)
+    return explore.analogy(Model.open(path), a, b, c, at=at, to=to, n=n, min_count=min_count)
 
 
-@command(no_args_is_help=True)
+@question
 def changes(
     path: Annotated[Path, MODEL],
     word: Annotated[str | None, typer.Argument(help="A word.", show_default="all words, ranked")] = None,
     n: Annotated[int, _N] = 16,
     min_count: Annotated[int, typer.Option(help="Only words that occur so often before and after.")] = MIN_COUNT,
-    as_json: Annotated[bool, JSON] = False,
-    as_csv: Annotated[bool, CSV] = False,
-    form: Annotated[str | None, FORM] = None,
-) -> None:
+) -> Any:
     """Show when meaning changed: the slice in which a new use begins.
 
     [bold]Examples[/bold]
@@ -241,19 +201,16 @@ def changes(
     from driftword import explore
     from driftword.model import Model
 
-    show(explore.changes(Model.open(path), word, n=n, min_count=min_count), as_json, as_csv, form)
+    return explore.changes(Model.open(path), word, n=n, min_count=min_count)
 
 
-@command(no_args_is_help=True)
+@question
 def movers(
     path: Annotated[Path, MODEL],
     at: Annotated[str, _ONE],
     n: Annotated[int, _N] = 16,
     min_count: Annotated[int, _MIN] = MIN_COUNT,
-    as_json: Annotated[bool, JSON] = False,
-    as_csv: Annotated[bool, CSV] = False,
-    form: Annotated[str | None, FORM] = None,
-) -> None:
+) -> Any:
     """Show the words that moved most from the slice before into a given one.
 
     [bold]Example[/bold]
@@ -263,7 +220,7 @@ def movers(
     from driftword import explore
     from driftword.model import Model
 
-    show(explore.movers(Model.open(path), at=at, n=n, min_count=min_count), as_json, as_csv, form)
+    return explore.movers(Model.open(path), at=at, n=n, min_count=min_count)
 
 
 @command(no_args_is_help=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import io
 import os
 import signal
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -69,20 +70,44 @@ CSV = typer.Option("--csv", help="Write CSV for programs.")
 FORM = typer.Option("--as", help="markdown or latex, for papers.", show_default=False)
 
 
-def show(table: Any, as_json: bool, as_csv: bool, form: str | None = None) -> None:
-    """Render a table for people, programs or papers."""
+def show(table: Any, as_json: bool, as_csv: bool, form: str | None = None, for_people: Any = None) -> None:
+    """Render a table for programs or papers; for people in columns, or as `for_people` does."""
     from driftword import tables, terminal
 
     if as_json:
         terminal.print_json(table.to_dicts())
     elif as_csv:
-        print(table.write_csv(), end="")
+        import polars as pl
+
+        lists = [name for name, kind in table.schema.items() if kind == pl.List]  # CSV knows none
+        print(table.with_columns(pl.col(lists).list.join("; ")).write_csv(), end="")
     elif form is None:
-        terminal.print_table(table, terminal.out())
+        (for_people or terminal.print_table)(table, terminal.out())
     elif form in ("markdown", "latex"):
         print(tables.markdown(table) if form == "markdown" else tables.latex(table))
     else:
         raise OptionError(f"a table can be written as markdown or latex, not as '{form}'")
+
+
+def question(function: Callable[..., Any]) -> Callable[..., None]:
+    """Make a command of a function that returns a table, or a table and how to print it for people."""
+
+    @functools.wraps(function)
+    def answer(*args: Any, as_json: bool, as_csv: bool, form: str | None, **options: Any) -> None:
+        found = function(*args, **options)
+        table, for_people = found if isinstance(found, tuple) else (found, None)
+        show(table, as_json, as_csv, form, for_people)
+
+    known = inspect.signature(function, eval_str=True)
+    kinds = {"as_json": (Annotated[bool, JSON], False), "as_csv": (Annotated[bool, CSV], False),
+             "form": (Annotated[str | None, FORM], None)}  # fmt: skip
+    asked = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for name, (kind, default) in kinds.items()
+    ]
+    answer.__signature__ = known.replace(parameters=[*known.parameters.values(), *asked], return_annotation=None)  # type: ignore[attr-defined]
+    answer.__annotations__ = {name: p.annotation for name, p in answer.__signature__.parameters.items()}  # type: ignore[attr-defined]
+    return command(function.__name__, no_args_is_help=True)(answer)
 
 
 def main() -> None:
