@@ -39,7 +39,6 @@ bench: $(READY)
 	$(BIN)/python benchmarks/prepare.py
 
 bench-speed: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt gensim==4.4.0
 	$(BIN)/python benchmarks/speed.py
 
 clean:

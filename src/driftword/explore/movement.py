@@ -104,11 +104,7 @@ def _measure(model: Model, metric: str, first: int, last: int, wanted: Array) ->
         return apart
     if metric == "thirds":
         share = max(1, (last - first + 1) // 3)
-        one, other = (
-            np.mean([_centred(model, t) for t in range(begin, begin + share)], axis=0)
-            for begin in (first, last - share + 1)
-        )
-        return _distance(one, other)
+        return _distance(*(_centred_sum(model, t, t + share) for t in (first, last - share + 1)))
     if metric == "cosine":
         return _distance(_centred(model, first), _centred(model, last))
     if metric in ("neighbors", "ranks"):
@@ -121,6 +117,16 @@ def _measure(model: Model, metric: str, first: int, last: int, wanted: Array) ->
 
 def _centred(model: Model, t: int) -> Array:
     return space.centred(space.vectors(model, t), space.occurring(model, t, MIN_COUNT))
+
+
+def _centred_sum(model: Model, begin: int, end: int) -> Array:
+    total = np.zeros((len(model.words), model.rho.shape[2]), dtype=np.float32)
+    means = np.zeros(model.rho.shape[2], dtype=np.float32)
+    for t in range(begin, end):
+        held = space.vectors(model, t)
+        total += held
+        means += space.mean(held, space.occurring(model, t, MIN_COUNT))
+    return total - means
 
 
 def _distance(one: Array, other: Array) -> Array:

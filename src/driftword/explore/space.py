@@ -24,6 +24,7 @@ __all__ = [
     "best",
     "centred",
     "choose",
+    "mean",
     "moving",
     "occurring",
     "slice_numbers",
@@ -39,8 +40,15 @@ def vectors(model: Model, t: int) -> Array:
 
 def centred(rows: Array, occurring: Array | None = None) -> Array:
     """Take away the mean of the words that occur: what all words of a slice share says nothing about one of them."""
-    known = rows if occurring is None or not occurring.any() else rows[occurring]
-    return np.asarray(rows - known.mean(axis=0))
+    return np.asarray(rows - mean(rows, occurring))
+
+
+def mean(rows: Array, occurring: Array | None = None) -> Array:
+    """Return the mean of the words that occur, ``(K,)``; of all where none does."""
+    if occurring is None or not occurring.any():
+        return np.asarray(rows.mean(axis=0))
+    share = (occurring / occurring.sum()).astype(rows.dtype)
+    return np.asarray(share @ rows)  # a product is ten times faster than choosing rows
 
 
 def occurring(model: Model, t: int, min_count: int) -> Array:
