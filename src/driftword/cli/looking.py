@@ -235,6 +235,13 @@ def plot(
         Path | None,
         typer.Option("--out", "-o", help=".svg, .png, .pdf, .html or .json.", show_default="WORD-KIND.svg"),
     ] = None,
+    at: Annotated[list[str] | None, _AT] = None,
+    n: Annotated[int | None, typer.Option("-n", help="How many words or neighbours.", show_default="as fits")] = None,
+    metric: Annotated[str | None, typer.Option(help="For drift: as in [bold]drift[/bold].")] = None,
+    begin: Annotated[str | None, typer.Option("--from", help="For drift: from this slice.")] = None,
+    end: Annotated[str | None, typer.Option("--to", help="For drift: to this slice.")] = None,
+    min_count: Annotated[int | None, typer.Option(help="For drift: only words that occur so often in both.")] = None,
+    skip: Annotated[int | None, typer.Option(help="For drift: leave out so many of the most frequent words.")] = None,
 ) -> None:
     """Draw a figure and save it: SVG, PNG, PDF, HTML (one file, works offline) or Vega-Lite JSON.
 
@@ -244,7 +251,9 @@ def plot(
 
       driftword plot sotu.model peace war prosperity --kind similarity --out peace.pdf
 
-      driftword plot sotu.model --kind drift --out drift.png
+      driftword plot sotu.model energy --at 1865 --at 1975 --out energy.png
+
+      driftword plot sotu.model --kind drift --from 1900 --to 2000 --skip 200 --out drift.png
     """
     from driftword import plot as charts
     from driftword.errors import OptionError
@@ -263,7 +272,18 @@ def plot(
         raise OptionError(f"a figure of {kind} shows one word; {len(given)} were given")
     else:
         arguments = [given[0], *([given[1:]] if kind == "similarity" else [])]
-    chart = getattr(charts, kind)(Model.open(path), *arguments)
+    draw = getattr(charts, kind)
+    asked = {"at": at or None, "n": n, "metric": metric, "min_count": min_count, "skip": skip, "from": begin, "to": end}
+    options: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+    wrong = [name for name in options if name not in charts.OPTIONS.get(kind, ())]
+    if wrong:
+        option = f"-{wrong[0]}" if wrong == ["n"] else f"--{wrong[0].replace('_', '-')}"
+        raise OptionError(f"a figure of {kind} has no {option}; leave it out")
+    model = Model.open(path)
+    if "from" in options or "to" in options:
+        labels = model.slices.labels
+        options["between"] = (options.pop("from", labels[0]), options.pop("to", labels[-1]))
+    chart = draw(model, *arguments, **options)
     name = f"{given[0].replace(' ', '-').replace('/', '-')}-{kind}.svg" if given else f"{kind}.svg"
     print(f"wrote {charts.save(chart, out or Path(name))}")
 

@@ -144,8 +144,8 @@ def similarity(model: Model, a: str, b: str) -> pl.DataFrame:
     first, second = model.word_id(a), model.word_id(b)
     rows = []
     for t, label in enumerate(model.slices.labels):
-        held = space.centred(space.vectors(model, t), space.occurring(model, t, MIN_COUNT))
-        x, y = space.unit(held[[first, second]])
+        held = space.vectors(model, t)
+        x, y = space.unit(held[[first, second]] - space.mean(held, space.occurring(model, t, MIN_COUNT)))
         counts = model.counts[t]
         rows.append(
             {"slice": label, "similarity": float(x @ y), "count_a": int(counts[first]), "count_b": int(counts[second])}
@@ -171,9 +171,10 @@ def towards(model: Model, word: str, poles: tuple[Sequence[str], Sequence[str]])
     ends = [[model.word_id(other) for other in pole] for pole in poles]
     rows = []
     for t, label in enumerate(model.slices.labels):
-        held = space.centred(space.vectors(model, t), space.occurring(model, t, MIN_COUNT))
-        low, high = (space.unit(held[pole]).mean(axis=0) for pole in ends)
-        place = float(space.unit(held[v]) @ space.unit(high - low))
+        held = space.vectors(model, t)
+        mean = space.mean(held, space.occurring(model, t, MIN_COUNT))
+        low, high = (space.unit(held[pole] - mean).mean(axis=0) for pole in ends)
+        place = float(space.unit(held[v] - mean) @ space.unit(high - low))
         seen = [int(model.counts[t][pole].sum()) for pole in ends]
         rows.append(
             {

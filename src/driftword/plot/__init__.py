@@ -1,0 +1,33 @@
+"""Charts of what `explore` finds: they show in notebooks, and `save` writes them to files."""
+
+from driftword.plot.charts import (
+    KINDS,
+    OPTIONS,
+    WITHOUT_WORD,
+    changes,
+    drift,
+    frequency,
+    history,
+    map,
+    neighbors,
+    similarity,
+    trajectory,
+)  # fmt: skip
+from driftword.plot.saving import FORMATS, page, save
+
+__all__ = [
+    "FORMATS",
+    "KINDS",
+    "OPTIONS",
+    "WITHOUT_WORD",
+    "changes",
+    "drift",
+    "frequency",
+    "history",
+    "map",
+    "neighbors",
+    "page",
+    "save",
+    "similarity",
+    "trajectory",
+]

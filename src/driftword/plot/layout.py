@@ -1,0 +1,150 @@
+"""Where things stand on a chart: time along the width, texts that keep clear of each other, title and caption."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import altair as alt
+import numpy as np
+import polars as pl
+
+from driftword.model import Model
+
+#: Colours of Okabe and Ito, which colour-blind readers can tell apart.
+COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+DARK, FAINT, PALE = "#222222", "#8a8a8a", "#d9d9d9"
+WIDTH, HEIGHT, MAP_HEIGHT, CHANGES_HEIGHT = 720, 360, 480, 240
+ROOM: Final = 0.22  # share of the width that a list of neighbours takes
+LINE: Final = 15  # pixels from one line of text to the next
+
+
+def timed(model: Model, table: pl.DataFrame) -> pl.DataFrame:
+    """Add the middle of each slice as a year, and number the stretches in which a word is observed."""
+    years = [(_year(a) + _year(b)) / 2 for a, b in zip(model.slices.first, model.slices.last, strict=True)]
+    table = table.join(pl.DataFrame({"slice": model.slices.labels, "year": years}), on="slice", maintain_order="left")
+    if "observed" in table.columns:
+        table = table.with_columns(
+            stretch=pl.when("observed").then(pl.col("observed").rle_id())  # null where there is no evidence
+        )
+    return table
+
+
+def _year(day: date) -> float:
+    return day.year + (day.timetuple().tm_yday - 1) / 365.25
+
+
+def _day(year: float) -> date:
+    return date(int(year), 1, 1) + timedelta(round((year - int(year)) * 365.25))
+
+
+def years(table: pl.DataFrame) -> alt.X:
+    """Return the axis of time; over less than three years it counts months, or days."""
+    low, high = span(table["year"])
+    edge = (high - low) * 0.04
+    if high - low >= 3:
+        axis = alt.Axis(format="d", grid=False, tickCount=8, tickMinStep=1)
+    else:
+        ticks = {f"{_year(day):.4f}": text for day, text in _ticks(_day(low), _day(high))}
+        values = [float(year) for year in ticks]
+        axis = alt.Axis(grid=False, values=values, labelExpr=f"{json.dumps(ticks)}[format(datum.value, '.4f')]")
+    return alt.X("year:Q", title=None, axis=axis, scale=alt.Scale(domain=[low - edge, high + 2 * edge], nice=False))
+
+
+def _ticks(first: date, last: date) -> list[tuple[date, str]]:
+    """Choose at most nine days to name."""
+    days = (last - first).days + 1
+    if days < 100:
+        step = -(-days // 8)
+        return [(day, day.isoformat()) for day in (first + timedelta(n) for n in range(0, days, step))]
+    months = [y * 12 + m for y in range(first.year, last.year + 1) for m in range(12)]
+    months = [month for month in months if first <= date(month // 12, month % 12 + 1, 1) <= last]
+    step = next(step for step in (1, 2, 3, 6, 12) if len(months) <= 9 * step)
+    chosen = [date(month // 12, month % 12 + 1, 1) for month in months if month % step == 0]
+    return [(day, f"{day:%Y-%m}") for day in chosen]
+
+
+def span(values: pl.Series) -> tuple[float, float]:
+    """Return the smallest and the largest value, a little apart where they are one."""
+    low, high = float(values.min()), float(values.max())  # type: ignore[arg-type]
+    return (low, high) if high > low else (low - 0.5, low + 0.5)
+
+
+def spaced(way: pl.DataFrame, chosen: pl.DataFrame) -> list[float]:
+    """Return where to write the lists of neighbours: near their slices, but never over each other."""
+    low, high = span(way["year"])
+    room = (high - low) * ROOM
+    places = [min(max(year, low + room / 3), high - room / 6) for year in chosen["year"]]
+    for i in range(1, len(places)):
+        places[i] = max(places[i], places[i - 1] + room)
+    excess = places[-1] - (high - room / 6)
+    if excess > 0:  # push back from the right edge
+        places[-1] -= excess
+        for i in range(len(places) - 2, -1, -1):
+            places[i] = min(places[i], places[i + 1] - room)
+    return places
+
+
+def pixels(places: Any) -> Any:
+    """Spread places in two dimensions over the room of a map, in pixels."""
+    size = np.ptp(places, axis=0)
+    return (places - places.min(axis=0)) / np.where(size > 0, size, 1) * (WIDTH - 120, MAP_HEIGHT - 80)
+
+
+def beside(dots: Any, texts: Sequence[str]) -> Any:
+    """Return a height for the text of each dot, over or under it, both ends first; NaN where there is no room."""
+    half = _half(texts)
+    heights = np.full(len(dots), np.nan)
+    for i in sorted(range(len(dots)), key=lambda i: min(i, len(dots) - 1 - i)):
+        for height in dots[i, 1] + np.array([13, -13, 27, -27]):
+            near = (np.abs(dots[i, 0] - dots[:, 0]) < half[i] + half) & (np.abs(height - heights) < LINE)
+            if not near.any():
+                heights[i] = height
+                break
+    return heights
+
+
+def apart(places: Any, texts: Sequence[str], *, obstacles: Any, names: Sequence[str]) -> Any:
+    """Move texts up or down until none lies over another or over an obstacle, which stays."""
+    held = np.vstack([places, obstacles])
+    half = _half([*texts, *names])
+    for _ in range(50):
+        moved = False
+        for i in range(len(texts)):
+            gap = held[i, 1] - held[:, 1]
+            near = (np.abs(held[i, 0] - held[:, 0]) < half + half[i]) & (np.abs(gap) < LINE)
+            near[i] = False
+            if near.any():
+                held[i, 1] += 3 if gap[near].sum() >= 0 else -3
+                moved = True
+        if not moved:
+            break
+    return held[: len(texts)]
+
+
+def _half(texts: Sequence[str]) -> Any:
+    """Return about half the width of each text, in pixels."""
+    return np.array([3.4 * len(text) for text in texts])
+
+
+def finish(chart: Any, model: Model, title: str, *, height: int | None = HEIGHT, note: str = "") -> Any:
+    """Give a chart its size, title, and the line that says what it was made from."""
+    labels = model.slices.labels
+    made = model.meta.get("provenance", {})
+    source = Path(made["corpus_path"]).stem if made.get("corpus_path") else "corpus"
+    caption = f"{source}, {labels[0]} to {labels[-1]}, {len(labels)} slices; {model.spec.model} embeddings"
+    if height is not None:
+        chart = chart.properties(width=WIDTH, height=height)
+    heading = alt.TitleParams(
+        title, subtitle=[caption, *([note] if note else [])], anchor="start", fontSize=16, subtitleFontSize=11,
+        subtitleColor=FAINT, offset=14,
+    )  # fmt: skip
+    return (
+        chart.properties(title=heading)
+        .configure(font="Helvetica, Arial, sans-serif", padding=12)
+        .configure_view(stroke=None)
+        .configure_axis(labelColor=DARK, titleColor=DARK, titleFontWeight="normal")
+    )
