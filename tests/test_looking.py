@@ -116,7 +116,8 @@ def test_figures_are_written_in_every_format(model: Path, tmp_path: Path) -> Non
         "changes": ["ship"], "drift": [], "history": [],
     }.items():  # fmt: skip
         out = tmp_path / f"{kind}.svg"
-        run("plot", model, *words, "--kind", kind, "--out", out)
+        options = ["--from", "1851", "--to", "1858", "--skip", "2", "-n", "3"] if kind == "drift" else []
+        run("plot", model, *words, "--kind", kind, "--out", out, *options)
         assert all(word in out.read_text() for word in words)
 
 
@@ -131,6 +132,8 @@ def test_figures_are_written_in_every_format(model: Path, tmp_path: Path) -> Non
         (["--kind", "map"], "0 were given"),
         (["shipp"], "did you mean 'ship'"),
         (["shipp", "--kind", "frequency"], "did you mean 'ship'"),
+        (["ship", "--kind", "map", "--skip", "3"], "a figure of map has no --skip"),
+        (["ship", "--at", "1700"], "1700"),
     ],
 )
 def test_figures_that_cannot_be(model: Path, arguments: list[str], sentence: str) -> None:

@@ -23,7 +23,7 @@ from driftword.errors import OptionError, UnknownSliceError, did_you_mean
 
 MOST_SLICES: Final = 5_000
 _DAY: Final = timedelta(days=1)
-_GRID = re.compile(r"(\d+)\s*(y|q|mo|w|d)")
+_GRID = re.compile(r"(\d+)\s*(y|q|mo?|w|d)")
 _EQUAL = re.compile(r"equal:(\d+)")
 _HELP = (
     "write a number and a unit (1y, 2y, 10y, 1q, 1mo, 1w), equal:N for N slices of about equal size, "
@@ -215,7 +215,7 @@ def _grid(step: int, unit: str, low: date, high: date) -> Slices:
             first.append(start + timedelta(days=t * days))
             last.append(date.fromordinal(min(first[-1].toordinal() + days - 1, date.max.toordinal())))
     else:
-        months = step * {"y": 12, "q": 3, "mo": 1}[unit]
+        months = step * {"y": 12, "q": 3, "mo": 1, "m": 1}[unit]
         # Years and their divisors start at round numbers: 1990s, 1945-1949, Q1.
         begin = (low.year * 12 + low.month - 1) // months * months
         count = (high.year * 12 + high.month - 1 - begin) // months + 1
