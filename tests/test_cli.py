@@ -15,7 +15,7 @@ import pytest
 import driftword as dw
 from conftest import letters
 
-PROGRAM = [sys.executable, "-m", "driftword.cli"]
+PROGRAM = [sys.executable, "-m", "driftword"]
 PLAIN = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
 
 
@@ -134,7 +134,7 @@ def test_an_interrupted_run_leaves_the_old_corpus(tmp_path: Path, number: int, s
 
 
 def test_a_reader_that_stops_early_is_no_fault(small: dw.Corpus) -> None:
-    command = f"{sys.executable} -m driftword.cli passages {small.path} the -n 5000 --csv | head -1"
+    command = f"{sys.executable} -m driftword passages {small.path} the -n 5000 --csv | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, env=PLAIN)
     assert done.stdout.startswith("left,keyword,right")
     assert done.stderr == ""

@@ -33,7 +33,7 @@ def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
                     continue
                 program, *arguments = shlex.split(command)
                 assert program == "driftword", f"{page.name} shows a command that is not tested: {command}"
-                run = [sys.executable, "-m", "driftword.cli", *arguments]
+                run = [sys.executable, "-m", "driftword", *arguments]
                 done = subprocess.run(run, capture_output=True, text=True, env={**os.environ, "COLUMNS": "140"})
                 assert done.returncode == 0, f"{command}\n{done.stderr}"
         else:
@@ -49,7 +49,7 @@ def test_links_lead_somewhere() -> None:
 
 def test_the_readme_shows_what_the_program_prints(sotu: Any) -> None:
     shown = (ROOT / "README.md").read_text()
-    run = [sys.executable, "-m", "driftword.cli", "info", str(sotu.path)]
+    run = [sys.executable, "-m", "driftword", "info", str(sotu.path)]
     done = subprocess.run(run, capture_output=True, text=True, env={**os.environ, "COLUMNS": "140"})
     for line in done.stdout.splitlines():
         assert line.rstrip() in shown

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import driftword as dw
 from driftword.cli import app
-from driftword.errors import OptionError, SourceError
+from driftword.errors import OptionError, SourceError, UnknownSliceError
 from driftword.export import FORMATS
 
 WORDS = ["ship", "social security", "naïve", "rare"]
@@ -31,7 +31,7 @@ def model() -> dw.Model:
 def test_word2vec_files_come_back(model: dw.Model, tmp_path: Path, form: str, ending: str) -> None:
     out = dw.export(model, tmp_path / "vectors", form=form, min_count=1)
     files = {year: out / f"{year}.{ending}" for year in (1990, 1991, 1992)}
-    assert sorted(out.iterdir()) == sorted(files.values())
+    assert sorted(out.iterdir()) == sorted([*files.values(), out / "export.json"])
     back = dw.read_word2vec(files, out=tmp_path / "back.model")
     assert back.words == ("ship", "social security", "naïve", "rare")
     np.testing.assert_allclose(back.rho[:, :3], model.rho[:, :3], rtol=1e-5)
@@ -73,6 +73,22 @@ def test_tables_and_arrays_hold_everything(model: dw.Model, tmp_path: Path) -> N
     assert pl.read_csv(folder / "1990.metadata.tsv", separator="\t")["word"].to_list() == WORDS
 
 
+def test_some_slices_and_what_cannot_be_left_out(model: dw.Model, tmp_path: Path) -> None:
+    held = np.load(dw.export(model, tmp_path / "m.npz", form="numpy", at=[1991, 1991]))
+    np.testing.assert_array_equal(held["rho"], model.rho[1:2])
+    assert held["slices"].tolist() == ["1991"]
+    with safe_open(dw.export(model, tmp_path / "m.st", form="safetensors", at=1992), framework="numpy") as file:
+        np.testing.assert_array_equal(file.get_tensor("rho"), model.rho[2:])
+        np.testing.assert_array_equal(file.get_tensor("alpha"), model.alpha)
+    with pytest.raises(OptionError, match="numpy holds every word"):
+        dw.export(model, tmp_path / "x.npz", form="numpy", min_count=5)
+    with pytest.raises(OptionError, match="no word occurs 50 times in '1990'"):
+        dw.export(model, tmp_path / "deep" / "x", min_count=50)
+    with pytest.raises(UnknownSliceError):
+        dw.export(model, tmp_path / "deep" / "x", at=1800)
+    assert not (tmp_path / "deep").exists()
+
+
 def test_nothing_is_replaced_unasked_or_left_half(model: dw.Model, tmp_path: Path) -> None:
     out = tmp_path / "m.npz"
     dw.export(model, out, form="numpy")
@@ -87,7 +103,13 @@ def test_nothing_is_replaced_unasked_or_left_half(model: dw.Model, tmp_path: Pat
 def test_a_folder_of_other_things_is_never_replaced(model: dw.Model, tmp_path: Path) -> None:
     folder = dw.export(model, tmp_path / "vectors")
     dw.export(model, folder, form="word2vec-binary", overwrite=True)
-    assert {path.suffix for path in folder.iterdir()} == {".bin"}
+    assert {path.suffix for path in folder.iterdir()} == {".bin", ".json"}
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "results.tsv").write_text("years of work")
+    for form in ("word2vec", "parquet"):
+        with pytest.raises(OptionError, match="holds 'results.tsv', which no export wrote"):
+            dw.export(model, mine, form=form, overwrite=True)
     (folder / "thesis.txt").write_text("years of work")
     for form in ("word2vec", "numpy"):
         with pytest.raises(OptionError, match="holds 'thesis.txt', which no export wrote"):
@@ -103,6 +125,10 @@ def test_a_folder_of_other_things_is_never_replaced(model: dw.Model, tmp_path: P
         ("1 3\na 1 2\n", "line 2 holds 2 numbers and should hold 3"),
         ("1 2\na 1 x\n", "not in word2vec's format"),
         ("2 1\na 1\na 2\n", "holds a word twice"),
+        ("2 1\na_b 1\na b 2\n", "holds a word twice"),
+        ("2 1\na 1\nb nan\n", "not finite, in the vector of 'b'"),
+        ("the 0.1 0.2 0.3\nof 0.1 0.2 0.3\n", "its first line must say how many words"),
+        ("999999999999 300\na 1\n", "promises 999,999,999,999 words"),
     ],
 )
 def test_files_that_are_no_vectors(tmp_path: Path, content: str, sentence: str) -> None:

@@ -157,7 +157,7 @@ def test_control_c_keeps_the_checkpoint_and_says_how_to_go_on(sotu: dw.Corpus, t
     arguments = ["fit", str(sotu.path), "--dim", "16", "--passes", "40", "--patience", "40", "-o", str(tmp_path / "m")]
     environment = {**os.environ, "NO_COLOR": "1"}
     process = subprocess.Popen(
-        [sys.executable, "-m", "driftword.cli", *arguments], stderr=subprocess.PIPE, text=True, env=environment
+        [sys.executable, "-m", "driftword", *arguments], stderr=subprocess.PIPE, text=True, env=environment
     )
     deadline = time.monotonic() + 90
     while not list(tmp_path.glob(".m.pass-*")) and time.monotonic() < deadline:

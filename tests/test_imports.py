@@ -13,7 +13,7 @@ PACKAGE = Path(driftword.__file__).parent
 #: From the bottom up; a module may import from those before it and from its own floor's folder.
 ORDER = (
     "errors", "randomness", "store", "progress", "tables", "corpus", "keyed", "model", "engines", "fit",
-    "tune", "evaluate", "explore", "plot", "export", "web", "terminal", "cli",
+    "tune", "evaluate", "explore", "plot", "export", "web", "terminal", "cli", "start", "__main__",
 )  # fmt: skip
 READING = {"explore", "plot", "export", "web"}
 

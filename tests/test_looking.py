@@ -5,12 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
+from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import driftword as dw
+from driftword import terminal
 from driftword.cli import app
 
 
@@ -82,7 +88,13 @@ def test_tables_are_those_of_python(model: Path) -> None:
         (["drift", "{}", "--from", "1859", "--to", "1850"], "in order of time"),
         (["drift", "{}/../static.model"], "static model"),
         (["trajectory", "{}/../static.model", "ship"], "static model"),
-        (["towards", "{}", "ship", "--low", "", "--high", "court"], "two lists of words"),
+        (["towards", "{}", "ship", "--low", "", "--high", "court"], "a pole of meaning has no word"),
+        (["towards", "{}", "ship", "--low", "court", "--high", "court"], "stands at both poles"),
+        (["similarity", "{}", "ship", "ship"], "nearest to itself"),
+        (["drift", "{}", "--min-count", "-3"], "cannot be negative"),
+        (["drift", "{}", "--from", ""], "no slice was named"),
+        (["drift", "{}", "--json", "--csv"], "choose one of --json, --csv and --as"),
+        (["plot", "{}", "--kind", "drift", "--min-count", "100000"], "nothing to draw"),
         (["movers", "{}", "--at", "1850"], "the first slice"),
         (["changes", "{}", "--as", "word"], "markdown or latex"),
         (["drift", "{}/nothing"], "nothing"),
@@ -93,6 +105,46 @@ def test_mistakes_end_in_a_sentence(model: Path, arguments: list[str], sentence:
     assert sentence in output
     assert output.startswith("driftword: ")
     assert output.count("\n") == 1
+
+
+def test_words_that_look_like_markup_are_shown_as_they_are(tmp_path: Path) -> None:
+    words = ["[red]", "[/x]", "</script><script>alert(1)</script>", "x" * 90, "plain"]
+    rho = np.random.default_rng(0).normal(size=(4, 5, 3)).astype(np.float32)
+    corpus = {"words": words, "slices": dw.Slices.from_labels([1990, 1991, 1992, 1993]), "counts": np.full((4, 5), 9)}
+    model = dw.Model(rho, rho[0], corpus=corpus, meta={"spec": asdict(dw.Spec(dim=3)), "history": []})
+    console = Console(width=80, file=io.StringIO())
+    terminal.print_table(dw.drift(model), console)
+    terminal.print_neighbors(dw.neighbors(model, "plain", at=[1990, 1993]), model, "plain", console)
+    terminal.print_trajectory(dw.trajectory(model, "plain"), console)
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert shown.count("[red]") >= 4
+    assert shown.count("[/x]") >= 4
+    assert "interpolated" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    page = dw.plot.save(dw.plot.drift(model), tmp_path / "x.html").read_text()
+    assert "<script>alert" not in page
+    assert "alert(1)" in page
+
+
+def test_a_static_model_shows_neighbours_where_words_occur(model: Path) -> None:
+    assert "1850" in run("neighbors", model.with_name("static.model"), "ship")
+
+
+def test_a_wrong_command_line_is_answered_in_a_sentence(model: Path) -> None:
+    for arguments, sentence in (
+        (["neighbors", model], "Missing argument 'word'"),
+        (["neighbors", model, "ship", "sail"], "put a phrase into quotes"),
+        (["drift", model, "-n", "x"], "Invalid value for '-n'"),
+        (["drift", model, "--colour", "red"], "--colour"),
+        (["dance"], "dance"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "driftword", *map(str, arguments)], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 2
+        assert sentence in done.stderr
+        assert done.stderr.startswith("driftword: ")
+        assert done.stderr.count("\n") == 1
 
 
 def test_more_than_there_are_is_all_there_are(model: Path) -> None:

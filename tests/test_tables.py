@@ -5,7 +5,7 @@ import polars as pl
 from driftword import tables
 
 TABLE = pl.DataFrame(
-    {"word_s": ["a|b", "50% & {x}"], "n": [1200, None], "seen": [True, False], "near": [["p", "q"], None]}
+    {"word_s": ["a|b", "[50]% & {x}"], "n": [1200, None], "seen": [True, False], "near": [["p", "q"], None]}
 )
 
 
@@ -14,7 +14,7 @@ def test_markdown_keeps_its_columns() -> None:
         "| word_s | n | seen | near |",
         "| --- | --- | --- | --- |",
         r"| a\|b | 1,200 | yes | p, q |",
-        "| 50% & {x} |  | no |  |",
+        r"| \[50\]% & {x} |  | no |  |",
     ]
 
 
@@ -22,4 +22,4 @@ def test_latex_escapes_what_it_would_misread() -> None:
     lines = tables.latex(TABLE).splitlines()
     assert lines[0] == r"\begin{tabular}{lrll}"
     assert r"word\_s & n & seen & near \\" in lines
-    assert r"50\% \& \{x\} &  & no &  \\" in lines
+    assert r"{}[50]\% \& \{x\} &  & no &  \\" in lines

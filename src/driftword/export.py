@@ -28,7 +28,7 @@ from driftword.model import KIND, Model, Spec, write_model
 
 FORMATS: Final = ("word2vec", "word2vec-binary", "projector", "parquet", "safetensors", "numpy")
 _FOLDERS: Final = FORMATS[:3]
-_ENDINGS: Final = (".vec", ".bin", ".tsv")
+_LIST: Final = "export.json"  # names what else is in the folder, so that nothing else is ever replaced
 
 
 def export(
@@ -54,9 +54,9 @@ def export(
         of word, slice, count and vector; ``"safetensors"``; ``"numpy"``: one .npz with rho, alpha, words, slices
         and counts.
     at
-        Slices to write; all by default. safetensors and numpy always hold all.
+        Slices to write; all by default.
     min_count
-        Only words that occur so often in a slice; for safetensors and numpy all words are written.
+        Only words that occur so often in a slice; safetensors and numpy hold all words.
     overwrite
         Replace what is at `out`.
     """
@@ -64,21 +64,39 @@ def export(
     target = Path(out)
     if (target.exists() or target.is_symlink()) and not overwrite:
         raise OptionError(f"'{target}' exists; choose another place or replace it with --overwrite")
-    if target.is_dir() and (strange := sorted(p.name for p in target.iterdir() if p.suffix not in _ENDINGS)):
+    if target.is_dir() and (strange := sorted({p.name for p in target.iterdir()} - _written(target))):
         raise OptionError(f"'{target}' holds '{strange[0]}', which no export wrote; choose another place")
+    space.not_negative(min_count=min_count)
+    if min_count and form in ("safetensors", "numpy"):
+        raise OptionError(f"{form} holds every word of a slice; leave min_count out, or choose another format")
+    slices = space.slice_numbers(model, at)
+    empty = [t for t in slices if not space.occurring(model, t, min_count).any()]
+    if empty:
+        raise OptionError(f"no word occurs {min_count} times in '{model.slices.labels[empty[0]]}'; lower min_count")
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
     with store.writing(target):
         target.absolute().parent.mkdir(parents=True, exist_ok=True)
         try:
             if form in _FOLDERS:
                 partial.mkdir()
-            _WRITERS[form](model, partial, space.slice_numbers(model, at), min_count)
+            _WRITERS[form](model, partial, slices, min_count)
+            if form in _FOLDERS:
+                names = sorted(path.name for path in partial.iterdir())
+                (partial / _LIST).write_text(json.dumps({"format": form, "files": names}, indent=1), encoding="utf-8")
             if target.is_dir() and not target.is_symlink():
                 shutil.rmtree(target)
             partial.replace(target)
         finally:
             shutil.rmtree(partial) if partial.is_dir() else partial.unlink(missing_ok=True)
     return target
+
+
+def _written(folder: Path) -> set[str]:
+    """Return the names of the files that an export put into a folder."""
+    try:
+        return {_LIST, *json.loads((folder / _LIST).read_text(encoding="utf-8"))["files"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
 
 
 def _chosen(model: Model, t: int, min_count: int) -> tuple[list[str], npt.NDArray[np.float32]]:
@@ -131,29 +149,32 @@ def _parquet(model: Model, out: Path, slices: list[int], min_count: int) -> None
     pl.concat(parts).write_parquet(out)
 
 
-def _safetensors(model: Model, out: Path, _: list[int], __: int) -> None:
+def _safetensors(model: Model, out: Path, slices: list[int], _: int) -> None:
     """Write the format by hand: the length of a JSON header, the header, the numbers."""
-    arrays = {"rho": model.rho, "alpha": model.alpha}
-    words = json.dumps({"words": list(model.words), "slices": list(model.slices.labels)}, ensure_ascii=False)
+    labels = [model.slices.labels[t] for t in slices]
+    words = json.dumps({"words": list(model.words), "slices": labels}, ensure_ascii=False)
     header: dict[str, Any] = {"__metadata__": {"driftword": words}}
+    rows = slices if len(model.rho) > 1 else [0]
     end = 0
-    for name, array in arrays.items():
+    for name, array, shape in (("rho", model.rho, (len(rows), *model.rho.shape[1:])),
+                               ("alpha", model.alpha, model.alpha.shape)):  # fmt: skip
         kind = {"float32": "F32", "float16": "F16", "float64": "F64"}[str(array.dtype)]
-        begin, end = end, end + array.nbytes
-        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [begin, end]}
+        begin, end = end, end + int(np.prod(shape)) * array.itemsize
+        header[name] = {"dtype": kind, "shape": list(shape), "data_offsets": [begin, end]}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     with out.open("wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
-        for array in arrays.values():
-            for part in array:  # slice by slice, so that a large model is never in memory as a whole
-                file.write(np.ascontiguousarray(part).tobytes())
+        for t in rows:  # slice by slice, so that a large model is never in memory as a whole
+            file.write(np.ascontiguousarray(model.rho[t]).tobytes())
+        file.write(np.ascontiguousarray(model.alpha).tobytes())
 
 
-def _numpy(model: Model, out: Path, _: list[int], __: int) -> None:
+def _numpy(model: Model, out: Path, slices: list[int], _: int) -> None:
     arrays: dict[str, Any] = {
-        "rho": model.rho, "alpha": model.alpha, "counts": model.counts,
-        "words": np.array(model.words), "slices": np.array(model.slices.labels),
+        "rho": model.rho[slices] if len(model.rho) > 1 else model.rho, "alpha": model.alpha,
+        "counts": model.counts[slices], "words": np.array(model.words),
+        "slices": np.array([model.slices.labels[t] for t in slices]),
     }  # fmt: skip
     with out.open("wb") as file:
         np.savez(file, **arrays)
@@ -236,16 +257,25 @@ def read_word2vec(
 def _read_one(path: Path) -> tuple[list[str], npt.NDArray[np.float32]]:
     try:
         with path.open("rb") as file:
-            count, dim = (int(number) for number in file.readline().split())
+            head = file.readline(1 << 16).split()
+            if len(head) != 2 or not all(number.isdigit() for number in head):
+                raise ValueError("its first line must say how many words and dimensions it has (GloVe's files lack it)")
+            count, dim = map(int, head)
+            if count * dim > os.fstat(file.fileno()).st_size:
+                raise ValueError(f"its first line promises {count:,} words of {dim:,} numbers, more than it can hold")
             read = _read_binary if path.suffix == ".bin" else _read_text
             words, vectors = read(file, count, dim)
     except OSError as error:
         raise SourceError(f"'{path}' cannot be read: {error.strerror or error}") from error
     except (ValueError, UnicodeDecodeError) as error:
         raise SourceError(f"'{path}' is not in word2vec's format: {error}") from error
+    words = [word.replace("_", " ") for word in words]
     if len(set(words)) < len(words):
-        raise SourceError(f"'{path}' holds a word twice")
-    return [word.replace("_", " ") for word in words], vectors
+        raise SourceError(f"'{path}' holds a word twice (_ and a space are the same)")
+    if not np.isfinite(vectors).all():
+        raise SourceError(f"'{path}' holds numbers that are not finite, in the vector of "
+                          f"'{words[int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])]}'")  # fmt: skip
+    return words, vectors
 
 
 def _read_text(file: BinaryIO, count: int, dim: int) -> tuple[list[str], npt.NDArray[np.float32]]:

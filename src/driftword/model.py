@@ -7,7 +7,7 @@ whatever its size, and reading one slice does not load the others.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +21,7 @@ from driftword import store
 from driftword.corpus import Slices
 from driftword.corpus.corpus import find_word
 from driftword.corpus.slices import At
-from driftword.errors import OptionError
+from driftword.errors import OptionError, UnknownWordError
 from driftword.keyed import SliceVectors
 
 KIND: Final = "model"
@@ -190,7 +190,13 @@ class Model:
         )  # fmt: skip
 
     def __contains__(self, word: object) -> bool:
-        return word in self.word_index
+        try:
+            return isinstance(word, str) and self.word_id(word) >= 0
+        except UnknownWordError:
+            return False
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.words)
 
     def info(self) -> dict[str, Any]:
         """Return the facts that ``driftword info`` shows, ready for JSON."""

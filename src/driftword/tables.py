@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
 import polars as pl
 
-_SPECIAL: Final = str.maketrans({**{c: f"\\{c}" for c in "&%$#_{}"}, "~": r"\textasciitilde{}", "^": r"\^{}"})
+_SPECIAL: Final = {
+    **{letter: f"\\{letter}" for letter in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\^{}",
+    "\\": r"\textbackslash{}",
+}
+_MARKS: Final = re.compile(r"[\\|<>*_`\[\]]")  # what Markdown would take for its own
 
 
 def markdown(table: pl.DataFrame, *, digits: int = 3) -> str:
     """Write a table in Markdown, numbers with so many digits."""
-    rows = [[cell(value, digits).replace("|", r"\|") for value in row] for row in table.iter_rows()]
+    rows = [[_MARKS.sub(r"\\\g<0>", cell(value, digits)) for value in row] for row in table.iter_rows()]
     return lines_of(table.columns, rows, form="markdown")
 
 
 def latex(table: pl.DataFrame, *, digits: int = 3) -> str:
     """Write a table in LaTeX (booktabs), numbers with so many digits."""
-    rows = [[cell(value, digits).replace("\\", r"\textbackslash ").translate(_SPECIAL) for value in row]
-            for row in table.iter_rows()]  # fmt: skip
-    heads = [name.translate(_SPECIAL) for name in table.columns]
+    rows = [[_latex(cell(value, digits)) for value in row] for row in table.iter_rows()]
+    heads = [_latex(name) for name in table.columns]
     columns = "".join("r" if kind.is_numeric() else "l" for kind in table.dtypes)
     return lines_of(heads, rows, form="latex", columns=columns)
+
+
+def _latex(text: str) -> str:
+    safe = "".join(_SPECIAL.get(letter, letter) for letter in text)
+    return "{}" + safe if safe.startswith(("[", "*")) else safe  # \\ would take it for its own argument
 
 
 def lines_of(heads: Sequence[str], rows: Sequence[Sequence[str]], *, form: str, columns: str = "") -> str:

@@ -94,11 +94,20 @@ def print_model(model: Model, console: Console) -> None:
 
 def print_table(table: pl.DataFrame, console: Console, *, digits: int = 3) -> None:
     """Print a table in columns; numbers to the right."""
+    if table.is_empty():
+        console.print("[dim]nothing meets these conditions; a smaller --min-count lets more words in[/dim]")
+        return
     grid = Table(box=None, pad_edge=False, header_style="bold")
+    texts = sum(kind == pl.String for kind in table.dtypes)
+    rows = [[cell(value, digits) for value in row] for row in table.iter_rows()]
+    widths = [max(len(name), *(len(row[i]) for row in rows)) for i, name in enumerate(table.columns)]
+    taken = sum(w + 2 for w, kind in zip(widths, table.dtypes, strict=True) if kind != pl.String)
+    room = max((console.width - taken) // max(texts, 1) - 2, 12)  # a long word gives way, a number never
     for name, kind in table.schema.items():
-        grid.add_column(name, justify="right" if kind.is_numeric() else "left", no_wrap=True)
-    for row in table.iter_rows():
-        grid.add_row(*(cell(value, digits) for value in row))
+        width = room if kind == pl.String else None
+        grid.add_column(name, justify="right" if kind.is_numeric() else "left", no_wrap=True, max_width=width)
+    for row in rows:
+        grid.add_row(*map(Text, row))
     console.print(grid, soft_wrap=False)
 
 
@@ -111,11 +120,15 @@ def print_neighbors(table: pl.DataFrame, model: Model, word: str, console: Conso
         lines = {label: f"({counts[label]:,}) {', '.join(lists[label])}" for label in labels}
         facts(lines, console)
         return
+    if table.is_empty():
+        console.print("[dim]no word occurs there often enough; use a smaller --min-count[/dim]")
+        return
     grid = Table(box=None, pad_edge=False, header_style="bold")
+    room = max((console.width + 1) // len(labels) - 1, 8)
     for label in labels:
-        grid.add_column(f"{label} ({counts[label]:,})", no_wrap=True, max_width=24)
+        grid.add_column(Text(f"{label}\n({counts[label]:,})"), no_wrap=True, max_width=min(room, 26))
     for row in range(max(map(len, lists.values()), default=0)):
-        grid.add_row(*(words[row] if row < len(words) else "" for words in lists.values()))
+        grid.add_row(*(Text(words[row] if row < len(words) else "") for words in lists.values()))
     console.print(grid, soft_wrap=False)
     console.print("[dim]in brackets: how often the word itself occurs there[/dim]")
 
@@ -129,7 +142,8 @@ def print_trajectory(table: pl.DataFrame, console: Console) -> None:
     for row in table.iter_rows(named=True):
         share = (row["place"] - low) / ((high - low) or 1)  # type: ignore[operator]
         dot = " " * round(share * (_LINE - 1)) + ("●" if row["observed"] else "·")
-        grid.add_row(row["slice"], f"{row['count']:,}", dot.ljust(_LINE), ", ".join(row["neighbors"] or []))
+        near = Text(", ".join(row["neighbors"] or []))
+        grid.add_row(Text(row["slice"]), f"{row['count']:,}", dot.ljust(_LINE), near)
     console.print(grid, soft_wrap=False)
     console.print("[dim]place: along the line on which the word moved most; · it does not occur there[/dim]")
 

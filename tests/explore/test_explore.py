@@ -230,8 +230,20 @@ def test_a_slice_has_gensims_habits(model: dw.Model) -> None:
     mixed = view.most_similar(positive=["slow", "still"], negative=["sudden"], topn=100, min_count=0)
     assert not {"slow", "still", "sudden"} & {word for word, _ in mixed}
     assert view.most_similar(view["slow"], topn=1)[0][0] == "slow"
+    assert view.similar_by_word("slow", topn=3) == found
+    assert view.most_similar([("slow", 2.0)], topn=3) == found
+    assert view.similar_by_vector(view["slow"], topn=1)[0][0] == "slow"
+    assert view.distance("slow", "still") == pytest.approx(1 - view.similarity("slow", "still"))
+    np.testing.assert_array_equal(view[1], view.get_vector("slow"))
+    assert list(view) == list(model) == list(WORDS)
+    assert "SLOW" in view
+    assert "SLOW" in model
     with pytest.raises(OptionError, match="at least one word"):
         view.most_similar()
+    with pytest.raises(OptionError, match="topn is -1"):
+        view.most_similar("slow", topn=-1)
+    with pytest.raises(OptionError, match="has 20 numbers"):
+        view.most_similar(np.ones(3))
     with pytest.raises(DriftwordError, match="slow"):
         view["sloww"]
 
@@ -247,6 +259,16 @@ def test_wrong_questions_get_a_sentence(model: dw.Model) -> None:
         dw.drift(model, metric="far")
     with pytest.raises(OptionError, match="at least one"):
         dw.neighbors(model, "slow", n=0)
+    with pytest.raises(OptionError, match="is no word"):
+        dw.neighbors(model, ["slow", "still"])  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="give two slices"):
+        dw.drift(model, between=(1900,))  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="no slice was named"):
+        dw.neighbors(model, "slow", at=[])
+    assert dw.drift(model, words="slow")["word"].to_list() == ["slow"]
+    assert dw.changes(model, "sudden", min_count=10**9).is_empty()
+    twice = dw.neighbors(model, "slow", at=[1900, "1900"])
+    assert twice.equals(dw.neighbors(model, "slow", at=1900))
     with pytest.raises(OptionError, match="in order of time"):
         dw.drift(model, between=(1940, 1900))
     with pytest.raises(OptionError, match="two lists of words"):

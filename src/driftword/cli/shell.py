@@ -26,6 +26,9 @@ app = typer.Typer(
 )
 
 
+UsageError: Any = typer.BadParameter.__mro__[1]  # whichever Click it is that Typer stands on
+
+
 def command(name: str | None = None, **settings: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a command whose errors end in a sentence and an exit status."""
 
@@ -74,6 +77,8 @@ def show(table: Any, as_json: bool, as_csv: bool, form: str | None = None, for_p
     """Render a table for programs or papers; for people in columns, or as `for_people` does."""
     from driftword import tables, terminal
 
+    if as_json + as_csv + (form is not None) > 1:
+        raise OptionError("a table is written in one form; choose one of --json, --csv and --as")
     if as_json:
         terminal.print_json(table.to_dicts())
     elif as_csv:
@@ -115,9 +120,19 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without our letters still shows the rest
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # `start` had silenced it
     for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         signal.signal(number, _stop)
-    app()
+    try:
+        status = app(standalone_mode=False)
+    except UsageError as error:
+        status = 2
+        about = f" (see {error.ctx.command_path} --help)" if error.ctx else ""
+        hint = "; put a phrase into quotes" if "extra argument" in error.format_message() else ""
+        print(f"driftword: {error.format_message().rstrip('.')}{hint}{about}", file=sys.stderr)
+    except (typer.Abort, KeyboardInterrupt):
+        status = 130
+    sys.exit(status)
 
 
 def _stop(number: int, _: object) -> None:

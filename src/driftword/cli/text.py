@@ -164,12 +164,14 @@ def passages(
     from driftword import terminal
     from driftword.corpus import Corpus
 
-    found = Corpus.open(path).passages(word, at=at, n=n, width=width)
+    corpus = Corpus.open(path)
+    found = corpus.passages(word, at=at, n=n, width=width)
     if as_json:
         terminal.print_json(found.to_dicts())
     elif as_csv:
         print(found.write_csv(), end="")
     elif found.is_empty():
-        print(f"'{word}' does not occur in {at}." if at else f"'{word}' does not occur.")
+        label = corpus.slices.labels[corpus.slices.index(at)] if at else None
+        print(f"'{word}' does not occur in {label}." if label else f"'{word}' does not occur.")
     else:
         terminal.print_passages(found, terminal.out())

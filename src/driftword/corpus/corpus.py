@@ -325,6 +325,8 @@ class Corpus:
 
 def find_word(word: str, words: Sequence[str], index: Mapping[str, int]) -> int:
     """Return the id of a word as a user may write it; the error for an unknown one names the closest."""
+    if not isinstance(word, str):
+        raise OptionError(f"{word!r} is no word; give one word as text")
     rule = TokenRule(numbers=True)
     spelling = " ".join(rule.spell(part) for part in word.split())
     for known in (word, spelling):
@@ -334,7 +336,8 @@ def find_word(word: str, words: Sequence[str], index: Mapping[str, int]) -> int:
     if inside and spelling:
         names = ", ".join(f"'{known}'" for known in inside)
         raise UnknownWordError(f"'{word}' is in the vocabulary only as a part of phrases, such as {names}")
-    raise UnknownWordError(f"'{word}' is not in the vocabulary{did_you_mean(spelling, words, n=2)}")
+    hint = did_you_mean(spelling, words, n=2) or "; words too rare for the vocabulary are not in the model"
+    raise UnknownWordError(f"'{word}' is not in the vocabulary{hint}")
 
 
 def _split_number(split: str) -> int:

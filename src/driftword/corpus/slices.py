@@ -68,6 +68,8 @@ class Slices:
         """Return the number of the slice with this label, or that holds this year or date."""
         if isinstance(at, str) and at in self.labels:
             return self.labels.index(at)
+        if at == "":
+            raise UnknownSliceError(f"no slice was named; {self._ends()}")
         low, high = self._range(at)
         hits = [t for t in range(len(self)) if self.first[t] <= high and low <= self.last[t]]
         if len(hits) == 1:

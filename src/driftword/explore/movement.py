@@ -28,7 +28,7 @@ def drift(
     between: tuple[At, At] | None = None,
     min_count: int = 0,
     skip: int = 0,
-    words: Sequence[str] | None = None,
+    words: str | Sequence[str] | None = None,
 ) -> pl.DataFrame:
     """Return the words that moved most, with the evidence behind each.
 
@@ -61,13 +61,22 @@ def drift(
     """
     space.choose("metric", metric, METRICS)
     space.moving(model)
-    first, last = (model.slices.index(at) for at in between) if between else (0, len(model.slices) - 1)
+    space.not_negative(min_count=min_count, skip=skip)
+    labels = model.slices.labels
+    try:
+        begin, end = between if between is not None else (labels[0], labels[-1])
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"between is {between!r}; give two slices, such as (1900, 2000)") from error
+    first, last = model.slices.index(begin), model.slices.index(end)
     if first >= last:
-        raise OptionError("drift leads from an earlier slice to a later one; name two slices in order of time")
+        raise OptionError(
+            f"drift leads from an earlier slice to a later one, not from '{labels[first]}' to '{labels[last]}'; "
+            "name two slices in order of time"
+        )
     wanted = np.ones(len(model.words), dtype=bool)
     if words is not None:
         wanted[:] = False
-        wanted[[model.word_id(word) for word in words]] = True
+        wanted[[model.word_id(word) for word in ([words] if isinstance(words, str) else words)]] = True
     counts = np.asarray(model.counts)
     wanted &= np.minimum(counts[first], counts[last]) >= min_count
     if skip > 0:
@@ -226,10 +235,11 @@ def changes(model: Model, word: str | None = None, *, n: int = 16, min_count: in
     """
     space.moving(model)
     space.at_least_one(n)
+    space.not_negative(min_count=min_count)
     if len(model.slices) < 3:
-        raise OptionError("finding a change needs at least three slices")
+        raise OptionError(f"finding a change needs three slices and the model has {len(model.slices)}; use drift")
     if word is not None:
-        return _cuts(model, model.word_id(word), n)
+        return _cuts(model, model.word_id(word), n, min_count)
     return _best_cuts(model, n, min_count)
 
 
@@ -266,7 +276,7 @@ def _best_cuts(model: Model, n: int, min_count: int) -> pl.DataFrame:
     return _cut_table(model, places, chosen, columns)
 
 
-def _cuts(model: Model, v: int, n: int) -> pl.DataFrame:
+def _cuts(model: Model, v: int, n: int, min_count: int) -> pl.DataFrame:
     """Cut the way of one word again and again where it explains most, as long as a cut beats noise."""
     way = np.asarray(model.rho[:, v], dtype=np.float64)
     counts = np.asarray(model.counts)[:, v]
@@ -280,8 +290,10 @@ def _cuts(model: Model, v: int, n: int) -> pl.DataFrame:
         gain, cut, low, high = max(options)
         if gain < spread * 0.05:
             break
-        apart = float(np.linalg.norm(way[low:cut].mean(axis=0) - way[cut:high].mean(axis=0)))
-        found.append((cut, apart, gain / spread, counts[low:cut].sum(), counts[cut:high].sum()))
+        old, new = counts[low:cut].sum(), counts[cut:high].sum()
+        if min(old, new) >= min_count:
+            apart = float(np.linalg.norm(way[low:cut].mean(axis=0) - way[cut:high].mean(axis=0)))
+            found.append((cut, apart, gain / spread, old, new))
         parts.remove((low, high))
         parts += [(low, cut), (cut, high)]
     cuts, *columns = np.array(found, dtype=np.float64).reshape(-1, 5).T

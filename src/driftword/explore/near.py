@@ -50,6 +50,7 @@ def neighbors(
     """
     space.choose("metric", metric, METRICS)
     space.at_least_one(n)
+    space.not_negative(min_count=min_count)
     v = model.word_id(word)
     rows: list[dict[str, Any]] = []
     for t in space.slice_numbers(model, at):
@@ -96,7 +97,7 @@ def equivalents(
         As in `neighbors`.
     """
     v = model.word_id(word)
-    t = space.slice_numbers(model, at)[0]
+    t = model.slices.index(at)
     query = space.centred(space.vectors(model, t), space.occurring(model, t, min_count))[v]
     return _like(model, query, to, n=n, min_count=min_count)
 
@@ -119,7 +120,7 @@ def analogy(
     n, min_count
         As in `neighbors`.
     """
-    t = space.slice_numbers(model, at)[0]
+    t = model.slices.index(at)
     held = space.unit(space.centred(space.vectors(model, t), space.occurring(model, t, min_count)))
     known = [model.word_id(word) for word in (a, b, c)]
     query = held[known[1]] - held[known[0]] + held[known[2]]
@@ -130,6 +131,7 @@ def _like(
     model: Model, query: Array, to: At | Sequence[At] | None, *, n: int, min_count: int, without: Sequence[int] = ()
 ) -> pl.DataFrame:
     space.at_least_one(n)
+    space.not_negative(min_count=min_count)
     rows: list[dict[str, Any]] = []
     for t in space.slice_numbers(model, to):
         allowed = space.occurring(model, t, min_count)
@@ -142,6 +144,8 @@ def _like(
 def similarity(model: Model, a: str, b: str) -> pl.DataFrame:
     """Return the cosine between two words in every slice, means taken away, and how often each occurs there."""
     first, second = model.word_id(a), model.word_id(b)
+    if first == second:
+        raise OptionError(f"a word is always nearest to itself; compare '{a}' with another")
     rows = []
     for t, label in enumerate(model.slices.labels):
         held = space.vectors(model, t)
@@ -165,10 +169,14 @@ def towards(model: Model, word: str, poles: tuple[Sequence[str], Sequence[str]])
     poles
         Two lists of words, such as ``(["cheap", "common"], ["luxury", "exclusive"])``.
     """
-    if len(poles) != 2 or not all(poles) or any(isinstance(pole, str) for pole in poles):
+    if len(poles) != 2 or any(isinstance(pole, str) for pole in poles):
         raise OptionError('poles are two lists of words, such as (["cheap"], ["luxury"])')
+    if not all(poles):
+        raise OptionError("a pole of meaning has no word; name at least one for each of the two")
     v = model.word_id(word)
     ends = [[model.word_id(other) for other in pole] for pole in poles]
+    if both := set(ends[0]) & set(ends[1]):
+        raise OptionError(f"'{model.words[min(both)]}' stands at both poles; name it at one")
     rows = []
     for t, label in enumerate(model.slices.labels):
         held = space.vectors(model, t)

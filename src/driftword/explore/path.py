@@ -86,7 +86,7 @@ def telling(model: Model, word: str, *, n: int = 4, min_count: int = MIN_COUNT) 
         if len(known):
             break
     chosen = sorted({int(known[0]), int(known[-1])})
-    while len(chosen) < min(n, len(known)):
+    while len(way) > 1 and len(chosen) < min(n, len(known)):
         apart = np.min([np.linalg.norm(way[known] - way[t], axis=1) for t in chosen], axis=0)
         if apart.max() == 0:
             break

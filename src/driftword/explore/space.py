@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import date
 from typing import Any, Final
 
 import numpy as np
@@ -26,6 +27,7 @@ __all__ = [
     "choose",
     "mean",
     "moving",
+    "not_negative",
     "occurring",
     "slice_numbers",
     "unit",
@@ -60,12 +62,16 @@ def slice_numbers(model: Model, at: At | Sequence[At] | None) -> list[int]:
     """Return the slices that a user means: one, several, or all of them."""
     if at is None:
         return list(range(len(model.slices)))
-    several = at if isinstance(at, Sequence) and not isinstance(at, str) else [at]
-    return [model.slices.index(one) for one in several]
+    several = [at] if isinstance(at, str | int | date) else list(at)
+    if not several:
+        raise OptionError("no slice was named; name one, or leave `at` out")
+    return list(dict.fromkeys(model.slices.index(one) for one in several))  # two days may fall into one slice
 
 
 def moving(model: Model) -> None:
     """Refuse a model in which nothing can move."""
+    if len(model.slices) == 1:
+        raise OptionError("the model has a single slice, so nothing moves; prepare the corpus with shorter slices")
     if len(model.rho) == 1:
         raise OptionError("a static model has one embedding for all slices, so nothing moves; fit a dynamic one")
 
@@ -82,6 +88,13 @@ def at_least_one(n: int) -> int:
     if n < 1:
         raise OptionError(f"n is {n}; ask for at least one")
     return n
+
+
+def not_negative(**values: int) -> None:
+    """Check options that count."""
+    for name, value in values.items():
+        if value < 0:
+            raise OptionError(f"{name} is {value}; it cannot be negative")
 
 
 def best(scores: Array, allowed: Array, n: int) -> Array:

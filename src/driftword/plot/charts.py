@@ -31,10 +31,12 @@ from driftword.plot.layout import (
     WIDTH,
     apart,
     beside,
+    edges,
     finish,
     pixels,
     spaced,
     span,
+    stacked,
     timed,
     years,
 )  # fmt: skip
@@ -58,6 +60,7 @@ def trajectory(model: Model, word: str, *, at: At | Sequence[At] | None = None, 
     """
     way = timed(model, explore.trajectory(model, word, at=at, n=n))
     chosen = way.filter(pl.col("neighbors").is_not_null())
+    _some(chosen, "no word occurs often enough to be a neighbour")
     low, high = span(way["place"])
     band = LINE * (n + 2)
     pixel = (high - low) / (HEIGHT - 20)  # in units of place
@@ -101,16 +104,20 @@ def neighbors(model: Model, word: str, *, at: At | Sequence[At] | None = None, n
     """Draw the neighbours of a word in several slices as ranked lists, those that stay joined by lines."""
     labels = [model.slices.labels[t] for t in explore.telling(model, word, n=5)] if at is None else at
     table = explore.neighbors(model, word, at=labels, n=n)
+    _some(table, "no word occurs often enough to be a neighbour")
     order = table["slice"].unique(maintain_order=True).to_list()
-    staying = table.group_by("word").len().filter(pl.col("len") > 1)["word"].to_list()
-    table = table.with_columns(stays=pl.col("word").is_in(staying))
+    column = {label: i for i, label in enumerate(order)}
+    table = table.with_columns(column=pl.col("slice").replace_strict(column, return_dtype=pl.Int64))
+    gap = pl.col("column").diff().over("word").fill_null(1) > 1  # a word that left and came back begins anew
+    table = table.with_columns(stretch=gap.cum_sum().over("word"))
+    table = table.with_columns(stays=pl.len().over("word", "stretch") > 1)
     x = alt.X("slice:O", title=None, sort=order, axis=alt.Axis(orient="top", labelAngle=0, labelFontWeight="bold",
               domain=False, ticks=False, labelFontSize=13))  # fmt: skip
     y = alt.Y("rank:Q", title=None, scale=alt.Scale(domain=[n + 0.5, 0.5]), axis=None)
     base = alt.Chart(table).encode(x, y)
     layers = [
         base.transform_filter("datum.stays").mark_line(strokeWidth=14, opacity=0.25, color=COLOURS[5]).encode(
-            detail="word:N"
+            detail=["word:N", "stretch:N"]
         ),
         base.mark_text(fontSize=12, limit=WIDTH / len(order) - 8).encode(
             text="word:N", color=alt.condition("datum.stays", alt.value(COLOURS[0]), alt.value(DARK))
@@ -122,6 +129,7 @@ def neighbors(model: Model, word: str, *, at: At | Sequence[At] | None = None, n
 def drift(model: Model, *, n: int = 16, metric: str = "absolute", min_count: int = 5, **options: Any) -> Any:
     """Draw the words that moved most as bars, each with its occurrences in the first and the last slice."""
     table = explore.drift(model, n=n, metric=metric, min_count=min_count, **options)
+    _some(table, "no word meets these conditions")
     table = table.with_columns(evidence=pl.format("{} → {}", "count_first", "count_last"))
     y = alt.Y(
         "word:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False, labelFontSize=12, labelLimit=220)
@@ -154,12 +162,15 @@ def similarity(model: Model, word: str, others: str | Sequence[str]) -> Any:
     base = alt.Chart(table).encode(
         years(table), alt.Y("similarity:Q", title="cosine, slice means removed", scale=alt.Scale(zero=False)), colour
     )
-    ends = pl.concat([part.tail(1) for part in parts])
+    ends = pl.concat([part.tail(1) for part in parts]).sort("similarity")
+    low, high = span(table["similarity"])
+    heights = stacked(ends["similarity"].to_list(), least=(high - low) * LINE / HEIGHT)
+    ends = ends.with_columns(height=pl.Series(heights))
     layers = [
         base.mark_line(strokeWidth=1.5).encode(strokeDash=alt.StrokeDash("other:N", sort=others, legend=None)),
         base.transform_filter("datum.both").mark_circle(size=25),
-        alt.Chart(ends).mark_text(align="left", dx=6, fontSize=12).encode(
-            alt.X("year:Q"), alt.Y("similarity:Q"), colour, text="other:N"
+        alt.Chart(ends).mark_text(align="left", dx=6, fontSize=12, limit=150).encode(
+            alt.X("year:Q"), alt.Y("height:Q"), colour, text="other:N"
         ),
     ]  # fmt: skip
     return finish(alt.layer(*layers), model, f"How near “{word}” is to other words")
@@ -175,11 +186,10 @@ def frequency(model: Model, word: str) -> Any:
         step=pl.Series(_steps(model, word)),
         share=1e6 * pl.col("count") / pl.Series(np.maximum(total, 1).astype(np.float64)),
     )
-    x = years(table)
     panels = [
         alt.Chart(table)
-        .mark_area(interpolate="step", color=colour, opacity=0.8)
-        .encode(x, alt.Y(f"{name}:Q", title=title))
+        .mark_bar(color=colour, opacity=0.8)
+        .encode(*edges(table), alt.Y(f"{name}:Q", title=title))
         .properties(width=WIDTH, height=150)
         for name, title, colour in (
             ("step", "distance to the slice before", COLOURS[0]),
@@ -191,6 +201,7 @@ def frequency(model: Model, word: str) -> Any:
 
 def map(model: Model, word: str, *, n: int = 8) -> Any:
     """Draw a word's path in two dimensions among the words that were near to it early and late."""
+    space.moving(model)
     times = explore.telling(model, word, n=5)
     near = {t: explore.neighbors(model, word, at=model.slices.labels[t], n=n, metric="centred") for t in times}
     held = {
@@ -199,6 +210,8 @@ def map(model: Model, word: str, *, n: int = 8) -> Any:
     known: dict[str, int] = {}
     for t in (times[-1], times[0]):  # a word that is near at both ends is shown as it was at first
         known |= dict.fromkeys(near[t]["word"].to_list(), t)
+    if len(times) < 2 or not known:
+        raise OptionError(f"there is nothing to draw: '{word}' occurs often enough in fewer than two slices")
     path = np.array([held[t][model.word_id(word)] for t in times])
     others = np.array([held[t][model.word_id(other)] for other, t in known.items()])
     _, _, axes = np.linalg.svd(others - others.mean(axis=0), full_matrices=False)
@@ -264,18 +277,24 @@ def changes(model: Model, word: str, *, n: int = 3) -> Any:
     high = span(table["step"])[1] * (1 + LINE * marks.height / CHANGES_HEIGHT)
     line = high * LINE / CHANGES_HEIGHT
     marks = marks.sort("year").with_columns(height=high - line * (pl.int_range(pl.len()) + 0.5))  # a line for each
-    x = years(table)
     layers = [
-        alt.Chart(table).mark_area(interpolate="step", color=PALE).encode(
-            x, alt.Y("step:Q", title="distance to the slice before", scale=alt.Scale(domain=[0, high], nice=False))
+        alt.Chart(table).mark_bar(color=PALE).encode(
+            *edges(table),
+            alt.Y("step:Q", title="distance to the slice before", scale=alt.Scale(domain=[0, high], nice=False)),
         ),
-        alt.Chart(marks).mark_rule(color=COLOURS[1], strokeWidth=1.5).encode(alt.X("year:Q")),
+        alt.Chart(marks).mark_rule(color=COLOURS[1], strokeWidth=1.5).encode(alt.X("begin:Q")),
         alt.Chart(marks).mark_text(align="left", dx=4, fontSize=12, color=COLOURS[1]).encode(
-            alt.X("year:Q"), alt.Y("height:Q"), text="text:N"
+            alt.X("begin:Q"), alt.Y("height:Q"), text="text:N"
         ),
     ]  # fmt: skip
     note = "a new use begins; in brackets: share of all movement that the cut explains"
     return finish(alt.layer(*layers), model, f"When “{word}” changed", height=CHANGES_HEIGHT, note=note)
+
+
+def _some(table: pl.DataFrame, why: str) -> None:
+    """Refuse to draw an empty figure."""
+    if table.is_empty():
+        raise OptionError(f"there is nothing to draw: {why}")
 
 
 def _steps(model: Model, word: str) -> Any:

@@ -20,12 +20,16 @@ DARK, FAINT, PALE = "#222222", "#8a8a8a", "#d9d9d9"
 WIDTH, HEIGHT, MAP_HEIGHT, CHANGES_HEIGHT = 720, 360, 480, 240
 ROOM: Final = 0.22  # share of the width that a list of neighbours takes
 LINE: Final = 15  # pixels from one line of text to the next
+_FEW: Final = 9  # slices that an axis has room to name
 
 
 def timed(model: Model, table: pl.DataFrame) -> pl.DataFrame:
-    """Add the middle of each slice as a year, and number the stretches in which a word is observed."""
-    years = [(_year(a) + _year(b)) / 2 for a, b in zip(model.slices.first, model.slices.last, strict=True)]
-    table = table.join(pl.DataFrame({"slice": model.slices.labels, "year": years}), on="slice", maintain_order="left")
+    """Add each slice's beginning, middle and end as years, and number the stretches in which a word is observed."""
+    begin = [_year(day) for day in model.slices.first]
+    end = [_year(day + timedelta(1)) if day < date.max else 10_000.0 for day in model.slices.last]
+    year = [(a + b) / 2 for a, b in zip(begin, end, strict=True)]
+    times = {"slice": model.slices.labels, "year": year, "begin": begin, "end": end}
+    table = table.join(pl.DataFrame(times), on="slice", maintain_order="left")
     if "observed" in table.columns:
         table = table.with_columns(
             stretch=pl.when("observed").then(pl.col("observed").rle_id())  # null where there is no evidence
@@ -41,17 +45,37 @@ def _day(year: float) -> date:
     return date(int(year), 1, 1) + timedelta(round((year - int(year)) * 365.25))
 
 
-def years(table: pl.DataFrame) -> alt.X:
-    """Return the axis of time; over less than three years it counts months, or days."""
-    low, high = span(table["year"])
-    edge = (high - low) * 0.04
-    if high - low >= 3:
+def years(table: pl.DataFrame, field: str = "year") -> alt.X:
+    """Return the axis of time: few slices by their names, short spans by months or days, others by years."""
+    low, high = float(table["begin"].min()), float(table["end"].max())  # type: ignore[arg-type]
+    edge = (high - low) * 0.01
+    named = table.unique("slice", maintain_order=True)
+    if named.height <= _FEW and sum(map(len, named["slice"])) < WIDTH / 8:
+        axis = _named(dict(zip(named["year"], named["slice"], strict=True)))
+    elif high - low >= 3:
         axis = alt.Axis(format="d", grid=False, tickCount=8, tickMinStep=1)
     else:
-        ticks = {f"{_year(day):.4f}": text for day, text in _ticks(_day(low), _day(high))}
-        values = [float(year) for year in ticks]
-        axis = alt.Axis(grid=False, values=values, labelExpr=f"{json.dumps(ticks)}[format(datum.value, '.4f')]")
-    return alt.X("year:Q", title=None, axis=axis, scale=alt.Scale(domain=[low - edge, high + 2 * edge], nice=False))
+        axis = _named({_year(day): text for day, text in _ticks(_day(low), _day(high))})
+    return alt.X(f"{field}:Q", title=None, axis=axis, scale=alt.Scale(domain=[low - edge, high + edge], nice=False))
+
+
+def edges(table: pl.DataFrame) -> tuple[alt.X, alt.X2, alt.Y2Datum]:
+    """Return where the bar of each slice begins and ends, and where it stands."""
+    return years(table, "begin"), alt.X2("end"), alt.Y2Datum(0)
+
+
+def _named(ticks: dict[float, str]) -> alt.Axis:
+    names = {f"{year:.4f}": text for year, text in ticks.items()}
+    label = f"{json.dumps(names)}[format(datum.value, '.4f')]"
+    return alt.Axis(grid=False, values=[float(year) for year in names], labelExpr=label)
+
+
+def stacked(heights: Sequence[float], *, least: float) -> list[float]:
+    """Push rising heights up until neighbours are at least so far apart."""
+    result: list[float] = []
+    for height in heights:
+        result.append(max(height, result[-1] + least) if result else height)
+    return result
 
 
 def _ticks(first: date, last: date) -> list[tuple[date, str]]:
@@ -101,7 +125,8 @@ def beside(dots: Any, texts: Sequence[str]) -> Any:
     for i in sorted(range(len(dots)), key=lambda i: min(i, len(dots) - 1 - i)):
         for height in dots[i, 1] + np.array([13, -13, 27, -27]):
             near = (np.abs(dots[i, 0] - dots[:, 0]) < half[i] + half) & (np.abs(height - heights) < LINE)
-            if not near.any():
+            over = (np.abs(dots[i, 0] - dots[:, 0]) < half[i] + 4) & (np.abs(height - dots[:, 1]) < 9)
+            if not near.any() and not over.any():
                 heights[i] = height
                 break
     return heights
@@ -111,14 +136,16 @@ def apart(places: Any, texts: Sequence[str], *, obstacles: Any, names: Sequence[
     """Move texts up or down until none lies over another or over an obstacle, which stays."""
     held = np.vstack([places, obstacles])
     half = _half([*texts, *names])
-    for _ in range(50):
+    way = np.zeros(len(texts))  # a text that has begun to move goes on the same way, or it would never get out
+    for _ in range(80):
         moved = False
         for i in range(len(texts)):
             gap = held[i, 1] - held[:, 1]
             near = (np.abs(held[i, 0] - held[:, 0]) < half + half[i]) & (np.abs(gap) < LINE)
             near[i] = False
             if near.any():
-                held[i, 1] += 3 if gap[near].sum() >= 0 else -3
+                way[i] = way[i] or (3 if gap[near].sum() >= 0 else -3)
+                held[i, 1] += way[i]
                 moved = True
         if not moved:
             break
@@ -135,7 +162,11 @@ def finish(chart: Any, model: Model, title: str, *, height: int | None = HEIGHT,
     labels = model.slices.labels
     made = model.meta.get("provenance", {})
     source = Path(made["corpus_path"]).stem if made.get("corpus_path") else "corpus"
-    caption = f"{source}, {labels[0]} to {labels[-1]}, {len(labels)} slices; {model.spec.model} embeddings"
+    times = f"{labels[0]} to {labels[-1]}" if len(labels) > 1 else labels[0]
+    if " to " in labels[0]:
+        times = f"{model.slices.first[0]} to {model.slices.last[-1]}"
+    number = f"{len(labels)} slice{'s' if len(labels) > 1 else ''}"
+    caption = f"{source}, {times}, {number}; {model.spec.model} embeddings"
     if height is not None:
         chart = chart.properties(width=WIDTH, height=height)
     heading = alt.TitleParams(

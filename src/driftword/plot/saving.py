@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,9 +22,21 @@ def save(chart: Any, path: str | os.PathLike[str]) -> Path:
     if form not in FORMATS:
         raise OptionError(f"'{path.name}' ends in no format that a figure can have; use one of .{', .'.join(FORMATS)}")
     with store.replacing(path) as partial:
-        options: dict[str, dict[str, Any]] = {"html": {"inline": True}, "png": {"ppi": 216}}
-        chart.save(str(partial), format=form, **options.get(form, {}))
+        if form == "html":
+            partial.write_text(_safe_html(chart), encoding="utf-8")
+        else:
+            chart.save(str(partial), format=form, **({"ppi": 216} if form == "png" else {}))
     return path
+
+
+def _safe_html(chart: Any) -> str:
+    """Return a page that needs nothing but itself; words of the text that look like HTML stay words."""
+    spec = json.dumps(chart.to_dict())
+    text = str(chart.to_html(inline=True))
+    before, found, after = text.rpartition(spec)
+    if not found:
+        raise AssertionError("the chart is not in its own page")
+    return before + spec.replace("<", "\\u003c") + after
 
 
 def page(charts: Sequence[Any], path: str | os.PathLike[str], *, title: str) -> Path:
