@@ -14,7 +14,7 @@ import polars as pl
 from driftword.corpus import Corpus
 from driftword.engines import make_engine
 from driftword.engines.rounds import Parameters
-from driftword.engines.scoring import HeldOut, Scores, mean_and_error, scoring_sampler
+from driftword.engines.scoring import HeldOut, Scores, mean_and_error
 from driftword.errors import OptionError, StoreError
 from driftword.fit import fit
 from driftword.model import MODELS, Model, Spec
@@ -78,7 +78,7 @@ def score(model: Model, corpus: Corpus, *, split: str, threads: int | None = Non
     if not len(held_out.text.ids):
         raise OptionError(f"the corpus has no {split} text to score")
     rho, alpha = (np.asarray(a, dtype=np.float32) if a.dtype != np.float32 else a for a in (model.rho, model.alpha))
-    engine = make_engine("cpu", Parameters(rho, alpha, rho[:, :0], alpha[:0]), scoring_sampler(corpus), threads=threads)
+    engine = make_engine("cpu", Parameters(rho, alpha, rho[:, :0], alpha[:0]), held_out.sampler, threads=threads)
     return held_out.score(engine, context=model.spec.context)
 
 

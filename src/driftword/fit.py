@@ -13,7 +13,7 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -25,13 +25,14 @@ from driftword import store
 from driftword.corpus import Corpus
 from driftword.engines import Engine, choose_engine, engine_dtype, make_engine
 from driftword.engines.reference import start_parameters
-from driftword.engines.rounds import Parameters, Sampler, Step, plan, read_text
-from driftword.engines.scoring import EXPONENT, HeldOut, scoring_sampler
+from driftword.engines.rounds import Floats, Parameters, Pass, Sampler, Step
+from driftword.engines.scoring import HeldOut
 from driftword.errors import DriftwordError, OptionError, StoreError
 from driftword.model import KIND, Model, Spec, write_model
 from driftword.progress import Progress, progress
 
 CHECKPOINT: Final = "checkpoint"
+CHECKPOINT_SECONDS: Final = 20.0  # what a kill may cost at most, beside the pass under way
 #: Share of the learning rate in a binned model's own passes: nothing but its start holds a word rare in a slice.
 BINNED_RATE: Final = 0.2
 
@@ -53,6 +54,8 @@ def fit(
     patience: int = 2,
     reproducible: bool = False,
     half: bool = False,
+    device: str | None = None,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
     overwrite: bool = False,
     show_progress: bool | None = None,
 ) -> Model:
@@ -67,7 +70,8 @@ def fit(
     passes
         Most passes over the training text, the static one included.
     engine
-        ``"auto"``, ``"cpu"``, or ``"reference"`` (slow; for checking).
+        ``"auto"``, ``"cpu"``, ``"torch"`` (an NVIDIA GPU), or ``"reference"`` (slow; for checking). Auto takes a GPU
+        where PyTorch sees one.
     threads
         Threads of the CPU engine; all cores by default.
     seed
@@ -81,7 +85,11 @@ def fit(
     reproducible
         Make a fit with several threads the same to the last bit each time; one thread always is.
     half
-        Store embeddings as float16.
+        Store embeddings as float16, on a GPU while fitting too: half the memory.
+    device
+        Where the torch engine runs: ``"cuda"``, ``"cuda:1"``, or ``"cpu"``, which is slow.
+    checkpoint_seconds
+        Keep a checkpoint after a pass when the last one is at least so old; 0 keeps one after every pass.
     overwrite
         Replace a model at `out`, or the checkpoints of an interrupted fit of it.
     show_progress
@@ -101,12 +109,18 @@ def fit(
     target = None if out is None else Path(out)
     if target is not None:
         store.check_free(target, kind=KIND, overwrite=overwrite)
-    job = _Job(corpus, spec, passes, choose_engine(engine), threads, reproducible, seed, target, patience)
+    machine = {"threads": threads, "reproducible": reproducible, "device": device, "half": half}
+    job = _Job(corpus, spec, passes, choose_engine(engine, device), machine, seed, target, patience)
     with progress(show=show_progress) as bar:
         if target is not None:
             job.continue_or_clear(resume=resume, overwrite=overwrite)
+        kept = time.perf_counter()
         for _ in job.run(bar):
-            job.checkpoint()
+            if target is not None and time.perf_counter() - kept >= checkpoint_seconds:
+                job.checkpoint()
+                kept = time.perf_counter()
+            elif job.best_pass == len(job.history) < passes:
+                job.remember()
         return job.finish(half=half, overwrite=overwrite)
 
 
@@ -118,21 +132,21 @@ class _Job:
     spec: Spec
     passes: int
     engine_name: str
-    threads: int | None
-    reproducible: bool
+    machine: dict[str, Any]
     seed: int
     target: Path | None
     patience: int
     history: list[dict[str, Any]] = field(default_factory=list)
-    parameters: Parameters | None = None
+    engine: Engine | None = None
+    best: tuple[int, Callable[[], tuple[Floats, Floats]]] | None = None  # the best pass, where it is in memory
 
     def __post_init__(self) -> None:
-        self.dtype = engine_dtype(self.engine_name)
-        self.sampler = Sampler.make(self.corpus.raw_counts, self.spec.exponent)
-        self.scoring = self.sampler if self.spec.exponent == EXPONENT else scoring_sampler(self.corpus)
         self.n_slices = 1 if self.spec.model == "static" else len(self.corpus.slices)
-        self.best: tuple[int, np.ndarray[Any, Any], np.ndarray[Any, Any]] | None = None
         self._held_out: dict[bool, HeldOut] = {}
+
+    def _start(self, parameters: Parameters) -> Engine:
+        sampler = Sampler.make(self.corpus.raw_counts, self.spec.exponent)
+        return make_engine(self.engine_name, parameters, sampler, **self.machine)
 
     # -- passes ------------------------------------------------------------------------
 
@@ -141,42 +155,37 @@ class _Job:
         while len(self.history) < self.passes and not self._stalled():
             number = len(self.history)
             static = number == 0 or self.n_slices == 1
-            if self.parameters is None:
-                self.parameters = start_parameters(
-                    len(self.corpus.words), self.spec.dim, seed=self.seed, squares=self.spec.squares, dtype=self.dtype
+            if self.engine is None:
+                self.engine = self._start(
+                    start_parameters(
+                        len(self.corpus.words),
+                        self.spec.dim,
+                        seed=self.seed,
+                        squares=self.spec.squares,
+                        dtype=engine_dtype(self.engine_name),
+                    )
                 )
-            if not static and len(self.parameters.rho) == 1:
-                self.parameters = self._spread(self.parameters)
-            self.history.append(self._pass(number, static=static, bar=bar))
+            if number == 1 and not static:
+                self.engine = self.engine.spread(self.n_slices, self.spec.squares)
+            self.history.append(self._pass(self.engine, number, static=static, bar=bar))
             self._log()
-            if self.target is None and self.best_pass == number + 1:
-                self.best = (number + 1, self.parameters.rho.copy(), self.parameters.alpha.copy())
             yield
 
-    def _spread(self, start: Parameters) -> Parameters:
-        """Give every slice the static embeddings, and let Adagrad begin anew."""
-        rho = np.repeat(start.rho, self.n_slices, axis=0)
-        squares = self.spec.squares
-        return Parameters(rho, start.alpha, np.full_like(rho, squares), np.full_like(start.alpha, squares))
-
-    def _pass(self, number: int, *, static: bool, bar: Progress) -> dict[str, Any]:
-        assert self.parameters is not None
+    def _pass(self, engine: Engine, number: int, *, static: bool, bar: Progress) -> dict[str, Any]:
         spec = self.spec
         begin = time.perf_counter()
-        engine = make_engine(
-            self.engine_name, self.parameters, self.sampler, threads=self.threads, reproducible=self.reproducible
-        )
         sample = number + 1 if spec.resample == "each-pass" else 1
-        text = read_text(self.corpus, "train", pass_number=sample, sliced=not static)
-        blocks = plan(text, block=spec.block, run=spec.run, rounds=spec.rounds, seed=self.seed, pass_number=number)
+        how = Pass(number, sample, not static, spec.block, spec.run, spec.rounds, self.seed)
+        parts = engine.read(self.corpus, how)
+        words = sum(part.positions for part in parts)
         total, done = 0.0, 0
         name = "static pass" if static and self.n_slices > 1 else "pass"
-        bar.stage(f"{name} {number + 1} of {self.passes}", total=len(text.ids))
-        for r, part in enumerate(blocks):
+        bar.stage(f"{name} {number + 1} of {self.passes}", total=words)
+        for r, part in enumerate(parts):
             step = self._step(number + r / spec.rounds, static=static)
             total += engine.round(part, step)
             done += part.positions
-            self._check(number, total)
+            self._check(engine, number, total)
             rate = done / (time.perf_counter() - begin)
             bar.update(done=done, facts=f"{rate / 1e3:,.0f}k words/s, L_pos {total / max(done, 1):.3f}{self._so_far()}")
         seconds = time.perf_counter() - begin
@@ -184,7 +193,7 @@ class _Job:
         return {
             "pass": number + 1,
             "kind": "static" if static else spec.model,
-            "words": len(text.ids),
+            "words": words,
             "seconds": round(seconds, 3),
             "scoring_seconds": round(time.perf_counter() - begin - seconds, 3),
             "train_L_pos": total / max(done, 1),
@@ -206,10 +215,9 @@ class _Job:
             chained=not static and spec.model == "dynamic",
         )
 
-    def _check(self, number: int, total: float) -> None:
+    def _check(self, engine: Engine, number: int, total: float) -> None:
         """Stop at the first sign that numbers have run away."""
-        assert self.parameters is not None
-        if np.isfinite(total) and np.isfinite(self.parameters.alpha).all():
+        if np.isfinite(total) and engine.finite():
             return
         kept = f"; the state after pass {number} is kept" if number and self.target else ""
         raise FitError(
@@ -222,8 +230,6 @@ class _Job:
             return {"L_pos": float("nan"), "L_neg": float("nan"), "L": float("nan"), "L_se": float("nan")}
         if static not in self._held_out:
             self._held_out[static] = HeldOut(self.corpus, "valid", sliced=not static)
-        if self.scoring is not self.sampler:
-            engine = make_engine(self.engine_name, engine.parameters, self.scoring, threads=self.threads)
         summary = self._held_out[static].score(engine, context=self.spec.context).summary()
         return {name: summary[name] for name in ("L_pos", "L_neg", "L", "L_se")}
 
@@ -250,12 +256,6 @@ class _Job:
         target = self.target.absolute()
         return target.parent / f".{target.name}.pass-{number:03}"
 
-    def _checkpoints(self) -> dict[int, Path]:
-        assert self.target is not None
-        target = self.target.absolute()
-        found = target.parent.glob(f".{_escaped(target.name)}.pass-*")
-        return {int(path.name.rpartition("-")[2]): path for path in found if path.name.rpartition("-")[2].isdigit()}
-
     def _identity(self) -> dict[str, Any]:
         """Return what must be equal for a fit to be the continuation of another."""
         return {
@@ -266,23 +266,33 @@ class _Job:
             "passes": self.passes if self.spec.final_rate < 1 else None,
         }
 
+    def remember(self) -> None:
+        """Keep the best pass in memory, as long as no checkpoint does."""
+        assert self.engine is not None
+        self.best = (self.best_pass, self.engine.snapshot())
+
     def checkpoint(self) -> None:
         """Store the state after a pass; keep that of the best pass beside it."""
-        if self.target is None:
-            return
-        assert self.parameters is not None
+        assert self.engine is not None
         number = len(self.history)
-        with store.create(self._beside(number), kind=CHECKPOINT, overwrite=True, hashed=False) as writer:
-            for name, values in vars(self.parameters).items():
-                writer.array(name, values)
-            writer.meta = {"identity": self._identity(), "history": self.history}
-        for other, path in self._checkpoints().items():
+        if self.best is not None and self.best[0] == self.best_pass:
+            rho, alpha = self.best[1]()
+            self._store(self.best_pass, {"rho": rho, "alpha": alpha})
+        self.best = None
+        self._store(number, vars(self.engine.parameters))
+        for other, path in checkpoints(self.target).items():
             if other not in (number, self.best_pass):
                 shutil.rmtree(path, ignore_errors=True)
 
+    def _store(self, number: int, arrays: Mapping[str, Floats]) -> None:
+        with store.create(self._beside(number), kind=CHECKPOINT, overwrite=True, hashed=False) as writer:
+            for name, values in arrays.items():
+                writer.array(name, values)
+            writer.meta = {"identity": self._identity(), "history": self.history}
+
     def continue_or_clear(self, *, resume: bool, overwrite: bool) -> None:
         """Take up the last checkpoint, or clear those of a fit that is not wanted any more."""
-        found = self._checkpoints()
+        found = checkpoints(self.target)
         if found and not resume and not overwrite:
             raise OptionError(
                 f"an interrupted fit of '{self.target}' is kept after pass {max(found)}; "
@@ -294,10 +304,12 @@ class _Job:
             self._log_path().unlink(missing_ok=True)
             return
         for number in sorted(found, reverse=True):
+            names = ("rho", "alpha", "rho_squares", "alpha_squares")
             try:
                 held = store.open_store(found[number], kind=CHECKPOINT)
+                parameters = Parameters(**{name: np.array(held.array(name)) for name in names})
             except StoreError:
-                continue
+                continue  # not whole, or only the best pass without what it takes to go on
             if held.meta["identity"] != self._identity():
                 changed = [k for k, v in self._identity().items() if held.meta["identity"].get(k) != v]
                 raise OptionError(
@@ -307,9 +319,7 @@ class _Job:
             self.history = held.meta["history"]
             lines = "".join(json.dumps(entry) + "\n" for entry in self.history)
             self._log_path().write_text(lines, encoding="utf-8")  # a pass may have been logged and then lost
-            self.parameters = Parameters(
-                **{name: np.array(held.array(name)) for name in ("rho", "alpha", "rho_squares", "alpha_squares")}
-            )
+            self.engine = self._start(parameters)
             return
 
     def _log_path(self) -> Path:
@@ -324,15 +334,15 @@ class _Job:
 
     def finish(self, *, half: bool, overwrite: bool) -> Model:
         """Make the model of the best pass."""
-        assert self.parameters is not None
+        assert self.engine is not None
         if self.best_pass == len(self.history):
-            rho, alpha = self.parameters.rho, self.parameters.alpha
-        elif self.target is not None:
+            parameters = self.engine.parameters  # not a copy: nothing moves them any more
+            rho, alpha = parameters.rho, parameters.alpha
+        elif self.best is not None and self.best[0] == self.best_pass:
+            rho, alpha = self.best[1]()
+        else:
             held = store.open_store(self._beside(self.best_pass), kind=CHECKPOINT)
             rho, alpha = held.array("rho"), held.array("alpha")
-        else:
-            assert self.best is not None
-            _, rho, alpha = self.best
         meta = {
             "spec": asdict(self.spec),
             "history": self.history,
@@ -344,7 +354,8 @@ class _Job:
                 "seed": self.seed,
                 "passes": self.passes,
                 "engine": self.engine_name,
-                "threads": self.threads or os.cpu_count(),
+                "threads": self.machine["threads"] or os.cpu_count(),
+                "ran_on": self.engine.machine,
                 "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
                 "versions": {name: version(name) for name in ("driftword", "numpy", "numba", "polars")},
             },
@@ -355,9 +366,18 @@ class _Job:
             return Model(np.asarray(rho, kind), np.asarray(alpha, kind), corpus=corpus, meta={**meta, "files": {}})
         with store.create(self.target, kind=KIND, overwrite=overwrite) as writer:
             write_model(writer, self.corpus, meta=meta, rho=np.asarray(rho, kind), alpha=np.asarray(alpha, kind))
-        for path in self._checkpoints().values():
+        for path in checkpoints(self.target).values():
             shutil.rmtree(path, ignore_errors=True)
         return Model.open(self.target)
+
+
+def checkpoints(target: Path | None) -> dict[int, Path]:
+    """Return what an interrupted fit has kept, by its pass."""
+    if target is None:
+        return {}
+    target = target.absolute()
+    found = target.parent.glob(f".{_escaped(target.name)}.pass-*")
+    return {int(path.name.rpartition("-")[2]): path for path in found if path.name.rpartition("-")[2].isdigit()}
 
 
 def _escaped(name: str) -> str:

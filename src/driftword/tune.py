@@ -52,6 +52,7 @@ def tune(
     seed: int = 0,
     threads: int | None = None,
     engine: str = "auto",
+    device: str | None = None,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     show_progress: bool | None = None,
@@ -68,7 +69,7 @@ def tune(
         How many combinations to try at first: `spec` itself, and others drawn at random from around it.
     passes
         Most passes that a candidate may take; use the number that the final fit will have.
-    seed, threads, engine
+    seed, threads, engine, device
         As in `fit`.
     out
         Where the model will be written; what was found is kept beside it, as ``NAME.tuning.json``.
@@ -93,7 +94,9 @@ def tune(
             bar.stage(f"{len(left)} candidates, {_passes(budget)} each", total=len(left))
             scores: list[float] = []
             for candidate in left:
-                rows.append(_try(corpus, candidate, passes=budget, seed=seed, threads=threads, engine=engine))
+                rows.append(
+                    _try(corpus, candidate, passes=budget, seed=seed, threads=threads, engine=engine, device=device)
+                )
                 scores.append(rows[-1]["L"])
                 bar.update(done=len(scores), facts=f"best L {max(scores):.3f}")
             best = [left[i] for i in np.argsort(-np.array(scores), kind="stable")]

@@ -40,13 +40,21 @@ def fit_model(
     run: Annotated[int, typer.Option(help="Consecutive positions in a block.")] = _SPEC.run,
     rounds: Annotated[int, typer.Option(help="How often a pass applies the prior.")] = _SPEC.rounds,
     resample: Annotated[str, typer.Option(help="each-pass, or once as in the paper.")] = _SPEC.resample,
-    engine: Annotated[str, typer.Option(help="auto, cpu or reference.")] = "auto",
+    engine: Annotated[
+        str, typer.Option(help="auto (a GPU where PyTorch sees one), cpu, torch, or reference, which is slow.")
+    ] = "auto",
+    device: Annotated[str | None, typer.Option(help="For torch: cuda, cuda:1, ... or cpu.")] = None,
     threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
     seed: Annotated[int, typer.Option(help="Seed of start, order and negatives.")] = 0,
     reproducible: Annotated[
         bool, typer.Option("--reproducible", help="Same to the last bit each time with several threads, but slower.")
     ] = False,
-    half: Annotated[bool, typer.Option("--half", help="Store float16.")] = False,
+    half: Annotated[
+        bool, typer.Option("--half", "--half-precision", help="Store float16, on a GPU while fitting too.")
+    ] = False,
+    checkpoint_every: Annotated[
+        float, typer.Option(help="Keep a checkpoint after a pass if the last is so many seconds old.")
+    ] = 20.0,
     choose: Annotated[
         bool, typer.Option("--tune", help="First choose rates, precisions and block on the validation text.")
     ] = False,
@@ -68,7 +76,7 @@ def fit_model(
     """
     from driftword import store, terminal
     from driftword.corpus import Corpus
-    from driftword.fit import fit
+    from driftword.fit import checkpoints, fit
     from driftword.model import KIND
     from driftword.tune import tune
 
@@ -82,16 +90,22 @@ def fit_model(
         terminal.warn("the corpus has one slice, so the dynamic model equals the static one")
     if choose:  # Ctrl-C here loses nothing but time: no pass of the fit itself is complete
         store.check_free(out, kind=KIND, overwrite=overwrite)
-        tuned = tune(corpus, spec, passes=passes, seed=seed, threads=threads, engine=engine, out=out, resume=resume)
+        tuned = tune(
+            corpus, spec, passes=passes, seed=seed, threads=threads, engine=engine, device=device, out=out,
+            resume=resume,
+        )  # fmt: skip
         spec = tuned.spec
         if not as_json:
             terminal.print_table(tuned.tried, terminal.out())
     try:
         made = fit(
             corpus, spec, passes=passes, engine=engine, threads=threads, seed=seed, out=out, resume=resume,
-            patience=patience, reproducible=reproducible, half=half, overwrite=overwrite,
+            patience=patience, reproducible=reproducible, half=half, device=device, overwrite=overwrite,
+            checkpoint_seconds=checkpoint_every,
         )  # fmt: skip
     except KeyboardInterrupt:
+        if not checkpoints(out):
+            end("interrupted; no pass was old enough to be kept", 130)
         again = " ".join([*(part for part in sys.argv[1:] if part != "--resume"), "--resume"])
         end(f"interrupted; the passes that were complete are kept. Go on with: driftword {again}", 130)
     if as_json:

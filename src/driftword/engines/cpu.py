@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftword.engines import cpu_kernels as kernels
+from driftword.engines.host import HostEngine, spread
 from driftword.engines.rounds import Blocks, Ints, Parameters, Sampler, Step, Text
 
 #: Positions that a thread works through before the copies are added up. The static model has more to add up:
@@ -30,20 +31,26 @@ SYNC_POSITIONS_STATIC: Final = 16_000
 LEAST_SYNCS: Final = 8
 
 
-class CpuEngine:
+class CpuEngine(HostEngine):
     """Runs rounds on all cores."""
 
     name = "cpu"
-    dtype = np.float32
 
     def __init__(
         self, parameters: Parameters, sampler: Sampler, *, threads: int | None = None, reproducible: bool = False
     ) -> None:
-        self.parameters = parameters
+        super().__init__(parameters)
         self.sampler = sampler
         self.threads = threads or os.cpu_count() or 1
+        self.machine = f"{self.threads} threads"
+        self._reproducible = reproducible
         self._pool = ThreadPoolExecutor(self.threads)
         self._copies = _Copies(parameters, self.threads) if self.threads > 1 and reproducible else None
+
+    def spread(self, slices: int, squares: float) -> CpuEngine:
+        """Return an engine in which every slice has the static embeddings."""
+        parameters = spread(self.parameters, slices, squares)
+        return CpuEngine(parameters, self.sampler, threads=self.threads, reproducible=self._reproducible)
 
     def round(self, blocks: Blocks, step: Step) -> float:
         """Climb the likelihood over some blocks, then apply the prior; return the summed log-likelihood of the text."""
@@ -78,7 +85,9 @@ class CpuEngine:
         self._apply_prior(step)
         return total
 
-    def score(self, text: Text, *, reach: int, negatives: int, key: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    def score(
+        self, text: Text, *, sampler: Sampler, reach: int, negatives: int, key: int
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Return log s(eta) of each word and the summed log s(-eta) of its negatives."""
         positive, negative = np.zeros(len(text.ids)), np.zeros(len(text.ids))
         parts = np.searchsorted(text.offsets, np.linspace(0, len(text.ids), 8 * self.threads + 1))
@@ -87,7 +96,7 @@ class CpuEngine:
         def part(low: int, high: int) -> None:
             kernels.score(
                 text.ids, text.offsets, text.slice_of, text.position, low, high, np.uint64(key),
-                self.sampler.threshold, self.sampler.other, self.parameters.rho, self.parameters.alpha,
+                sampler.threshold, sampler.other, self.parameters.rho, self.parameters.alpha,
                 negatives, reach, positive, negative,
             )  # fmt: skip
 

@@ -23,20 +23,25 @@ import numpy as np
 import numpy.typing as npt
 
 from driftword import randomness
+from driftword.engines.host import HostEngine, spread
 from driftword.engines.rounds import Blocks, Parameters, Sampler, Step, Text
 
 Array = npt.NDArray[np.float64]
 
 
-class ReferenceEngine:
+class ReferenceEngine(HostEngine):
     """Runs rounds in float64, one block after the other."""
 
     name = "reference"
-    dtype = np.float64
+    machine = "NumPy, one thread"
 
-    def __init__(self, parameters: Parameters, sampler: Sampler, **_: Any) -> None:
-        self.parameters = parameters
+    def __init__(self, parameters: Parameters, sampler: Sampler) -> None:
+        super().__init__(parameters)
         self.sampler = sampler
+
+    def spread(self, slices: int, squares: float) -> ReferenceEngine:
+        """Return an engine in which every slice has the static embeddings."""
+        return ReferenceEngine(spread(self.parameters, slices, squares), self.sampler)
 
     def round(self, blocks: Blocks, step: Step) -> float:
         """Climb the likelihood over some blocks, then apply the prior; return the summed log-likelihood of the text."""
@@ -49,7 +54,7 @@ class ReferenceEngine:
         apply_prior(self.parameters, step)
         return total
 
-    def score(self, text: Text, *, reach: int, negatives: int, key: int) -> tuple[Array, Array]:
+    def score(self, text: Text, *, sampler: Sampler, reach: int, negatives: int, key: int) -> tuple[Array, Array]:
         """Return log s(eta) of each word and the summed log s(-eta) of its negatives."""
         rho, alpha = self.parameters.rho, self.parameters.alpha
         positive, negative = np.zeros(len(text.ids)), np.zeros(len(text.ids))
@@ -57,7 +62,7 @@ class ReferenceEngine:
             low, high = text.offsets[c], text.offsets[c + 1]
             for i in range(low, high):
                 context = context_sum(alpha, text.ids, i, bounds=(low, high), reach=reach)
-                drawn = self.sampler.draw(key, text.position[i] * negatives + np.arange(negatives))
+                drawn = sampler.draw(key, text.position[i] * negatives + np.arange(negatives))
                 positive[i] = log_sigmoid(rho[text.slice_of[c], text.ids[i]] @ context)
                 negative[i] = log_sigmoid(-(rho[text.slice_of[c], drawn] @ context)).sum()
         return positive, negative

@@ -33,6 +33,19 @@ class Parameters:
 
 
 @dataclass(frozen=True)
+class Pass:
+    """How one pass reads the text: which subsample, and how it is cut into rounds of blocks."""
+
+    number: int
+    sample: int  # which subsample it sees
+    sliced: bool  # each slice for itself, or all text as one slice (static)
+    block: int
+    run: int
+    rounds: int
+    seed: int
+
+
+@dataclass(frozen=True)
 class Step:
     """How one round moves: step size, context, negatives and prior."""
 
@@ -119,8 +132,15 @@ def read_text(corpus: Corpus, split: str, *, pass_number: int, sliced: bool) -> 
     return Text(ids.astype(np.int32), offsets, chunk, slices.astype(np.int32), position)
 
 
+def read_pass(corpus: Corpus, how: Pass) -> list[Blocks]:
+    """Read the training text that a pass sees and cut it into rounds of blocks."""
+    text = read_text(corpus, "train", pass_number=how.sample, sliced=how.sliced)
+    return plan(text, block=how.block, run=how.run, rounds=how.rounds, seed=how.seed, pass_number=how.number)
+
+
 def plan(text: Text, *, block: int, run: int, rounds: int, seed: int, pass_number: int) -> list[Blocks]:
-    """Cut a pass into rounds of blocks."""
+    """Cut a pass into rounds of blocks, none with more than `block` positions (or one run, if that is longer)."""
+    room = max(block - run + 1, 1)  # as the last run of a block may begin at its last place
     lengths = np.diff(text.offsets)
     pieces = -(-lengths // run)
     chunk = np.repeat(np.arange(len(lengths)), pieces)
@@ -132,11 +152,11 @@ def plan(text: Text, *, block: int, run: int, rounds: int, seed: int, pass_numbe
     order = np.lexsort((order_key, text.slice_of[chunk]))
     begin, end, low, high, slice_of = (a[order] for a in (begin, end, low, high, text.slice_of[chunk]))
 
-    # Pack runs into blocks: a block is full when the positions of its slice pass a multiple of its size.
+    # Pack runs into blocks: a block is full when the positions of its slice pass a multiple of its room.
     before = np.cumsum(end - begin) - (end - begin)
     new_slice = np.r_[True, np.diff(slice_of) != 0] if len(slice_of) else np.zeros(0, dtype=bool)
     base = before[new_slice][np.cumsum(new_slice) - 1] if len(slice_of) else before
-    bin_of = (before - base) // block
+    bin_of = (before - base) // room
     first = np.flatnonzero(new_slice | np.r_[True, np.diff(bin_of) != 0][: len(bin_of)])
     block_slice = slice_of[first]
     in_slice = np.arange(len(first)) - np.searchsorted(block_slice, block_slice)

@@ -30,7 +30,7 @@ class Scores:
 
     positive: npt.NDArray[Any]  # (n,)
     negative: npt.NDArray[Any]  # (n,)
-    document: npt.NDArray[Any]  # (n,)
+    document: npt.NDArray[Any]  # (n,) numbered from 0
     slice_of: npt.NDArray[Any]  # (n,)
     word: npt.NDArray[Any]  # (n,)
 
@@ -45,21 +45,26 @@ class Scores:
             ("L", self.positive + self.negative),
         ):
             result[name], result[f"{name}_se"] = mean_and_error(values[chosen], document)
-        return {**result, "positions": len(document), "documents": len(np.unique(document))}
+        return {**result, "positions": len(document), "documents": int((np.bincount(document) > 0).sum())}
 
 
 def mean_and_error(values: npt.NDArray[Any], document: npt.NDArray[Any]) -> tuple[float, float]:
     """Return the mean over positions and its standard error over documents (a ratio of two sums over them)."""
     if not len(values):
         return float("nan"), float("nan")
-    _, which = np.unique(document, return_inverse=True)
-    size = np.bincount(which)
-    total = np.bincount(which, weights=values)
+    size = np.bincount(document)
+    total = np.bincount(document, weights=values)[size > 0]
+    size = size[size > 0]
     mean = float(total.sum() / size.sum())
     if len(size) < 2:
         return mean, float("nan")
     spread = ((total - mean * size) ** 2).sum() * len(size) / (len(size) - 1)
     return mean, float(np.sqrt(spread) / size.sum())
+
+
+def scoring_sampler(corpus: Corpus) -> Sampler:
+    """Return the distribution that scores draw their negatives from, the same for every model."""
+    return Sampler.make(corpus.raw_counts, EXPONENT)
 
 
 class HeldOut:
@@ -69,15 +74,14 @@ class HeldOut:
         self.text: Text = read_text(corpus, split, pass_number=_SPLIT_PASS, sliced=sliced)
         self.key = randomness.key(corpus.seed, "scoring")
         lengths = np.diff(self.text.offsets)
-        self.document = np.repeat(corpus.chunk_document[self.text.chunk], lengths)
+        self.sampler = scoring_sampler(corpus)
+        _, document = np.unique(corpus.chunk_document[self.text.chunk], return_inverse=True)
+        self.document = np.repeat(document, lengths)
         self.slice_of = np.repeat(corpus.chunk_slice[self.text.chunk], lengths)
 
     def score(self, engine: Engine, *, context: int) -> Scores:
-        """Score every position; the engine's sampler must be `scoring_sampler`'s."""
-        positive, negative = engine.score(self.text, reach=context // 2, negatives=NEGATIVES, key=self.key)
+        """Score every position, against the same negatives for every model."""
+        positive, negative = engine.score(
+            self.text, sampler=self.sampler, reach=context // 2, negatives=NEGATIVES, key=self.key
+        )
         return Scores(positive, negative, self.document, self.slice_of, self.text.ids)
-
-
-def scoring_sampler(corpus: Corpus) -> Sampler:
-    """Return the distribution that scores draw their negatives from, the same for every model."""
-    return Sampler.make(corpus.raw_counts, EXPONENT)

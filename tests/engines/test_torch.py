@@ -1,0 +1,192 @@
+"""The torch engine against the reference, block by block, on the CPU; its kernels in Triton's interpreter."""
+
+from __future__ import annotations
+
+import copy
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from settings import NAMES, SETTING, make_case, make_parameters, make_step, make_text, single
+
+import driftword as dw
+from driftword import engines
+from driftword.engines import choose_engine, make_engine
+from driftword.engines.reference import ReferenceEngine
+from driftword.engines.rounds import Pass, Sampler, Text, plan, read_pass
+from driftword.engines.torch import TorchEngine
+from driftword.engines.torch_text import DeviceCorpus, DeviceSampler
+from driftword.engines.torch_text import plan as device_plan
+from driftword.errors import OptionError
+
+CPU = torch.device("cpu")
+
+
+def device_rounds(text: Text, how: Pass) -> list[Any]:
+    """Plan on the device, blocks in the order in which the reference takes them."""
+    tensors = (torch.tensor(np.asarray(a, dtype=kind)) for a, kind in (
+        (text.ids, np.int32), (text.offsets, np.int64), (text.slice_of, np.int64)))  # fmt: skip
+    return [replace(part, blocks=part.blocks.sort().values) for part in device_plan(*tensors, how)]
+
+
+@settings(max_examples=60)
+@given(SETTING)
+def test_a_round_of_the_torch_engine_is_a_round_of_the_reference(setting: dict[str, Any]) -> None:
+    text, exact, sampler, step = make_case(setting)
+    for memory in (None, 2000):  # all on the device, or a few slices and words at a time
+        parameters = copy.deepcopy(exact)
+        engine = TorchEngine(single(parameters), sampler, device="cpu", batch=1, memory=memory)
+        reference = ReferenceEngine(parameters, sampler)
+        shape = {"block": setting["block"], "run": setting["run"], "rounds": setting["rounds"], "seed": 1}
+        host = plan(text, **shape, pass_number=2)
+        device = device_rounds(text, Pass(2, 0, sliced=True, **shape))
+        for here, there in zip(host, device, strict=True):
+            assert here.positions == there.positions
+            assert engine.round(there, step) == pytest.approx(reference.round(here, step), rel=1e-3, abs=1e-3)
+        for name in NAMES:
+            found, right = getattr(engine.parameters, name), getattr(parameters, name)
+            np.testing.assert_allclose(found, right, rtol=2e-3, atol=2e-3, err_msg=name)
+        options = {"sampler": sampler, "reach": step.reach, "negatives": 5, "key": 12345}
+        for a, b in zip(reference.score(text, **options), engine.score(text, **options), strict=True):
+            np.testing.assert_allclose(b, a, rtol=5e-3, atol=5e-3)
+
+
+def test_text_on_a_device_is_the_text_of_numpy(small: dw.Corpus) -> None:
+    held = DeviceCorpus(small, CPU)
+    sampler = Sampler.make(small.raw_counts, 0.75)
+    for sliced in (True, False):
+        how = Pass(2, 3, sliced=sliced, block=16, run=4, rounds=3, seed=5)
+        for host, device in zip(read_pass(small, how), held.read(how), strict=True):
+            blocks = device.blocks.sort().values
+            assert host.positions == device.positions
+            assert (blocks.numpy() == host.number).all()
+            assert (device.rounds.slice_of[blocks].numpy() == host.slice_of).all()
+            counters = np.arange(1000) * 7
+            drawn = DeviceSampler(sampler, CPU).draw(host.key, torch.tensor(counters))
+            assert (drawn.numpy() == sampler.draw(host.key, counters)).all()
+        assert (device.rounds.ids.numpy() == host.ids).all()
+
+
+def test_slices_take_turns(small: dw.Corpus) -> None:
+    part = DeviceCorpus(small, CPU).read(Pass(0, 0, sliced=True, block=8, run=4, rounds=1, seed=0))[0]
+    order = part.rounds.slice_of[part.blocks].tolist()
+    assert len(set(order[:10])) >= 8
+
+
+def test_a_fit_is_as_good_as_on_the_cpu_engine(small: dw.Corpus, tmp_path: Path) -> None:
+    spec = dw.Spec(dim=8, context=4, rounds=3, block=16, run=8, pool=16, learning_rate=0.1)
+    scores = {}
+    for engine, half in (("cpu", False), ("torch", False), ("torch", True)):
+        options: dict[str, Any] = {"device": "cpu"} if engine == "torch" else {}
+        model = dw.fit(small, spec, passes=6, engine=engine, half=half, **options)
+        scores[engine, half] = model.history[model.meta["best_pass"] - 1]["L"]
+        assert model.rho.dtype == (np.float16 if half else np.float32)
+    assert scores["torch", False] == pytest.approx(scores["cpu", False], abs=0.03)
+    assert scores["torch", True] == pytest.approx(scores["cpu", False], abs=0.03)
+
+
+def test_a_fit_is_resumed(small: dw.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = dw.Spec(dim=8, context=4, rounds=2, learning_rate=0.1)
+    calls = []
+
+    def stop(*_: Any) -> None:
+        calls.append(1)
+        if len(calls) == 8:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TorchEngine, "finite", lambda _: stop() is None)
+        with pytest.raises(KeyboardInterrupt):
+            dw.fit(small, spec, passes=6, device="cpu", out=tmp_path / "m", checkpoint_seconds=0)
+    model = dw.fit(small, spec, passes=6, device="cpu", out=tmp_path / "m", resume=True)
+    assert model.meta["provenance"]["engine"] == "torch"
+    assert [entry["pass"] for entry in model.history] == list(range(1, len(model.history) + 1))
+
+
+def test_what_does_not_fit_comes_in_parts() -> None:
+    parameters = single(make_parameters(6, 40, 8))
+    engine = TorchEngine(copy.deepcopy(parameters), Sampler.make(np.ones(40), 1), device="cpu", memory=12_000)
+    assert len(engine._rho.groups()) > 1
+    assert len(engine._rho.word_groups()) > 1
+    for name in NAMES:
+        np.testing.assert_array_equal(getattr(engine.parameters, name), getattr(parameters, name))
+
+
+KERNELS = """
+import copy, numpy as np, torch
+from driftword.engines import torch_steps as plain, triton_launch as fast
+from driftword.engines.rounds import Pass, Sampler
+from driftword.engines.torch_text import DeviceSampler, lay_out, plan
+from settings import make_parameters, make_step, make_text, single
+
+for dim, slices, pool, reach in ((5, 1, 7, 2), (20, 3, 16, 4), (33, 5, 20, 1)):
+    text = make_text([30, 1, 17], [0, 0, slices - 1], 12)
+    held = single(make_parameters(slices, 12, dim))
+    step = make_step(reach=reach, pool=pool)
+    tensors = [torch.tensor(np.asarray(a)) for a in (text.ids, text.offsets, text.slice_of.astype(np.int64))]
+    (part,) = plan(*tensors, Pass(0, 0, sliced=True, block=12, run=5, rounds=1, seed=0))
+    sampler = DeviceSampler(Sampler.make(np.ones(12), 1), torch.device("cpu"))
+    blocks = lay_out(part, part.blocks, reach=reach, pool=pool, sampler=sampler)
+    names = ("rho", "rho_squares", "alpha", "alpha_squares")
+    one, other = ([torch.tensor(getattr(held, name)) for name in names] for _ in range(2))
+    totals, count = torch.zeros(len(part.blocks)), len(part.blocks)
+    fast.climb(one[:2], one[2:], blocks, (0, count), step, totals=totals, precision="ieee")
+    right = sum(float(plain.climb(other[:2], other[2:], blocks, (b, b + 1), step)) for b in range(count))
+    assert abs(float(totals.double().sum()) - right) < 1e-3 * abs(right)
+    fast.smooth(one[0], one[1], step)
+    plain.smooth(other[0], other[1], step)
+    for a, b in zip(one, other):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
+print("equal")
+"""
+
+
+def test_the_kernels_are_the_plain_steps() -> None:
+    pytest.importorskip("triton")
+    here = str(Path(__file__).parent)
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": here}
+    done = subprocess.run([sys.executable, "-c", KERNELS], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "equal", done.stderr
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+def test_a_machine_without_a_gpu_says_so(small: dw.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert choose_engine("auto") == "cpu"
+    with pytest.raises(OptionError, match="PyTorch cannot use a GPU here: .*; use --engine cpu"):
+        dw.fit(small, engine="torch")
+    with pytest.raises(OptionError, match="there is no device 'gpu7'"):
+        dw.fit(small, device="gpu7")
+    with pytest.raises(OptionError, match="runs on cuda or cpu"):
+        dw.fit(small, device="mps")
+    with pytest.raises(OptionError, match="chosen for the torch engine"):
+        dw.fit(small, engine="cpu", device="cpu")
+    with pytest.raises(OptionError, match="use --engine cpu with --reproducible"):
+        dw.fit(small, engine="torch", device="cpu", reproducible=True)
+    with pytest.raises(OptionError, match="blocks of at most 128"):
+        dw.fit(small, dw.Spec(block=200), device="cpu")
+    monkeypatch.setattr(engines.importlib.util, "find_spec", lambda _: None)
+    assert choose_engine("auto") == "cpu"
+    parameters = single(make_parameters(1, 5, 2))
+    with pytest.raises(OptionError, match=r"pip install 'driftword\[torch\]'"):
+        make_engine("torch", parameters, Sampler.make(np.ones(5), 1))
+
+
+def test_too_little_memory_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = TorchEngine(single(make_parameters(2, 9, 4)), Sampler.make(np.ones(9), 1), device="cpu")
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (6.1e9, 8e9))
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(TorchEngine, "_apply_prior", fail)
+    text = make_text([9], [0], 9)
+    (part,) = device_rounds(text, Pass(0, 0, sliced=True, block=8, run=4, rounds=1, seed=0))
+    with pytest.raises(OptionError, match=r"6.1 GB of 8.0 GB free\); use --half-precision, a smaller --dim"):
+        engine.round(part, make_step())
