@@ -44,7 +44,7 @@ def test_standard_errors_are_over_documents() -> None:
         means.append(mean)
         errors.append(error)
     assert np.mean(errors) == pytest.approx(np.std(means), rel=0.15)
-    assert np.isnan(mean_and_error(np.ones(3), np.zeros(3))[1])
+    assert np.isnan(mean_and_error(np.ones(3), np.zeros(3, dtype=int))[1])
 
 
 def test_a_model_meets_only_its_own_corpus(model: dw.Model, tmp_path: Path) -> None:

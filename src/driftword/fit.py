@@ -357,7 +357,7 @@ class _Job:
                 "threads": self.machine["threads"] or os.cpu_count(),
                 "ran_on": self.engine.machine,
                 "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-                "versions": {name: version(name) for name in ("driftword", "numpy", "numba", "polars")},
+                "versions": {name: version(name) for name in ("driftword", "numpy", "polars")},
             },
         }
         kind = np.float16 if half else np.float32

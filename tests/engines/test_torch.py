@@ -123,7 +123,7 @@ KERNELS = """
 import copy, numpy as np, torch
 from driftword.engines import torch_steps as plain, triton_launch as fast
 from driftword.engines.rounds import Pass, Sampler
-from driftword.engines.torch_text import DeviceSampler, lay_out, plan
+from driftword.engines.torch_text import DeviceSampler, lay_out, plan, upload
 from settings import make_parameters, make_step, make_text, single
 
 for dim, slices, pool, reach in ((5, 1, 7, 2), (20, 3, 16, 4), (33, 5, 20, 1)):
@@ -144,6 +144,12 @@ for dim, slices, pool, reach in ((5, 1, 7, 2), (20, 3, 16, 4), (33, 5, 20, 1)):
     plain.smooth(other[0], other[1], step)
     for a, b in zip(one, other):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
+    held = {name: values[: len(text.ids)] for name, values in upload(text, torch.device("cpu")).items()}
+    held["place"] = torch.arange(len(text.ids))
+    drawn = torch.arange(5 * len(text.ids), dtype=torch.int32).view(-1, 5) % 12
+    found = fast.score(one[0], one[2], held, drawn=drawn, reach=reach)
+    right = plain.score(one[0], one[2], held, drawn=drawn, reach=reach)
+    torch.testing.assert_close(torch.stack(found), torch.stack(right), rtol=1e-4, atol=1e-4)
 print("equal")
 """
 

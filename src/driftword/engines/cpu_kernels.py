@@ -226,20 +226,25 @@ def smooth(rho, squares, low, high, rate, drift, anchor):
     slices, _, dim = rho.shape
     upper = np.zeros((slices, dim), dtype=np.float32)
     right = np.zeros((slices, dim), dtype=np.float32)
+    before = np.zeros(dim, dtype=np.float32)  # what the slices before add to the diagonal
     inverse_rate = float32(1.0) / rate
     for v in range(low, high):
         for k in range(dim):
             metric = np.sqrt(squares[0, v, k]) * inverse_rate
-            pivot = float32(1.0) / (metric + anchor + (drift if slices > 1 else float32(0.0)))
+            own = metric + anchor
+            pivot = float32(1.0) / (own + (drift if slices > 1 else float32(0.0)))
             upper[0, k] = drift * pivot
             right[0, k] = metric * rho[0, v, k] * pivot
+            before[k] = drift * own * pivot  # drift (1 - upper), without the loss of digits
         for t in range(1, slices):
             ahead = drift if t + 1 < slices else float32(0.0)
             for k in range(dim):
                 metric = np.sqrt(squares[t, v, k]) * inverse_rate
-                pivot = float32(1.0) / (metric + anchor + drift * (float32(1.0) - upper[t - 1, k]) + ahead)
+                own = metric + anchor + before[k]
+                pivot = float32(1.0) / (own + ahead)
                 upper[t, k] = drift * pivot
                 right[t, k] = (metric * rho[t, v, k] + drift * right[t - 1, k]) * pivot
+                before[k] = drift * own * pivot
         for k in range(dim):
             rho[slices - 1, v, k] = right[slices - 1, k]
         for t in range(slices - 2, -1, -1):

@@ -33,28 +33,45 @@ class Scores:
     document: npt.NDArray[Any]  # (n,) numbered from 0
     slice_of: npt.NDArray[Any]  # (n,)
     word: npt.NDArray[Any]  # (n,)
+    starts: npt.NDArray[Any]  # where stretches of one document begin
 
     def summary(self, which: npt.NDArray[np.bool_] | None = None) -> dict[str, float]:
         """Return the three scores with their standard errors, over all positions or some."""
         chosen = slice(None) if which is None else which
-        result: dict[str, float] = {}
         document = self.document[chosen]
-        for name, values in (
-            ("L_pos", self.positive),
-            ("L_neg", self.negative),
-            ("L", self.positive + self.negative),
-        ):
-            result[name], result[f"{name}_se"] = mean_and_error(values[chosen], document)
-        return {**result, "positions": len(document), "documents": int((np.bincount(document) > 0).sum())}
+        starts = self.starts if which is None else _starts(document)
+        size, positive, negative = (
+            _by_document(values, document, starts)
+            for values in (np.ones(len(document)), self.positive[chosen], self.negative[chosen])
+        )
+        result: dict[str, float] = {}
+        for name, total in (("L_pos", positive), ("L_neg", negative), ("L", positive + negative)):
+            result[name], result[f"{name}_se"] = _ratio(total[size > 0], size[size > 0])
+        return {**result, "positions": len(document), "documents": int((size > 0).sum())}
 
 
 def mean_and_error(values: npt.NDArray[Any], document: npt.NDArray[Any]) -> tuple[float, float]:
     """Return the mean over positions and its standard error over documents (a ratio of two sums over them)."""
-    if not len(values):
+    starts = _starts(document)
+    total, size = (_by_document(part, document, starts) for part in (values, np.ones(len(document))))
+    return _ratio(total[size > 0], size[size > 0])
+
+
+def _starts(document: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return where stretches of one document begin."""
+    return np.flatnonzero(np.diff(document, prepend=-1))
+
+
+def _by_document(values: npt.NDArray[Any], document: npt.NDArray[Any], starts: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Add values up, first over stretches of one document, which are long."""
+    if not len(starts):
+        return np.zeros(0)
+    return np.bincount(document[starts], weights=np.add.reduceat(values, starts, dtype=np.float64))
+
+
+def _ratio(total: npt.NDArray[Any], size: npt.NDArray[Any]) -> tuple[float, float]:
+    if not len(size):
         return float("nan"), float("nan")
-    size = np.bincount(document)
-    total = np.bincount(document, weights=values)[size > 0]
-    size = size[size > 0]
     mean = float(total.sum() / size.sum())
     if len(size) < 2:
         return mean, float("nan")
@@ -77,6 +94,7 @@ class HeldOut:
         self.sampler = scoring_sampler(corpus)
         _, document = np.unique(corpus.chunk_document[self.text.chunk], return_inverse=True)
         self.document = np.repeat(document, lengths)
+        self.starts = _starts(self.document)
         self.slice_of = np.repeat(corpus.chunk_slice[self.text.chunk], lengths)
 
     def score(self, engine: Engine, *, context: int) -> Scores:
@@ -84,4 +102,4 @@ class HeldOut:
         positive, negative = engine.score(
             self.text, sampler=self.sampler, reach=context // 2, negatives=NEGATIVES, key=self.key
         )
-        return Scores(positive, negative, self.document, self.slice_of, self.text.ids)
+        return Scores(positive, negative, self.document, self.slice_of, self.text.ids, self.starts)

@@ -8,6 +8,7 @@ precision, or in the machine's memory, and comes to it a few slices at a time.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 from collections.abc import Callable
@@ -29,11 +30,9 @@ BATCH: Final = 256  # blocks in one batch of plain operations
 SCORED: Final = 1 << 16  # positions that are scored at a time
 #: Blocks that may be worked on at once, as a share of those done since Adagrad began: its first steps are long, and
 #: many of them at once from the same place go too far together.
-CAUTION: Final = 1 / 32
-FEWEST: Final = 8
-ENOUGH: Final = 4096  # more than any GPU works on at once
+CAUTION: Final = 1 / 256
+ENOUGH: Final = 512  # about what a large GPU works on at once; more need no care
 MOST_ROWS: Final = 128
-MOST_TIMES: Final = 2048
 
 
 class TorchEngine:
@@ -56,11 +55,11 @@ class TorchEngine:
         self._half, self._memory, self._batch = half, memory, batch
         self._triton = self.device.type == "cuda" and importlib.util.find_spec("triton") is not None
         self.precision = "tf32"  # of matrix products in Triton's kernels
+        self._scored = SCORED * (32 if self._triton else 1)
         self._sampler = sampler
         self._draw = DeviceSampler(sampler, self.device)
         self._corpus: DeviceCorpus | None = None
         self._uploaded: dict[int, tuple[Text, dict[str, Tensor]]] = {}
-        self._samplers: dict[int, tuple[Sampler, DeviceSampler]] = {}
         with _enough_memory(self):
             self._alpha = put(parameters.alpha, self.device)
             self._alpha_squares = put(parameters.alpha_squares, self.device)
@@ -114,12 +113,12 @@ class TorchEngine:
         totals = torch.zeros(count, device=self.device)
         done = 0
         while done < count:
-            most = max(FEWEST, int(self._blocks_done * CAUTION))
+            most = max(1, int(self._blocks_done * CAUTION))
             size = min(count - done, (count if most >= ENOUGH else most) if self._triton else min(self._batch, most))
             if self._triton:
-                from driftword.engines.triton_launch import climb
-
-                climb(values, shared, laid, (done, done + size), step, totals=totals, precision=self.precision)
+                _triton_launch().climb(
+                    values, shared, laid, (done, done + size), step, totals=totals, precision=self.precision
+                )
             else:
                 totals[done] = plain.climb(values, shared, laid, (done, done + size), step)
             done += size
@@ -133,10 +132,8 @@ class TorchEngine:
                 if not step.chained:
                     for t in range(len(rho)):
                         plain.shrink(rho[t], squares[t], rate=step.learning_rate, prior=step.anchor)
-                elif self._triton and len(rho) <= MOST_TIMES:
-                    from driftword.engines.triton_launch import smooth
-
-                    smooth(rho, squares, step)
+                elif self._triton:
+                    _triton_launch().smooth(rho, squares, step)
                 else:
                     plain.smooth(rho, squares, step)
 
@@ -145,18 +142,24 @@ class TorchEngine:
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Return log s(eta) of each word and the summed log s(-eta) of its negatives."""
         with _enough_memory(self):
-            held = self._uploaded.setdefault(id(text), (text, upload(text, self.device)))[1]
-            draw = self._samplers.setdefault(id(sampler), (sampler, DeviceSampler(sampler, self.device)))[1]
+            if id(text) not in self._uploaded:
+                self._uploaded[id(text)] = (text, upload(text, self.device))
+            held = self._uploaded[id(text)][1]
+            draw = self._draw if sampler is self._sampler else DeviceSampler(sampler, self.device)
+            steps: Any = _triton_launch() if self._triton else plain
             result = torch.zeros(2, len(text.ids), device=self.device)
+            order = held["slice_of"]  # rises: text stands in the order of its slices
             for low, high in self._rho.groups():
-                places = torch.nonzero((held["slice_of"] >= low) & (held["slice_of"] < high))[:, 0]
+                begin, end = torch.searchsorted(order, torch.tensor([low, high], device=self.device)).tolist()
                 with self._rho.slices_at(low, high, changed=False) as (rho, _):
-                    for here in places.split(SCORED):
-                        part = {name: held[name][here] for name in ("position", "slice_of", "low", "high")}
-                        part |= {"ids": held["ids"], "place": here, "slice_of": part["slice_of"] - low}
-                        scores = plain.score(rho, self._alpha, part, draw, reach=reach, negatives=negatives, key=key)
-                        result[:, here] = torch.stack(scores)
-            positive, negative = result.double().cpu().numpy()
+                    for here in range(begin, end, self._scored):
+                        part = slice(here, min(here + self._scored, end))
+                        drawn = draw.draw(key, held["position"][part, None] * negatives + held["few"][:negatives])
+                        positions = {name: held[name][part] for name in ("low", "high", "place")}
+                        positions |= {"ids": held["ids"], "slice_of": order[part] - low}
+                        found = steps.score(rho, self._alpha, positions, drawn=drawn, reach=reach)
+                        result[0, part], result[1, part] = found
+            positive, negative = result.cpu().numpy()
         return positive, negative
 
     def finite(self) -> bool:
@@ -208,6 +211,11 @@ class _enough_memory:  # noqa: N801 - used as a verb
                 f"the GPU has not enough memory ({gigabytes(free)} of {gigabytes(whole)} free); "
                 f"use {half}a smaller --dim, or --engine cpu"
             ) from error
+
+
+def _triton_launch() -> Any:
+    """Import what needs Triton where it is needed."""
+    return importlib.import_module("driftword.engines.triton_launch")
 
 
 def _named(device: torch.device) -> str:

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from driftword.engines.rounds import Step
-from driftword.engines.torch_text import DeviceSampler, Layout
+from driftword.engines.torch_text import Layout
 
 
 def climb(
@@ -71,23 +71,23 @@ def smooth(values: Tensor, squares: Tensor, step: Step) -> None:
     """Take the proximal step of the random walk: a tridiagonal system over time (Thomas), all columns at once."""
     last = len(values) - 1
     upper, right = torch.empty_like(values), torch.empty_like(values)
+    before = torch.zeros_like(values[0])  # what the slices before add to the diagonal
     for t in range(last + 1):
         metric = squares[t].sqrt() / step.learning_rate
-        pivot = metric + step.anchor + (step.drift if t < last else 0)
+        own = metric + step.anchor + before
+        pivot = own + (step.drift if t < last else 0)
         target = metric * values[t]
         if t > 0:
-            pivot += step.drift * (1 - upper[t - 1])
             target += step.drift * right[t - 1]
         upper[t] = step.drift / pivot
         right[t] = target / pivot
+        before = step.drift * own / pivot  # drift (1 - upper), without the loss of digits
     values[last] = right[last]
     for t in range(last - 1, -1, -1):
         values[t] = right[t] + upper[t] * values[t + 1]
 
 
-def score(
-    rho: Tensor, alpha: Tensor, text: dict[str, Tensor], sampler: DeviceSampler, *, reach: int, negatives: int, key: int
-) -> tuple[Tensor, Tensor]:
+def score(rho: Tensor, alpha: Tensor, text: dict[str, Tensor], *, drawn: Tensor, reach: int) -> tuple[Tensor, Tensor]:
     """Return log s(eta) of each word of `text` and the summed log s(-eta) of its negatives."""
     here, last = text["place"], len(text["ids"]) - 1
     context = torch.zeros(len(here), alpha.shape[1], device=alpha.device)
@@ -97,8 +97,7 @@ def score(
             known = (other >= text["low"]) & (other < text["high"])
             context += alpha[text["ids"][other.clamp(0, last)]] * known[:, None]
     slices, words = text["slice_of"], text["ids"][here]
-    counters = text["position"][:, None] * negatives + torch.arange(negatives, device=alpha.device)
-    absent = rho[slices[:, None], sampler.draw(key, counters).long()]  # (P, n, K)
+    absent = rho[slices[:, None], drawn.long()]  # (P, n, K)
     positive = logsigmoid((rho[slices, words] * context).sum(-1))
     negative = logsigmoid(-(absent @ context[..., None])[..., 0]).sum(-1)
     return positive, negative

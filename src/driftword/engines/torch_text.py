@@ -193,7 +193,7 @@ def lay_out(part: Round, blocks: Tensor, *, reach: int, pool: int, sampler: Devi
 
 
 def upload(text: Text, device: torch.device) -> dict[str, Tensor]:
-    """Put held-out text on a device: ids, corpus positions, and the slice and bounds of each token's chunk."""
+    """Put held-out text on a device: ids, places in it and in the corpus, slice and bounds of each token's chunk."""
     lengths = np.diff(text.offsets)
     fields = {
         "ids": text.ids,
@@ -201,6 +201,8 @@ def upload(text: Text, device: torch.device) -> dict[str, Tensor]:
         "slice_of": np.repeat(text.slice_of, lengths),
         "low": np.repeat(text.offsets[:-1], lengths),
         "high": np.repeat(text.offsets[1:], lengths),
+        "place": np.arange(len(text.ids)),
+        "few": np.arange(256),
     }
     return {name: put(np.asarray(a).astype(np.int64), device) for name, a in fields.items()}
 

@@ -2,7 +2,7 @@
 
 `climb` works through one block in each program, all of them at the same time: it reads
 what others have written so far, and adds to it with atomic operations. `smooth` solves
-the tridiagonal systems of the prior in one reading and one writing of `rho`.
+the tridiagonal systems of the prior, `score` is for held-out text.
 """
 
 from __future__ import annotations
@@ -125,40 +125,82 @@ def climb(
 
 
 @triton.jit
-def _compose(a1, b1, c1, d1, a2, b2, c2, d2):
-    """Multiply two matrices of positive numbers, and scale the product."""
-    a, b = a2 * a1 + b2 * c1, a2 * b1 + b2 * d1
-    c, d = c2 * a1 + d2 * c1, c2 * b1 + d2 * d1
-    scale = 1.0 / (a + b + c + d)
-    return a * scale, b * scale, c * scale, d * scale
+def smooth(rho, squares, scratch, size, tiles, slices, inverse_rate, drift, anchor, LANES: tl.constexpr):
+    """Solve the tridiagonal systems of the columns of ``(slices, size)`` (Thomas), some columns at a time."""
+    column = tl.arange(0, LANES)
+    mine = scratch + tl.program_id(0).to(tl.int64) * slices * LANES + column
+    for tile in range(tl.program_id(0), tiles, tl.num_programs(0)):
+        lane = tile * LANES + column
+        known = lane < size
+        stride = tl.zeros((LANES,), dtype=tl.int64) + size  # from one slice to the next; the product may be large
+        before = tl.zeros((LANES,), dtype=tl.float32)  # what the slices before add to the diagonal
+        right = tl.zeros((LANES,), dtype=tl.float32)
+        for t in range(slices):
+            places = t * stride + lane
+            metric = tl.sqrt(tl.load(squares + places, mask=known, other=1.0)) * inverse_rate
+            value = tl.load(rho + places, mask=known, other=0.0)
+            own = metric + anchor + before
+            pivot = 1.0 / (own + tl.where(t + 1 < slices, drift, 0.0))
+            right = (metric * value + drift * right) * pivot
+            before = drift * own * pivot  # drift (1 - drift pivot), without the loss of digits
+            tl.store(rho + places, right, mask=known)
+            tl.store(mine + t * LANES, drift * pivot)
+        value = right
+        for behind in range(1, slices):
+            t = slices - 1 - behind
+            places = t * stride + lane
+            right = tl.load(rho + places, mask=known, other=0.0)
+            value = right + tl.load(mine + t * LANES) * value
+            tl.store(rho + places, value, mask=known)
 
 
 @triton.jit
-def _chain(g1, h1, g2, h2):
-    """Put x -> g2 + h2 x after x -> g1 + h1 x."""
-    return g2 + h2 * g1, h2 * h1
+def score(
+    rho,
+    alpha,
+    ids,
+    place,
+    slice_of,
+    low,
+    high,
+    negatives,
+    positive,
+    negative,
+    count,
+    words,
+    REACH: tl.constexpr,
+    NEGATIVES: tl.constexpr,
+    DIM: tl.constexpr,
+    WIDTH: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    """Write log s(eta) of each word and the summed log s(-eta) of its negatives."""
+    k = tl.arange(0, WIDTH)[None, :]
+    inside = k < DIM
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    known = row < count
+    here = tl.load(place + row, mask=known, other=0)
+    first = tl.load(low + row, mask=known, other=0)
+    last = tl.load(high + row, mask=known, other=0)
+    context = tl.zeros((ROWS, WIDTH), dtype=tl.float32)
+    for distance in tl.static_range(1, REACH + 1):
+        for side in tl.static_range(-1, 2, 2):
+            other = here + side * distance
+            there = known & (other >= first) & (other < last)
+            word = tl.load(ids + other, mask=there, other=0)
+            context += tl.load(alpha + word[:, None] * DIM + k, mask=there[:, None] & inside, other=0.0)
+    base = tl.load(slice_of + row, mask=known, other=0)[:, None] * words * DIM + k
+    word = tl.load(ids + here, mask=known, other=0)
+    own = tl.load(rho + base + word[:, None] * DIM, mask=known[:, None] & inside, other=0.0)
+    tl.store(positive + row, _log_sigmoid(tl.sum(own * context, axis=1)), mask=known)
+    total = tl.zeros((ROWS,), dtype=tl.float32)
+    for n in range(NEGATIVES):
+        word = tl.load(negatives + row * NEGATIVES + n, mask=known, other=0).to(tl.int64)
+        absent = tl.load(rho + base + word[:, None] * DIM, mask=known[:, None] & inside, other=0.0)
+        total += _log_sigmoid(-tl.sum(absent * context, axis=1))
+    tl.store(negative + row, total, mask=known)
 
 
 @triton.jit
-def smooth(rho, squares, size, inverse_rate, drift, anchor, T: tl.constexpr, TIMES: tl.constexpr, LANES: tl.constexpr):
-    """Solve the tridiagonal systems of some columns of ``(T, size)``; all times are in registers.
-
-    With e = pivot / drift less what is ahead, Thomas's forward sweep is e' = ((b + 1) e + b) / (e + 1), b the diagonal
-    without drift over drift: a product of matrices of positive numbers, whose scan loses nothing to cancellation.
-    """
-    t = tl.arange(0, TIMES)[:, None]
-    lane = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)[None, :]
-    known = (t < T) & (lane < size)
-    places = t.to(tl.int64) * size + lane
-    metric = tl.sqrt(tl.load(squares + places, mask=known, other=1.0)) * inverse_rate
-    value = tl.load(rho + places, mask=known, other=0.0)
-    diagonal = (metric + anchor) / drift
-    one = tl.full((TIMES, LANES), 1.0, tl.float32)
-    _, over, _, under = tl.associative_scan((diagonal + 1.0, diagonal, one, one), 0, _compose)
-    ahead = tl.where(t + 1 < T, 1.0, 0.0)
-    factor = 1.0 / (over / under + ahead)
-    right, _ = tl.associative_scan((metric * value / drift * factor, factor), 0, _chain)
-    right = tl.where(t < T, right, 0.0)
-    back = tl.where(t + 1 < T, factor, 0.0)
-    result, _ = tl.associative_scan((right, back), 0, _chain, reverse=True)
-    tl.store(rho + places, result, mask=known)
+def _log_sigmoid(x):
+    return tl.minimum(x, 0.0) - tl.log(1.0 + tl.exp(-tl.abs(x)))

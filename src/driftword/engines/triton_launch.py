@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import torch
 import triton
 from torch import Tensor
 
@@ -13,7 +14,10 @@ from driftword.engines.torch_text import Layout
 
 SMALLEST: Final = 16  # side of a matrix product
 TOKENS: Final = 32  # that a step of a loop takes
-CELLS: Final = 4096  # of a tile of time and columns
+LANES: Final = 512  # columns of the prior that a program works on at a time
+WARPS: Final = 4  # that do it
+PROGRAMS: Final = 132 * 16  # that a large GPU runs at once
+SCORED_ROWS: Final = 8  # Triton 3.6 fails on more
 
 
 def climb(
@@ -40,14 +44,26 @@ def climb(
 
 def smooth(rho: Tensor, squares: Tensor, step: Step) -> None:
     """Solve the systems of all words and dimensions."""
-    slices = len(rho)
-    size = rho[0].numel()
-    times = triton.next_power_of_2(max(slices, 2))
-    lanes = max(CELLS // times, 8)
-    kernels.smooth[(triton.cdiv(size, lanes),)](
-        rho, squares, size, 1 / step.learning_rate, step.drift, step.anchor, T=slices, TIMES=times, LANES=lanes,
-        num_warps=8,
+    slices, size = len(rho), rho[0].numel()
+    tiles = triton.cdiv(size, LANES)
+    programs = min(tiles, PROGRAMS)
+    scratch = torch.empty(programs * slices * LANES, device=rho.device)
+    kernels.smooth[(programs,)](
+        rho, squares, scratch, size, tiles, slices, 1 / step.learning_rate, step.drift, step.anchor, LANES=LANES,
+        num_warps=WARPS,
     )  # fmt: skip
+
+
+def score(rho: Tensor, alpha: Tensor, text: dict[str, Tensor], *, drawn: Tensor, reach: int) -> tuple[Tensor, Tensor]:
+    """Return log s(eta) of each word of `text` and the summed log s(-eta) of its negatives."""
+    _, words, dim = rho.shape
+    count, negatives = drawn.shape
+    positive, negative = torch.empty(2, count, device=rho.device)
+    kernels.score[(triton.cdiv(count, SCORED_ROWS),)](
+        rho, alpha, text["ids"], text["place"], text["slice_of"], text["low"], text["high"], drawn, positive, negative,
+        count, words, REACH=reach, NEGATIVES=negatives, DIM=dim, WIDTH=_tile(dim), ROWS=SCORED_ROWS, num_warps=4,
+    )  # fmt: skip
+    return positive, negative
 
 
 def _tile(count: int) -> int:

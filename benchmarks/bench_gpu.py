@@ -1,0 +1,296 @@
+"""How fast is the torch engine on this machine's GPU, and as good as the CPU engine?
+
+    python benchmarks/bench_gpu.py un.corpus [fits kernels peers seeds scaling memory]
+
+One table for each part, all of them by default. Times are taken with device events or
+after the device has finished, compilation and warm-up are left out, and each is a median.
+
+fits     the complete fit (static pass and nine more, prior included, validation apart)
+kernels  the two kernels: bytes they must move, their time, and the share of the bandwidth
+         that a plain copy reaches
+peers    the CPU engine on all cores, and a dense PyTorch loop: one gradient of the whole
+         prior for every minibatch, as in the public port
+seeds    three seeds on both engines
+scaling  synthetic text from a Zipf law: words a second with more slices, words,
+         dimensions and text, up to 200 x 200,000 x 100
+memory   half precision, and slices that come from the machine's memory
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+import driftword as dw
+from driftword.engines import triton_launch
+from driftword.engines.reference import start_parameters
+from driftword.engines.rounds import Pass, Sampler, Step
+from driftword.engines.torch import PIECE, TorchEngine
+from driftword.engines.torch_text import lay_out
+from machine import describe
+
+DEVICE = torch.device("cuda")
+
+
+def milliseconds(task: Callable[[], object], *, repeats: int = 20) -> float:
+    """Return the median time of a task on the device."""
+    for _ in range(3):
+        task()
+    times = []
+    for _ in range(repeats):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        task()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(begin.elapsed_time(end))
+    return float(np.median(times))
+
+
+def bandwidth() -> float:
+    """Return bytes a second that a copy on the device reads and writes."""
+    one = torch.empty(1 << 30, dtype=torch.float32, device=DEVICE)
+    other = torch.empty_like(one)
+    return 2 * one.nbytes / milliseconds(lambda: other.copy_(one)) * 1000
+
+
+def run_fit(corpus: dw.Corpus, spec: dw.Spec, **options: Any) -> dict[str, Any]:
+    """Fit and say how long it took and how good it is."""
+    begin = time.perf_counter()
+    model = dw.fit(corpus, spec, patience=99, show_progress=False, **options)
+    wall = time.perf_counter() - begin
+    best = model.history[model.meta["best_pass"] - 1]
+    seconds = sum(entry["seconds"] for entry in model.history)
+    return {
+        "seconds": seconds,
+        "scoring": sum(entry["scoring_seconds"] for entry in model.history),
+        "wall": wall,
+        "words": sum(entry["words"] for entry in model.history) / seconds,
+        "L": best["L"],
+        "pass": best["pass"],
+    }
+
+
+def fits(corpus: dw.Corpus) -> None:
+    """Print the complete fit at both sizes of context."""
+    print("\nfits       context   seconds   wall s   scoring s   M words/s   validation L (pass)")
+    for context in (2, 8):
+        spec = dw.Spec(context=context)
+        dw.fit(corpus, spec, passes=2, show_progress=False)  # compiles
+        runs = [run_fit(corpus, spec, engine="torch") for _ in range(3)]
+        middle = sorted(runs, key=lambda run: run["seconds"])[1]
+        print(
+            f"torch      {context:7}{middle['seconds']:10.2f}{middle['wall']:9.2f}{middle['scoring']:12.2f}"
+            f"{middle['words'] / 1e6:12.1f}   {middle['L']:.4f} ({middle['pass']})"
+        )
+
+
+def make_engine(corpus: dw.Corpus, spec: dw.Spec, *, slices: int, **options: Any) -> TorchEngine:
+    """Start an engine whose parameters are spread over the slices."""
+    start = start_parameters(len(corpus.words), spec.dim, seed=0, squares=0.01, dtype=np.float32)
+    engine = TorchEngine(start, Sampler.make(corpus.raw_counts, 0.75), **options)
+    engine.spread(slices, 0.01)
+    engine._blocks_done = 1 << 30  # past the careful beginning
+    return engine
+
+
+def make_step(spec: dw.Spec) -> Step:
+    """Return a step as `fit` would take it."""
+    share = 1 / spec.rounds
+    return Step(0.1, spec.context // 2, spec.negatives, spec.pool, drift=spec.drift_precision * share,
+                prior=spec.prior * share, anchor=spec.prior * share / 77, chained=True)  # fmt: skip
+
+
+def kernels(corpus: dw.Corpus) -> None:
+    """Print both kernels against the memory roofline."""
+    copied = bandwidth()
+    print(f"\nkernels    a plain copy moves {copied / 1e12:.2f} TB/s")
+    print("kernel            GB moved      ms   TB/s   of a copy   M words/s")
+    for context in (2, 8):
+        spec = dw.Spec(context=context)
+        engine = make_engine(corpus, spec, slices=len(corpus.slices))
+        step = make_step(spec)
+        part = engine.read(corpus, Pass(1, 1, sliced=True, block=32, run=4, rounds=10, seed=0))[0]
+        blocks = part.blocks[:PIECE]
+        laid = lay_out(part, blocks, reach=step.reach, pool=step.pool, sampler=engine._draw)
+        totals = torch.zeros(len(blocks), device=DEVICE)
+        values, shared = (engine._rho._rho, engine._rho._squares), (engine._alpha, engine._alpha_squares)
+        # A row is read, its squares are read and written, and it is read and written.
+        rows = len(laid.row_word) + laid.negatives.numel() + len(laid.token_word)
+        moved = rows * spec.dim * 4 * 5
+        took = milliseconds(
+            lambda: triton_launch.climb(values, shared, laid, (0, len(blocks)), step, totals=totals, precision="tf32")
+        )
+        words = len(laid.row_word) / took / 1e3
+        print(f"climb, context {context}{moved / 1e9:11.2f}{took:8.2f}{moved / took / 1e9:7.2f}"
+              f"{moved / took * 1000 / copied:11.0%}{words:12.1f}")  # fmt: skip
+        laying = milliseconds(lambda: lay_out(part, blocks, reach=step.reach, pool=step.pool, sampler=engine._draw))
+        print(f"  laying out{laying:20.2f}")
+    took = milliseconds(lambda: triton_launch.smooth(*values, step))
+    moved = 3 * values[0].nbytes
+    print(
+        f"smooth          {moved / 1e9:11.2f}{took:8.2f}{moved / took / 1e9:7.2f}{moved / took * 1000 / copied:11.0%}"
+    )
+    how = Pass(1, 1, sliced=True, block=32, run=4, rounds=10, seed=0)
+    took = milliseconds(lambda: engine.read(corpus, how), repeats=5)
+    print(f"reading a pass  {took:19.2f}")
+
+
+def peers(corpus: dw.Corpus) -> None:
+    """Print the CPU engine and a dense PyTorch loop on the same text."""
+    print("\npeers                          M words/s   validation L")
+    gpu = run_fit(corpus, dw.Spec(), engine="torch", passes=10)
+    print(f"torch, ten passes            {gpu['words'] / 1e6:11.2f}   {gpu['L']:.4f}")
+    cpu = run_fit(corpus, dw.Spec(), engine="cpu", passes=10)
+    print(f"cpu, all cores, ten passes   {cpu['words'] / 1e6:11.2f}   {cpu['L']:.4f}")
+    dense = dense_loop(corpus, dw.Spec())
+    print(f"dense PyTorch loop           {dense / 1e6:11.2f}   (speed only)")
+    print(f"torch / cpu {gpu['words'] / cpu['words']:.1f}x, torch / dense {gpu['words'] / dense:.1f}x")
+
+
+def dense_loop(corpus: dw.Corpus, spec: dw.Spec, *, batch: int = 10_000, batches: int = 60) -> float:
+    """Return words a second of a loop that takes the gradient of the whole prior for every minibatch."""
+    shape = (len(corpus.slices), len(corpus.words), spec.dim)
+    rho = torch.nn.Parameter(0.1 * torch.randn(shape, device=DEVICE))
+    alpha = torch.nn.Parameter(0.1 * torch.randn(shape[1:], device=DEVICE))
+    optimiser = torch.optim.Adagrad([rho, alpha], lr=0.05)
+    ids, *_ = corpus.sample("train", pass_number=1)
+    ids = torch.tensor(ids[: batch * batches].astype(np.int64), device=DEVICE)
+    offsets = [d for d in range(-spec.context // 2, spec.context // 2 + 1) if d]
+    weight = torch.tensor(corpus.raw_counts.astype(np.float64) ** 0.75, device=DEVICE)
+    slices = torch.randint(0, shape[0], (batches,)).tolist()
+
+    def step(n: int) -> None:
+        here = torch.arange(n * batch, (n + 1) * batch, device=DEVICE)
+        context = sum(alpha[ids[(here + d).clamp(0, len(ids) - 1)]] for d in offsets)
+        absent = torch.multinomial(weight, batch * spec.negatives, replacement=True).view(batch, -1)
+        own = rho[slices[n]]
+        likely = torch.nn.functional.logsigmoid((own[ids[here]] * context).sum(-1)).sum()
+        unlikely = torch.nn.functional.logsigmoid(-(own[absent] @ context[..., None])).sum()
+        prior = spec.drift_precision / 2 * (rho[1:] - rho[:-1]).square().sum() + spec.prior / 2 * alpha.square().sum()
+        loss = prior - len(ids) / batch * (likely + unlikely)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+
+    for n in range(5):
+        step(n)
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    for n in range(5, batches):
+        step(n)
+    torch.cuda.synchronize()
+    return (batches - 5) * batch / (time.perf_counter() - begin)
+
+
+def seeds(corpus: dw.Corpus) -> None:
+    """Print three seeds on both engines."""
+    print("\nseeds      context   engine   validation L of seeds 0, 1, 2   mean")
+    for context in (2, 8):
+        for engine in ("torch", "cpu"):
+            found = [run_fit(corpus, dw.Spec(context=context), engine=engine, seed=seed)["L"] for seed in range(3)]
+            shown = ", ".join(f"{score:.4f}" for score in found)
+            print(f"           {context:7}   {engine:8} {shown}   {np.mean(found):.4f}")
+
+
+def zipf(slices: int, words: int, tokens: int) -> dw.Corpus:
+    """Draw a corpus from a Zipf law, in chunks of 500 words."""
+    random = np.random.default_rng(0)
+    power = np.arange(1, words + 1) ** -1.0
+    borders = np.cumsum(power / power.sum())
+    ids = np.empty(tokens, dtype=np.int32)
+    for low in range(0, tokens, 1 << 24):
+        part = ids[low : low + (1 << 24)]
+        part[:] = np.minimum(np.searchsorted(borders, random.random(len(part), dtype=np.float32)), words - 1)
+    chunks = tokens // 500
+    return dw.Corpus.from_ids(
+        [f"w{i}" for i in range(words)],
+        ids[: chunks * 500],
+        np.arange(chunks + 1) * 500,
+        chunk_slice=np.arange(chunks) * slices // chunks,
+        chunk_split=np.zeros(chunks, dtype=np.int8),
+        slices=[str(1000 + t) for t in range(slices)],
+    )
+
+
+def scaling(_: dw.Corpus) -> None:
+    """Print how speed changes with the size of everything."""
+    print("\nscaling   slices    words   dim   M tokens   GB of rho   M words/s   s a pass   peak GB")
+    base = {"slices": 50, "words": 50_000, "tokens": 50_000_000, "dim": 100}
+    for change in (
+        {}, {"slices": 100}, {"slices": 200}, {"words": 100_000}, {"words": 200_000}, {"dim": 50}, {"dim": 200},
+        {"tokens": 100_000_000}, {"tokens": 200_000_000},
+        {"slices": 200, "words": 200_000, "tokens": 1_000_000_000},
+    ):  # fmt: skip
+        size = base | change
+        corpus = zipf(size["slices"], size["words"], size["tokens"])
+        spec = dw.Spec(dim=size["dim"])
+        torch.cuda.reset_peak_memory_stats()
+        engine = make_engine(corpus, spec, slices=size["slices"])
+        how = Pass(1, 1, sliced=True, block=32, run=4, rounds=10, seed=0)
+        step = make_step(spec)
+        engine.round(engine.read(corpus, replace(how, rounds=1000))[0], step)  # compiles
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        parts = engine.read(corpus, how)
+        words = sum(part.positions for part in parts)
+        for part in parts:
+            engine.round(part, step)
+        took = time.perf_counter() - begin
+        numbers = size["slices"] * size["words"] * size["dim"]
+        print(
+            f"         {size['slices']:7}{size['words']:9}{size['dim']:6}{size['tokens'] / 1e6:11.0f}"
+            f"{numbers * 4 / 1e9:12.1f}{words / took / 1e6:12.1f}{took:11.2f}"
+            f"{torch.cuda.max_memory_allocated() / 1e9:10.1f}", flush=True
+        )  # fmt: skip
+        del engine, parts, corpus
+        torch.cuda.empty_cache()
+
+
+def memory(corpus: dw.Corpus) -> None:
+    """Print what half precision and streaming cost."""
+    print("\nmemory                    seconds a pass   peak GB   validation L after two passes")
+    spec = dw.Spec()
+    for name, half, limit in (
+        ("float32, on the device", False, None),
+        ("half precision", True, None),
+        ("float32, 1 GB allowed", False, 1_000_000_000),
+        ("half, 0.5 GB allowed", True, 500_000_000),
+    ):
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+        original = TorchEngine.__init__
+
+        def limited(self: TorchEngine, *args: Any, limit: int | None = limit, **options: Any) -> None:
+            original(self, *args, **{**options, "memory": limit})
+
+        TorchEngine.__init__ = limited  # type: ignore[method-assign]
+        try:
+            model = dw.fit(corpus, spec, passes=3, patience=9, engine="torch", half=half, show_progress=False)
+        finally:
+            TorchEngine.__init__ = original  # type: ignore[method-assign]
+        last = model.history[-1]
+        peak = torch.cuda.max_memory_allocated() / 1e9
+        print(f"{name:26}{last['seconds']:14.2f}{peak:10.2f}   {last['L']:.4f}")
+
+
+def main() -> None:
+    parts = (fits, kernels, peers, seeds, scaling, memory)
+    if len(sys.argv) < 2 or not set(sys.argv[2:]) <= {part.__name__ for part in parts}:
+        sys.exit(__doc__)
+    print(describe("torch", "triton"))
+    print(f"GPU       {torch.cuda.get_device_name()}")
+    corpus = dw.Corpus.open(sys.argv[1])
+    for part in parts:
+        if len(sys.argv) == 2 or part.__name__ in sys.argv[2:]:
+            part(corpus)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""On a machine with an NVIDIA GPU: the kernels compiled, hundreds of blocks at once, memory that runs out."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from settings import NAMES, make_parameters, make_step, make_text, single
+
+import driftword as dw
+from driftword.engines import choose_engine
+from driftword.engines import torch_steps as plain
+from driftword.engines.rounds import Parameters, Pass, Sampler, Text
+from driftword.engines.torch import TorchEngine
+from driftword.engines.torch_text import DeviceSampler, Layout, lay_out, plan
+from driftword.errors import OptionError
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU"),
+]
+WORDS, SLICES, DIM = 2000, 7, 100
+
+
+def make_blocks(reach: int = 4, pool: int = 64) -> tuple[Text, Parameters, Layout]:
+    text = make_text([90, 3, 400, 55] * 4, sorted([0, 1, 3, 6] * 4), WORDS)
+    tensors = [torch.tensor(np.asarray(a), device="cuda") for a in (text.ids, text.offsets, text.slice_of.astype("i8"))]
+    (part,) = plan(*tensors, Pass(0, 0, sliced=True, block=32, run=4, rounds=1, seed=0))
+    sampler = DeviceSampler(Sampler.make(np.ones(WORDS), 1), torch.device("cuda"))
+    laid = lay_out(part, part.blocks, reach=reach, pool=pool, sampler=sampler)
+    return text, single(make_parameters(SLICES, WORDS, DIM)), laid
+
+
+def tensors_of(held: Parameters) -> list[torch.Tensor]:
+    return [
+        torch.tensor(getattr(held, name), device="cuda") for name in ("rho", "rho_squares", "alpha", "alpha_squares")
+    ]
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("ieee", 1e-3), ("tf32", 2e-2)])
+@pytest.mark.parametrize("reach", [1, 4])
+def test_compiled_kernels_are_the_plain_steps(precision: str, tolerance: float, reach: int) -> None:
+    from driftword.engines import triton_launch as fast
+
+    _, held, laid = make_blocks(reach)
+    step = make_step(reach=reach, pool=64)
+    one, other = tensors_of(held), tensors_of(held)
+    count = len(laid.slice_of)
+    totals = torch.zeros(count, device="cuda")
+    right = 0.0
+    for b in range(count):
+        fast.climb(one[:2], one[2:], laid, (b, b + 1), step, totals=totals, precision=precision)
+        right += float(plain.climb(other[:2], other[2:], laid, (b, b + 1), step))
+    assert float(totals.double().sum()) == pytest.approx(right, rel=tolerance)
+    fast.smooth(one[0], one[1], step)
+    plain.smooth(other[0], other[1], step)
+    for a, b in zip(one, other, strict=True):
+        torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("slices", [2, 77, 200, 700])
+def test_the_prior_is_solved_for_any_number_of_slices(slices: int) -> None:
+    from driftword.engines import triton_launch as fast
+
+    random = torch.Generator("cuda").manual_seed(0)
+    rho = torch.randn(slices, 300, 20, device="cuda", generator=random)
+    squares = torch.rand(slices, 300, 20, device="cuda", generator=random) ** 4 * 100 + 0.01
+    exact, found = rho.double(), rho.clone()
+    for drift in (0.1, 20.0, 1e4):
+        step = make_step(drift=drift, anchor=0.02, learning_rate=0.2)
+        plain.smooth(exact, squares.double(), step)
+        fast.smooth(found, squares, step)
+        torch.testing.assert_close(found.double(), exact, rtol=1e-4, atol=1e-4)
+        exact = found.double()
+
+
+def clustered(n: int = 400_000) -> dw.Corpus:
+    """Make a corpus of words that keep company: each chunk draws from one of fifty groups, which drift."""
+    random = np.random.default_rng(0)
+    chunks, slices = n // 200, np.sort(random.integers(0, 8, n // 200))
+    group = random.integers(0, 50, chunks)[:, None] + (random.random((chunks, 200)) < 0.1) * slices[:, None]
+    group %= 50
+    ids = group * 40 + np.minimum(random.zipf(1.5, (chunks, 200)) - 1, 39)
+    return dw.Corpus.from_ids(
+        [f"w{i}" for i in range(2000)],
+        ids.ravel(),
+        np.arange(chunks + 1) * 200,
+        chunk_slice=slices,
+        chunk_split=random.choice(3, chunks, p=[0.8, 0.1, 0.1]),
+        slices=list(range(2000, 2008)),
+    )
+
+
+def best(model: dw.Model) -> float:
+    return float(model.history[model.meta["best_pass"] - 1]["L"])
+
+
+def test_a_fit_is_as_good_as_on_the_cpu(tmp_path: Path) -> None:
+    corpus = clustered()
+    assert choose_engine("auto") == "torch"
+    spec = dw.Spec(dim=32)
+    scores = {name: best(dw.fit(corpus, spec, passes=5, **options)) for name, options in {
+        "cpu": {"engine": "cpu"}, "gpu": {}, "half": {"half": True},
+    }.items()}  # fmt: skip
+    assert scores["gpu"] == pytest.approx(scores["cpu"], abs=0.01)
+    assert scores["half"] == pytest.approx(scores["gpu"], abs=0.01)
+
+
+def test_what_does_not_fit_on_the_gpu_is_streamed() -> None:
+    corpus = clustered(100_000)
+    sampler = Sampler.make(corpus.raw_counts, 0.75)
+    held = single(make_parameters(8, 2000, 16))
+    how = Pass(1, 1, sliced=True, block=32, run=4, rounds=2, seed=0)
+    results = []
+    for memory in (None, 1_000_000):
+        engine = TorchEngine(copy.deepcopy(held), sampler, memory=memory)
+        assert engine._rho.resident == (memory is None)
+        for part in engine.read(corpus, how):
+            engine.round(part, make_step(reach=2, pool=64))
+        results.append(engine.parameters)
+    for name in NAMES:  # not equal: blocks come in another order
+        found, right = (getattr(result, name) - getattr(held, name) for result in results)
+        assert np.corrcoef(found.ravel(), right.ravel())[0, 1] > 0.5
+
+
+def test_devices_that_are_not_there() -> None:
+    with pytest.raises(OptionError, match="there is no device 'cuda:99'"):
+        TorchEngine(single(make_parameters(1, 9, 4)), Sampler.make(np.ones(9), 1), device="cuda:99")
+
+
+def test_out_of_memory_is_a_sentence() -> None:
+    engine: Any = TorchEngine(single(make_parameters(1, 9, 4)), Sampler.make(np.ones(9), 1))
+    engine._rho.spread = lambda *_: torch.empty(1 << 50, device="cuda")
+    with pytest.raises(OptionError, match="use --half-precision, a smaller --dim, or --engine cpu"):
+        engine.spread(3, 0.1)
