@@ -32,7 +32,7 @@ from driftword.engines import triton_launch
 from driftword.engines.reference import start_parameters
 from driftword.engines.rounds import Pass, Sampler, Step
 from driftword.engines.torch import PIECE, TorchEngine
-from driftword.engines.torch_text import lay_out
+from driftword.engines.torch_text import lay_out, plan
 from machine import describe
 
 DEVICE = torch.device("cuda")
@@ -91,7 +91,7 @@ def fits(corpus: dw.Corpus) -> None:
         )
 
 
-def make_engine(corpus: dw.Corpus, spec: dw.Spec, *, slices: int, **options: Any) -> TorchEngine:
+def make_engine(corpus: Any, spec: dw.Spec, *, slices: int, **options: Any) -> TorchEngine:
     """Start an engine whose parameters are spread over the slices."""
     start = start_parameters(len(corpus.words), spec.dim, seed=0, squares=0.01, dtype=np.float32)
     engine = TorchEngine(start, Sampler.make(corpus.raw_counts, 0.75), **options)
@@ -199,24 +199,27 @@ def seeds(corpus: dw.Corpus) -> None:
             print(f"           {context:7}   {engine:8} {shown}   {np.mean(found):.4f}")
 
 
-def zipf(slices: int, words: int, tokens: int) -> dw.Corpus:
-    """Draw a corpus from a Zipf law, in chunks of 500 words."""
-    random = np.random.default_rng(0)
-    power = np.arange(1, words + 1) ** -1.0
-    borders = np.cumsum(power / power.sum())
-    ids = np.empty(tokens, dtype=np.int32)
-    for low in range(0, tokens, 1 << 24):
-        part = ids[low : low + (1 << 24)]
-        part[:] = np.minimum(np.searchsorted(borders, random.random(len(part), dtype=np.float32)), words - 1)
-    chunks = tokens // 500
-    return dw.Corpus.from_ids(
-        [f"w{i}" for i in range(words)],
-        ids[: chunks * 500],
-        np.arange(chunks + 1) * 500,
-        chunk_slice=np.arange(chunks) * slices // chunks,
-        chunk_split=np.zeros(chunks, dtype=np.int8),
-        slices=[str(1000 + t) for t in range(slices)],
-    )
+class Zipf:
+    """Text drawn from a Zipf law on the device, in chunks of 500 words."""
+
+    def __init__(self, slices: int, words: int, tokens: int) -> None:
+        power = 1 / torch.arange(1, words + 1, device=DEVICE, dtype=torch.float64)
+        self.counts = (power / power.sum() * tokens).long().clamp(min=1).cpu().numpy()
+        borders = torch.cumsum(power / power.sum(), 0).float()
+        parts = [
+            torch.searchsorted(borders, torch.rand(min(1 << 26, tokens - low), device=DEVICE), out_int32=True)
+            for low in range(0, tokens, 1 << 26)
+        ]
+        self.ids = torch.cat(parts).clamp_(max=words - 1)
+        chunks = tokens // 500
+        self.offsets = torch.arange(chunks + 1, device=DEVICE) * 500
+        self.slice_of = torch.arange(chunks, device=DEVICE) * slices // chunks
+        self.words = range(words)
+        self.raw_counts = self.counts
+
+    def read(self, how: Pass) -> list[Any]:
+        """Cut the text into rounds."""
+        return plan(self.ids, self.offsets, self.slice_of, how)
 
 
 def scaling(_: dw.Corpus) -> None:
@@ -229,16 +232,16 @@ def scaling(_: dw.Corpus) -> None:
         {"slices": 200, "words": 200_000, "tokens": 1_000_000_000},
     ):  # fmt: skip
         size = base | change
-        corpus = zipf(size["slices"], size["words"], size["tokens"])
+        text = Zipf(size["slices"], size["words"], size["tokens"])
         spec = dw.Spec(dim=size["dim"])
         torch.cuda.reset_peak_memory_stats()
-        engine = make_engine(corpus, spec, slices=size["slices"])
+        engine = make_engine(text, spec, slices=size["slices"])
         how = Pass(1, 1, sliced=True, block=32, run=4, rounds=10, seed=0)
         step = make_step(spec)
-        engine.round(engine.read(corpus, replace(how, rounds=1000))[0], step)  # compiles
+        engine.round(text.read(replace(how, rounds=1000))[0], step)  # compiles
         torch.cuda.synchronize()
         begin = time.perf_counter()
-        parts = engine.read(corpus, how)
+        parts = text.read(how)
         words = sum(part.positions for part in parts)
         for part in parts:
             engine.round(part, step)
@@ -249,7 +252,7 @@ def scaling(_: dw.Corpus) -> None:
             f"{numbers * 4 / 1e9:12.1f}{words / took / 1e6:12.1f}{took:11.2f}"
             f"{torch.cuda.max_memory_allocated() / 1e9:10.1f}", flush=True
         )  # fmt: skip
-        del engine, parts, corpus
+        del engine, parts, text
         torch.cuda.empty_cache()
 
 

@@ -58,7 +58,7 @@ def test_a_large_precision_freezes_the_slices(small: dw.Corpus) -> None:
     frozen = dw.fit(small, replace(SPEC, drift_precision=1e6, prior_precision=0.1), passes=3, threads=1)
     loose = dw.fit(small, replace(SPEC, drift_precision=0.1, prior_precision=0.1), passes=3, threads=1)
     moved = [np.abs(np.diff(model.rho, axis=0)).max() for model in (frozen, loose)]
-    assert moved[0] < 0.01 < 0.5 < moved[1]
+    assert moved[0] < 0.01 < 0.3 < moved[1]
 
 
 def test_a_planted_change_is_found(tmp_path: Path) -> None:
@@ -85,7 +85,8 @@ def checkpoint(job):
         os.kill(os.getpid(), signal.SIGKILL)
 _Job.checkpoint = checkpoint
 spec = dw.Spec(dim=8, context=4, rounds=3, block=16, run=8, pool=16, learning_rate=0.1, final_rate=1.0)
-dw.fit(dw.Corpus.open({str(small.path)!r}), spec, passes=5, patience=5, threads=1, out={str(tmp_path / "cut")!r})
+options = {{"passes": 5, "patience": 5, "threads": 1, "checkpoint_seconds": 0}}
+dw.fit(dw.Corpus.open({str(small.path)!r}), spec, out={str(tmp_path / "cut")!r}, **options)
 """
     killed = subprocess.run([sys.executable, "-c", code], check=False)
     assert killed.returncode == -signal.SIGKILL
@@ -142,7 +143,7 @@ def test_wrong_options(small: dw.Corpus, tmp_path: Path) -> None:
         ({"passes": 0}, "passes is 0"),
         ({"threads": 0}, "threads is 0"),
         ({"seed": -1}, "seed is -1"),
-        ({"engine": "tpu"}, "there is no engine 'tpu'; choose one of auto, cpu, reference"),
+        ({"engine": "tpu"}, "there is no engine 'tpu'; choose one of auto, cpu, torch, reference"),
         ({"resume": True}, "only a fit with an output directory can be resumed"),
     ]:
         with pytest.raises(OptionError, match=message):
@@ -155,6 +156,7 @@ def test_wrong_options(small: dw.Corpus, tmp_path: Path) -> None:
 
 def test_control_c_keeps_the_checkpoint_and_says_how_to_go_on(sotu: dw.Corpus, tmp_path: Path) -> None:
     arguments = ["fit", str(sotu.path), "--dim", "16", "--passes", "40", "--patience", "40", "-o", str(tmp_path / "m")]
+    arguments += ["--checkpoint-every", "0"]
     environment = {**os.environ, "NO_COLOR": "1"}
     process = subprocess.Popen(
         [sys.executable, "-m", "driftword", *arguments], stderr=subprocess.PIPE, text=True, env=environment

@@ -74,7 +74,7 @@ def score(model: Model, corpus: Corpus, *, split: str, threads: int | None = Non
             f"the model was fitted to another corpus (its fingerprint is {made_for}, this one's {corpus.fingerprint}); "
             f"open the one it was made from: {model.meta['provenance']['corpus_path'] or 'it was in memory'}"
         )
-    held_out = HeldOut(corpus, split, sliced=len(model.rho) > 1)
+    held_out = HeldOut(corpus, split)
     if not len(held_out.text.ids):
         raise OptionError(f"the corpus has no {split} text to score")
     rho, alpha = (np.asarray(a, dtype=np.float32) if a.dtype != np.float32 else a for a in (model.rho, model.alpha))

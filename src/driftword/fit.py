@@ -26,7 +26,7 @@ from driftword.corpus import Corpus
 from driftword.engines import Engine, choose_engine, engine_dtype, make_engine
 from driftword.engines.reference import start_parameters
 from driftword.engines.rounds import Floats, Parameters, Pass, Sampler, Step
-from driftword.engines.scoring import HeldOut
+from driftword.engines.scoring import EXPONENT, HeldOut
 from driftword.errors import DriftwordError, OptionError, StoreError
 from driftword.model import KIND, Model, Spec, write_model
 from driftword.progress import Progress, progress
@@ -142,11 +142,11 @@ class _Job:
 
     def __post_init__(self) -> None:
         self.n_slices = 1 if self.spec.model == "static" else len(self.corpus.slices)
-        self._held_out: dict[bool, HeldOut] = {}
+        self._held_out: HeldOut | None = None
+        self.sampler = Sampler.make(self.corpus.raw_counts, self.spec.exponent)
 
     def _start(self, parameters: Parameters) -> Engine:
-        sampler = Sampler.make(self.corpus.raw_counts, self.spec.exponent)
-        return make_engine(self.engine_name, parameters, sampler, **self.machine)
+        return make_engine(self.engine_name, parameters, self.sampler, **self.machine)
 
     # -- passes ------------------------------------------------------------------------
 
@@ -189,7 +189,7 @@ class _Job:
             rate = done / (time.perf_counter() - begin)
             bar.update(done=done, facts=f"{rate / 1e3:,.0f}k words/s, L_pos {total / max(done, 1):.3f}{self._so_far()}")
         seconds = time.perf_counter() - begin
-        scores = self._validate(engine, static=static)
+        scores = self._validate(engine)
         return {
             "pass": number + 1,
             "kind": "static" if static else spec.model,
@@ -225,12 +225,13 @@ class _Job:
             f"use a smaller --learning-rate (it is {self.spec.learning_rate:g}){kept}"
         )
 
-    def _validate(self, engine: Engine, *, static: bool) -> dict[str, float]:
+    def _validate(self, engine: Engine) -> dict[str, float]:
         if not (self.corpus.chunk_split == 1).any():
             return {"L_pos": float("nan"), "L_neg": float("nan"), "L": float("nan"), "L_se": float("nan")}
-        if static not in self._held_out:
-            self._held_out[static] = HeldOut(self.corpus, "valid", sliced=not static)
-        summary = self._held_out[static].score(engine, context=self.spec.context).summary()
+        if self._held_out is None:
+            sampler = self.sampler if self.spec.exponent == EXPONENT else None
+            self._held_out = HeldOut(self.corpus, "valid", sampler=sampler)
+        summary = self._held_out.score(engine, context=self.spec.context).summary()
         return {name: summary[name] for name in ("L_pos", "L_neg", "L", "L_se")}
 
     @property

@@ -260,7 +260,7 @@ def score(
     dim = alpha.shape[1]
     context = np.zeros(dim, dtype=np.float32)
     for c in range(low, high):
-        values = rho[slice_of[c]]
+        values = rho[slice_of[c] if len(rho) > 1 else 0]
         for i in range(offsets[c], offsets[c + 1]):
             context[:] = float32(0.0)
             for j in range(max(offsets[c], i - reach), min(offsets[c + 1], i + reach + 1)):

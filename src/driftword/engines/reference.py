@@ -60,11 +60,12 @@ class ReferenceEngine(HostEngine):
         positive, negative = np.zeros(len(text.ids)), np.zeros(len(text.ids))
         for c in range(len(text.slice_of)):
             low, high = text.offsets[c], text.offsets[c + 1]
+            t = text.slice_of[c] if len(rho) > 1 else 0
             for i in range(low, high):
                 context = context_sum(alpha, text.ids, i, bounds=(low, high), reach=reach)
                 drawn = sampler.draw(key, text.position[i] * negatives + np.arange(negatives))
-                positive[i] = log_sigmoid(rho[text.slice_of[c], text.ids[i]] @ context)
-                negative[i] = log_sigmoid(-(rho[text.slice_of[c], drawn] @ context)).sum()
+                positive[i] = log_sigmoid(rho[t, text.ids[i]] @ context)
+                negative[i] = log_sigmoid(-(rho[t, drawn] @ context)).sum()
         return positive, negative
 
 

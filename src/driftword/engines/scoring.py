@@ -33,17 +33,14 @@ class Scores:
     document: npt.NDArray[Any]  # (n,) numbered from 0
     slice_of: npt.NDArray[Any]  # (n,)
     word: npt.NDArray[Any]  # (n,)
-    starts: npt.NDArray[Any]  # where stretches of one document begin
+    stretches: tuple[npt.NDArray[Any], npt.NDArray[Any]]  # where those of one document begin; size of each
 
     def summary(self, which: npt.NDArray[np.bool_] | None = None) -> dict[str, float]:
         """Return the three scores with their standard errors, over all positions or some."""
         chosen = slice(None) if which is None else which
         document = self.document[chosen]
-        starts = self.starts if which is None else _starts(document)
-        size, positive, negative = (
-            _by_document(values, document, starts)
-            for values in (np.ones(len(document)), self.positive[chosen], self.negative[chosen])
-        )
+        starts, size = self.stretches if which is None else _stretches(document)
+        positive, negative = (_by_document(part[chosen], document, starts) for part in (self.positive, self.negative))
         result: dict[str, float] = {}
         for name, total in (("L_pos", positive), ("L_neg", negative), ("L", positive + negative)):
             result[name], result[f"{name}_se"] = _ratio(total[size > 0], size[size > 0])
@@ -52,14 +49,15 @@ class Scores:
 
 def mean_and_error(values: npt.NDArray[Any], document: npt.NDArray[Any]) -> tuple[float, float]:
     """Return the mean over positions and its standard error over documents (a ratio of two sums over them)."""
-    starts = _starts(document)
-    total, size = (_by_document(part, document, starts) for part in (values, np.ones(len(document))))
+    starts, size = _stretches(document)
+    total = _by_document(values, document, starts)
     return _ratio(total[size > 0], size[size > 0])
 
 
-def _starts(document: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return where stretches of one document begin."""
-    return np.flatnonzero(np.diff(document, prepend=-1))
+def _stretches(document: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return where stretches of one document begin, and how many positions each document has."""
+    starts = np.flatnonzero(np.diff(document, prepend=-1))
+    return starts, _by_document(np.ones(len(document)), document, starts)
 
 
 def _by_document(values: npt.NDArray[Any], document: npt.NDArray[Any], starts: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -87,14 +85,14 @@ def scoring_sampler(corpus: Corpus) -> Sampler:
 class HeldOut:
     """One split of a corpus, read once and scored as often as needed."""
 
-    def __init__(self, corpus: Corpus, split: str, *, sliced: bool) -> None:
-        self.text: Text = read_text(corpus, split, pass_number=_SPLIT_PASS, sliced=sliced)
+    def __init__(self, corpus: Corpus, split: str, *, sampler: Sampler | None = None) -> None:
+        self.text: Text = read_text(corpus, split, pass_number=_SPLIT_PASS, sliced=True)
         self.key = randomness.key(corpus.seed, "scoring")
         lengths = np.diff(self.text.offsets)
-        self.sampler = scoring_sampler(corpus)
+        self.sampler = sampler or scoring_sampler(corpus)
         _, document = np.unique(corpus.chunk_document[self.text.chunk], return_inverse=True)
         self.document = np.repeat(document, lengths)
-        self.starts = _starts(self.document)
+        self.stretches = _stretches(self.document)
         self.slice_of = np.repeat(corpus.chunk_slice[self.text.chunk], lengths)
 
     def score(self, engine: Engine, *, context: int) -> Scores:
@@ -102,4 +100,4 @@ class HeldOut:
         positive, negative = engine.score(
             self.text, sampler=self.sampler, reach=context // 2, negatives=NEGATIVES, key=self.key
         )
-        return Scores(positive, negative, self.document, self.slice_of, self.text.ids, self.starts)
+        return Scores(positive, negative, self.document, self.slice_of, self.text.ids, self.stretches)

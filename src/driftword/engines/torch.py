@@ -149,6 +149,8 @@ class TorchEngine:
             steps: Any = _triton_launch() if self._triton else plain
             result = torch.zeros(2, len(text.ids), device=self.device)
             order = held["slice_of"]  # rises: text stands in the order of its slices
+            if self._rho.slices == 1:  # one for all
+                order = torch.zeros_like(order)
             for low, high in self._rho.groups():
                 begin, end = torch.searchsorted(order, torch.tensor([low, high], device=self.device)).tolist()
                 with self._rho.slices_at(low, high, changed=False) as (rho, _):

@@ -26,10 +26,10 @@ class Rounds:
     """A pass as runs in blocks, and the round of each block."""
 
     ids: Tensor  # (n,) int32
-    begin: Tensor  # (runs,) int64; block b holds runs borders[b] to borders[b + 1] - 1
-    end: Tensor
-    low: Tensor
-    high: Tensor
+    offsets: Tensor  # (chunks + 1,)
+    begin: Tensor  # (runs,) where each begins; block b holds runs borders[b] to borders[b + 1] - 1
+    chunk: Tensor  # (runs,) int32
+    run: int  # most positions of one
     borders: Tensor  # (blocks + 1,)
     slice_of: Tensor  # (blocks,)
     round_of: Tensor  # (blocks,)
@@ -122,39 +122,39 @@ class DeviceCorpus:
 
 
 def plan(ids: Tensor, offsets: Tensor, slices: Tensor, how: Pass) -> list[Round]:
-    """Cut a text into rounds of blocks, as `rounds.plan` does."""
+    """Cut a text, which stands in the order of its slices, into rounds of blocks, as `rounds.plan` does."""
     room = max(how.block - how.run + 1, 1)
-    lengths = torch.diff(offsets)
-    pieces = (lengths + how.run - 1) // how.run
-    chunk = torch.repeat_interleave(torch.arange(len(lengths), device=ids.device), pieces)
-    rank = torch.arange(len(chunk), device=ids.device) - _offsets(pieces)[chunk]
-    begin = offsets[chunk] + rank * how.run
-    key = _bits(randomness.key(how.seed, "order", how.number), begin) ^ (-1 << 63)  # unsigned order in signed numbers
+    device = ids.device
+    pieces = (torch.diff(offsets) + how.run - 1) // how.run
+    chunk = torch.repeat_interleave(torch.arange(len(pieces), device=device, dtype=torch.int32), pieces)
+    begin = torch.arange(len(chunk), device=device) - _offsets(pieces)[chunk]
+    begin = begin * how.run + offsets[chunk]
+    key = _shift(_bits(randomness.key(how.seed, "order", how.number), begin), 17) + (slices[chunk] << 47)
     order = torch.argsort(key, stable=True)
-    order = order[torch.argsort(slices[chunk][order], stable=True)]
+    del key
     chunk, begin = chunk[order], begin[order]
-    low, high, slice_of = offsets[chunk], offsets[chunk + 1], slices[chunk]
-    end = torch.minimum(begin + how.run, high)
+    del order
 
-    before = _offsets(end - begin)[:-1]
-    changed = torch.ones(len(begin), dtype=torch.bool, device=ids.device)
+    slice_of = slices[chunk]
+    before = _offsets(_lengths(begin, offsets[chunk + 1], how.run))
+    changed = torch.ones(len(begin), dtype=torch.bool, device=device)
     changed[1:] = slice_of[1:] != slice_of[:-1]
-    starts = before[changed]
-    bin_of = (before - starts[torch.cumsum(changed, 0) - 1]) // room
+    bin_of = (before[:-1] - before[:-1][changed][torch.cumsum(changed, 0) - 1]) // room
     changed[1:] |= bin_of[1:] != bin_of[:-1]
+    del bin_of
     first = torch.nonzero(changed)[:, 0]
     block_slice = slice_of[first]
-    in_slice = torch.arange(len(first), device=ids.device) - torch.searchsorted(block_slice, block_slice)
+    in_slice = torch.arange(len(first), device=device) - torch.searchsorted(block_slice, block_slice)
     of_slice = torch.bincount(block_slice)[block_slice] if len(first) else first
     round_of = in_slice * how.rounds // torch.clamp(of_slice, min=1)
     borders = torch.cat([first, first.new_tensor([len(begin)])])
     key_of = randomness.key(how.seed, "negatives", how.number)
-    whole = Rounds(ids, begin, end, low, high, borders, block_slice, round_of, key_of, max(how.block, how.run))
-    rows = _offsets(end - begin)[borders]
-    size = torch.bincount(round_of, weights=torch.diff(rows).double(), minlength=how.rounds)
-    parts = [torch.nonzero(round_of == r)[:, 0] for r in range(how.rounds)]
+    most = max(how.block, how.run)
+    whole = Rounds(ids, offsets, begin, chunk, how.run, borders, block_slice, round_of, key_of, most)
+    size = torch.bincount(round_of, weights=torch.diff(before[borders]).double(), minlength=how.rounds)
     # Slices take turns, so that blocks which are worked on at the same time seldom share one.
     share = (in_slice.double() + 0.5) / torch.clamp(of_slice, min=1)
+    parts = [torch.nonzero(round_of == r)[:, 0] for r in range(how.rounds)]
     parts = [mine[torch.argsort(share[mine], stable=True)] for mine in parts]
     return [Round(int(positions), whole, mine) for positions, mine in zip(size.tolist(), parts, strict=True)]
 
@@ -165,7 +165,9 @@ def lay_out(part: Round, blocks: Tensor, *, reach: int, pool: int, sampler: Devi
     sizes = whole.borders[blocks + 1] - whole.borders[blocks]
     runs = ranges(whole.borders[blocks], whole.borders[blocks + 1])
     block_of = torch.repeat_interleave(torch.arange(len(blocks), device=runs.device), sizes)
-    begin, end, low, high = (a[runs] for a in (whole.begin, whole.end, whole.low, whole.high))
+    begin, chunk = whole.begin[runs], whole.chunk[runs]
+    low, high = whole.offsets[chunk], whole.offsets[chunk + 1]
+    end = begin + _lengths(begin, high, whole.run)
     run_first = _offsets(sizes)
     row_start = _offsets(end - begin)
     row_first = row_start[run_first]
@@ -190,6 +192,10 @@ def lay_out(part: Round, blocks: Tensor, *, reach: int, pool: int, sampler: Devi
         negatives=sampler.draw(whole.key, counters),
         most_rows=whole.most_rows,
     )
+
+
+def _lengths(begin: Tensor, high: Tensor, run: int) -> Tensor:
+    return torch.clamp(high - begin, max=run)
 
 
 def upload(text: Text, device: torch.device) -> dict[str, Tensor]:

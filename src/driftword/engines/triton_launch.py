@@ -38,7 +38,7 @@ def climb(
         *values, *shared, blocks.row_word, blocks.row_first, blocks.token_word, blocks.token_rows, blocks.token_first,
         blocks.slice_of, blocks.negatives, totals, low, words, step.learning_rate, step.negatives / step.pool,
         DIM=dim, WIDTH=_tile(dim), ROWS=_tile(blocks.most_rows), POOL=step.pool, COLUMNS=_tile(step.pool),
-        TOKENS=TOKENS, PRECISION=precision, **{"num_warps": 4, **options},
+        TOKENS=TOKENS, PRECISION=precision, **{"num_warps": min(max(_tile(dim) // 16, 4), 16), **options},
     )  # fmt: skip
 
 
