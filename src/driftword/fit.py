@@ -14,6 +14,7 @@ import platform
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -142,8 +143,11 @@ class _Job:
 
     def __post_init__(self) -> None:
         self.n_slices = 1 if self.spec.model == "static" else len(self.corpus.slices)
-        self._held_out: HeldOut | None = None
         self.sampler = Sampler.make(self.corpus.raw_counts, self.spec.exponent)
+        own = self.sampler if self.spec.exponent == EXPONENT else None
+        reader = ThreadPoolExecutor(1)  # the first pass need not wait for the text it will be scored on
+        self._held_out = reader.submit(HeldOut, self.corpus, "valid", sampler=own)
+        reader.shutdown(wait=False)
 
     def _start(self, parameters: Parameters) -> Engine:
         return make_engine(self.engine_name, parameters, self.sampler, **self.machine)
@@ -228,10 +232,7 @@ class _Job:
     def _validate(self, engine: Engine) -> dict[str, float]:
         if not (self.corpus.chunk_split == 1).any():
             return {"L_pos": float("nan"), "L_neg": float("nan"), "L": float("nan"), "L_se": float("nan")}
-        if self._held_out is None:
-            sampler = self.sampler if self.spec.exponent == EXPONENT else None
-            self._held_out = HeldOut(self.corpus, "valid", sampler=sampler)
-        summary = self._held_out.score(engine, context=self.spec.context).summary()
+        summary = self._held_out.result().score(engine, context=self.spec.context).summary()
         return {name: summary[name] for name in ("L_pos", "L_neg", "L", "L_se")}
 
     @property
@@ -337,8 +338,7 @@ class _Job:
         """Make the model of the best pass."""
         assert self.engine is not None
         if self.best_pass == len(self.history):
-            parameters = self.engine.parameters  # not a copy: nothing moves them any more
-            rho, alpha = parameters.rho, parameters.alpha
+            rho, alpha = self.engine.embeddings()
         elif self.best is not None and self.best[0] == self.best_pass:
             rho, alpha = self.best[1]()
         else:

@@ -157,7 +157,7 @@ print("equal")
 def test_the_kernels_are_the_plain_steps() -> None:
     pytest.importorskip("triton")
     here = str(Path(__file__).parent)
-    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": here}
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join([here, *sys.path])}
     done = subprocess.run([sys.executable, "-c", KERNELS], env=environment, capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "equal", done.stderr
 

@@ -54,6 +54,10 @@ class Engine(Protocol):
         """Whether numbers have stayed within bounds."""
         ...
 
+    def embeddings(self) -> tuple[Floats, Floats]:
+        """Return rho and alpha as they are now, as NumPy arrays, which may be the engine's own."""
+        ...
+
     def snapshot(self) -> Callable[[], tuple[Floats, Floats]]:
         """Keep rho and alpha as they are now; return a way to get them back."""
         ...

@@ -24,6 +24,10 @@ class HostEngine:
         """Whether numbers have stayed within bounds."""
         return bool(np.isfinite(self.parameters.alpha).all())
 
+    def embeddings(self) -> tuple[Floats, Floats]:
+        """Return rho and alpha as they are now."""
+        return self.parameters.rho, self.parameters.alpha
+
     def snapshot(self) -> Callable[[], tuple[Floats, Floats]]:
         """Keep rho and alpha as they are now; return a way to get them back."""
         kept = self.parameters.rho.copy(), self.parameters.alpha.copy()

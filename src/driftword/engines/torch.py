@@ -168,6 +168,10 @@ class TorchEngine:
         """Whether numbers have stayed within bounds."""
         return bool(torch.isfinite(self._alpha).all())
 
+    def embeddings(self) -> tuple[Floats, Floats]:
+        """Return rho and alpha as they are now."""
+        return self._rho.embeddings(), _numpy(self._alpha)
+
     def snapshot(self) -> Callable[[], tuple[Floats, Floats]]:
         """Keep rho and alpha as they are now; return a way to get them back."""
         rho, alpha = self._rho.snapshot(), self._alpha.clone()

@@ -18,6 +18,7 @@ from driftword.engines.rounds import Floats
 
 ROOM: Final = 0.75  # share of the free memory that rho may take; the text and its blocks need some too
 WORKING: Final = 0.25  # share of it that slices may take which come to the device for work
+PARTS: Final = 8  # in at least so many parts
 
 
 class Rho:
@@ -37,14 +38,15 @@ class Rho:
         types = (torch.float16, torch.bfloat16) if self._half else (torch.float32, torch.float32)
         #: Whether everything is on the device as it is worked on.
         self.resident = small and not self._half
-        self._rho = _moved(rho, home, types[0])
-        self._squares = _moved(squares, home, types[1])
+        pinned = home != device  # pages that stay where they are travel several times as fast
+        self._rho = _moved(rho, home, types[0], pinned=pinned)
+        self._squares = _moved(squares, home, types[1], pinned=pinned)
 
     def _fitting(self, whole: int, size: int) -> list[tuple[int, int]]:
         """Cut `whole` things of so many numbers into groups that the device has room to work on."""
         if self.resident:
             return [(0, whole)]
-        each = max(1, int(self._free * WORKING) // (2 * 4 * size))
+        each = max(1, min(int(self._free * WORKING) // (2 * 4 * size), -(-whole // PARTS)))
         return [(low, min(low + each, whole)) for low in range(0, whole, each)]
 
     def groups(self) -> list[tuple[int, int]]:
@@ -72,11 +74,13 @@ class Rho:
         if self.resident:
             yield home
             return
-        rho, squares = (part.to(self.device).float().contiguous() for part in home)
+        rho, squares = (_float(part, self.device) for part in home)
         yield rho, squares
         if changed:
-            home[0].copy_(rho)
-            home[1].copy_(squares)
+            for there, here in zip(home, (rho, squares), strict=True):
+                for t in range(len(here)):  # a slice is in one piece, and may travel while others are prepared
+                    there[t].copy_(here[t].to(there.dtype), non_blocking=True)
+            _wait(self.device)
 
     def spread(self, slices: int, squares: float) -> Rho:
         """Return one in which every slice is this one's first, and squares begin anew."""
@@ -88,7 +92,11 @@ class Rho:
 
     def numpy(self) -> tuple[Floats, Floats]:
         """Return both as float32 arrays."""
-        return self._rho.float().cpu().numpy(), self._squares.float().cpu().numpy()
+        return self.embeddings(), self._squares.float().cpu().numpy()
+
+    def embeddings(self) -> Floats:
+        """Return the embeddings as a float32 array."""
+        return self._rho.float().cpu().numpy()
 
     def snapshot(self) -> Callable[[], Floats]:
         """Keep the embeddings as they are now; return a way to get them back."""
@@ -98,14 +106,29 @@ class Rho:
         return lambda: kept.float().cpu().numpy()
 
 
-def _moved(values: Floats, home: torch.device, kind: torch.dtype) -> Tensor:
+def _moved(values: Floats, home: torch.device, kind: torch.dtype, *, pinned: bool) -> Tensor:
     """Put an array where it lives; one that repeats a single slice is repeated there."""
     if values.strides[0] == 0 and len(values) > 1:
         first = torch.tensor(np.ascontiguousarray(values[:1])).to(home, kind)
-        return first.expand(values.shape).contiguous()
-    if home.type == "cpu" and kind == torch.float32 and values.flags.writeable:
-        return torch.from_numpy(np.ascontiguousarray(values))
-    return torch.tensor(np.ascontiguousarray(values)).to(home, kind)
+        result = first.expand(values.shape).contiguous()
+    elif home.type == "cpu" and kind == torch.float32 and values.flags.writeable:
+        result = torch.from_numpy(np.ascontiguousarray(values))
+    else:
+        result = torch.tensor(np.ascontiguousarray(values)).to(home, kind)
+    return result.pin_memory() if pinned else result
+
+
+def _float(part: Tensor, device: torch.device) -> Tensor:
+    """Bring some slices, or some words of all of them, to the device as float32."""
+    result = torch.empty(part.shape, device=device)
+    for t in range(len(part)):
+        result[t].copy_(part[t], non_blocking=True)
+    return result
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
 
 
 def _free(device: torch.device, memory: int | None) -> float:
