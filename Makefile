@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test lint format bench bench-speed clean
+.PHONY: help demo test lint format bench bench-gpu bench-speed clean
 
 help:
 	@echo "make demo    set up, run driftword on two centuries of speeches, show the result"
@@ -12,6 +12,7 @@ help:
 	@echo "make format  put the code into house style"
 	@echo "make bench   how fast and small preparing is, beside a plain pipeline"
 	@echo "make bench-speed   how fast fitting is, beside gensim"
+	@echo "make bench-gpu CORPUS=un.corpus   how fast fitting is on this machine's GPU"
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -37,6 +38,9 @@ format: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/prepare.py
+
+bench-gpu: $(READY)
+	$(BIN)/python benchmarks/bench_gpu.py $(CORPUS)
 
 bench-speed: $(READY)
 	$(BIN)/python benchmarks/speed.py

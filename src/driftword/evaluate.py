@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from driftword.corpus import Corpus
-from driftword.engines import make_engine
+from driftword.engines import choose_engine, make_engine
 from driftword.engines.rounds import Parameters
 from driftword.engines.scoring import HeldOut, Scores, mean_and_error
 from driftword.errors import OptionError, StoreError
@@ -25,7 +25,14 @@ BANDS: Final = ((0, 100), (100, 1_000), (1_000, 5_000), (5_000, 25_000), (25_000
 
 
 def evaluate(
-    model: Model, corpus: Corpus, *, split: str = "test", by: str | None = None, threads: int | None = None
+    model: Model,
+    corpus: Corpus,
+    *,
+    split: str = "test",
+    by: str | None = None,
+    threads: int | None = None,
+    engine: str = "auto",
+    device: str | None = None,
 ) -> pl.DataFrame:
     """Score a model on held-out text.
 
@@ -41,6 +48,8 @@ def evaluate(
         ``"slice"`` or ``"band"`` (of frequency) for one row each; by default one row for all.
     threads
         Threads to use; all cores by default.
+    engine, device
+        As in `fit`: auto takes a GPU where PyTorch sees one.
 
     Returns
     -------
@@ -48,7 +57,7 @@ def evaluate(
     """
     if by not in (None, "slice", "band"):
         raise OptionError(f"scores can be had by slice or by band, not by '{by}'")
-    scores = score(model, corpus, split=split, threads=threads)
+    scores = score(model, corpus, split=split, threads=threads, engine=engine, device=device)
     if by is None:
         return pl.DataFrame([{"split": split, **scores.summary()}])
     rows: list[dict[str, Any]] = []
@@ -66,7 +75,7 @@ def evaluate(
     return pl.DataFrame(rows)
 
 
-def score(model: Model, corpus: Corpus, *, split: str, threads: int | None = None) -> Scores:
+def score(model: Model, corpus: Corpus, *, split: str, engine: str = "auto", **machine: Any) -> Scores:
     """Score every position of a split."""
     made_for = model.meta["provenance"]["corpus"]
     if made_for != corpus.fingerprint:
@@ -78,8 +87,9 @@ def score(model: Model, corpus: Corpus, *, split: str, threads: int | None = Non
     if not len(held_out.text.ids):
         raise OptionError(f"the corpus has no {split} text to score")
     rho, alpha = (np.asarray(a, dtype=np.float32) if a.dtype != np.float32 else a for a in (model.rho, model.alpha))
-    engine = make_engine("cpu", Parameters(rho, alpha, rho[:, :0], alpha[:0]), held_out.sampler, threads=threads)
-    return held_out.score(engine, context=model.spec.context)
+    chosen = choose_engine(engine, machine.get("device"))
+    runner = make_engine(chosen, Parameters(rho, alpha, rho[:, :0], alpha[:0]), held_out.sampler, **machine)
+    return held_out.score(runner, context=model.spec.context)
 
 
 def compare(
@@ -91,6 +101,8 @@ def compare(
     passes: int = 10,
     seed: int = 0,
     threads: int | None = None,
+    engine: str = "auto",
+    device: str | None = None,
     out: str | os.PathLike[str] | None = None,
     show_progress: bool | None = None,
 ) -> pl.DataFrame:
@@ -108,7 +120,7 @@ def compare(
         Options that all of them share; `model` and `context` are set for each.
     passes
         Most passes over the text; each model keeps the pass that is best on validation text.
-    seed, threads
+    seed, threads, engine, device
         As in `fit`.
     out
         Folder for the fitted models; those already there with the same options are used again.
@@ -129,10 +141,9 @@ def compare(
         for name in sorted(models, key=MODELS.index):
             chosen = replace(spec or Spec(), model=name, context=context)
             path = None if out is None else Path(out) / f"{name}-{context}.model"
-            model = _fitted(
-                corpus, chosen, path, passes=passes, seed=seed, threads=threads, show_progress=show_progress
-            )
-            scores = score(model, corpus, split="test", threads=threads)
+            machine: dict[str, Any] = {"threads": threads, "engine": engine, "device": device}
+            model = _fitted(corpus, chosen, path, passes=passes, seed=seed, show_progress=show_progress, **machine)
+            scores = score(model, corpus, split="test", **machine)
             row: dict[str, Any] = {"context": context, "model": name, **scores.summary()}
             row["best_pass"] = model.meta["best_pass"]
             row["seconds"] = round(sum(entry["seconds"] for entry in model.history), 1)

@@ -86,7 +86,8 @@ def print_model(model: Model, console: Console) -> None:
             "passes": f"{info['passes']}, the best is {model.meta['best_pass']}",
             "held out": "L_pos {L_pos:.4f}, L_neg {L_neg:.4f}, L {L:.4f} (validation)".format(**scores),
             "corpus": f"{made['corpus_path'] or 'in memory'} ({made['corpus']})",
-            "made by": f"{made['engine']} engine, {made['threads']} threads, seed {made['seed']}",
+            "made by": f"{made['engine']} engine ({made.get('ran_on', str(made['threads']) + ' threads')}), "
+            f"seed {made['seed']}",
         },
         console,
     )

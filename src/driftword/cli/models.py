@@ -13,6 +13,8 @@ from driftword.errors import OptionError
 from driftword.model import Spec
 
 _SPEC = Spec()
+ENGINE = typer.Option(help="auto (a GPU where PyTorch sees one), cpu, torch, or reference, which is slow.")
+DEVICE = typer.Option(help="For torch: cuda, cuda:1, ... or cpu.")
 
 
 @command("fit", no_args_is_help=True)
@@ -40,10 +42,8 @@ def fit_model(
     run: Annotated[int, typer.Option(help="Consecutive positions in a block.")] = _SPEC.run,
     rounds: Annotated[int, typer.Option(help="How often a pass applies the prior.")] = _SPEC.rounds,
     resample: Annotated[str, typer.Option(help="each-pass, or once as in the paper.")] = _SPEC.resample,
-    engine: Annotated[
-        str, typer.Option(help="auto (a GPU where PyTorch sees one), cpu, torch, or reference, which is slow.")
-    ] = "auto",
-    device: Annotated[str | None, typer.Option(help="For torch: cuda, cuda:1, ... or cpu.")] = None,
+    engine: Annotated[str, ENGINE] = "auto",
+    device: Annotated[str | None, DEVICE] = None,
     threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
     seed: Annotated[int, typer.Option(help="Seed of start, order and negatives.")] = 0,
     reproducible: Annotated[
@@ -73,9 +73,12 @@ def fit_model(
       driftword fit sotu.corpus --out sotu.model --resume   (after Ctrl-C)
 
       driftword fit sotu.corpus --out sotu.model --tune   (about five times as long)
+
+      driftword fit un.corpus --out un.model --device cuda:1
     """
     from driftword import store, terminal
     from driftword.corpus import Corpus
+    from driftword.engines import choose_engine
     from driftword.fit import checkpoints, fit
     from driftword.model import KIND
     from driftword.tune import tune
@@ -88,6 +91,8 @@ def fit_model(
     corpus = Corpus.open(path)
     if model == "dynamic" and len(corpus.slices) == 1:
         terminal.warn("the corpus has one slice, so the dynamic model equals the static one")
+    if engine == "auto" and choose_engine(engine, device) == "torch" and device is None:
+        terminal.warn("fitting on the GPU, as PyTorch sees one; --engine cpu would use the processor")
     if choose:  # Ctrl-C here loses nothing but time: no pass of the fit itself is complete
         store.check_free(out, kind=KIND, overwrite=overwrite)
         tuned = tune(
@@ -123,6 +128,8 @@ def evaluate_model(
     split: Annotated[str, typer.Option(help="test, valid or train.")] = "test",
     by: Annotated[str | None, typer.Option(help="slice, or band of frequency.")] = None,
     threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
+    engine: Annotated[str, ENGINE] = "auto",
+    device: Annotated[str | None, DEVICE] = None,
     as_json: Annotated[bool, JSON] = False,
     as_csv: Annotated[bool, CSV] = False,
     form: Annotated[str | None, FORM] = None,
@@ -146,7 +153,8 @@ def evaluate_model(
     where = corpus or model.meta["provenance"]["corpus_path"]
     if where is None:
         raise OptionError("the model does not know its corpus; name it with --corpus")
-    show(evaluate(model, Corpus.open(where), split=split, by=by, threads=threads), as_json, as_csv, form)
+    scores = evaluate(model, Corpus.open(where), split=split, by=by, threads=threads, engine=engine, device=device)
+    show(scores, as_json, as_csv, form)
 
 
 @command("compare", no_args_is_help=True)
@@ -158,6 +166,8 @@ def compare_models(
     resample: Annotated[str, typer.Option(help="each-pass, or once as in the paper.")] = _SPEC.resample,
     seed: Annotated[int, typer.Option(help="Seed of start, order and negatives.")] = 0,
     threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
+    engine: Annotated[str, ENGINE] = "auto",
+    device: Annotated[str | None, DEVICE] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Write a Markdown table.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="Write a LaTeX table.")] = False,
     as_json: Annotated[bool, JSON] = False,
@@ -177,7 +187,10 @@ def compare_models(
     except ValueError as error:
         raise OptionError(f"contexts '{contexts}' is not understood; write numbers such as 2,8") from error
     spec = Spec(resample=resample)
-    table = compare(Corpus.open(path), contexts=sizes, spec=spec, passes=passes, seed=seed, threads=threads, out=out)
+    table = compare(
+        Corpus.open(path), contexts=sizes, spec=spec, passes=passes, seed=seed, threads=threads, engine=engine,
+        device=device, out=out,
+    )  # fmt: skip
     if markdown or latex:
         print(as_table(table, form="latex" if latex else "markdown"))
         return

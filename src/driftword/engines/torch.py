@@ -21,7 +21,7 @@ from torch import Tensor
 from driftword.corpus import Corpus
 from driftword.engines import torch_steps as plain
 from driftword.engines.rounds import Floats, Parameters, Pass, Sampler, Step, Text
-from driftword.engines.torch_rho import Rho, gigabytes
+from driftword.engines.torch_rho import ROOM, Rho, free_memory, gigabytes
 from driftword.engines.torch_text import DeviceCorpus, DeviceSampler, Layout, Round, lay_out, put, upload
 from driftword.errors import OptionError
 
@@ -86,7 +86,7 @@ class TorchEngine:
             raise OptionError(f"the torch engine takes blocks of at most {MOST_ROWS} positions; use a smaller --block")
         with _enough_memory(self):
             if self._corpus is None or self._corpus.corpus is not corpus:
-                self._corpus = DeviceCorpus(corpus, self.device)
+                self._corpus = DeviceCorpus(corpus, self.device, room=free_memory(self.device, self._memory) * ROOM)
             return self._corpus.read(how)
 
     def round(self, blocks: Round, step: Step) -> float:

@@ -30,7 +30,7 @@ class Rho:
         self._options: dict[str, Any] = {"half": half, "memory": memory}
         self.device = device
         self.slices, self.words, self.dim = rho.shape
-        self._free = _free(device, memory)
+        self._free = free_memory(device, memory)
         self._half = half and self.slices > 1
         small = 2 * rho.size * (2 if self._half else 4) < self._free * ROOM
         home = device if small else torch.device("cpu")
@@ -101,7 +101,7 @@ class Rho:
     def snapshot(self) -> Callable[[], Floats]:
         """Keep the embeddings as they are now; return a way to get them back."""
         size = self._rho.nbytes
-        roomy = self._rho.device.type == "cuda" and size < _free(self.device, self._options["memory"]) * ROOM
+        roomy = self._rho.device.type == "cuda" and size < free_memory(self.device, self._options["memory"]) * ROOM
         kept = self._rho.clone() if roomy or self._rho.device.type == "cpu" else self._rho.cpu()
         return lambda: kept.float().cpu().numpy()
 
@@ -115,7 +115,7 @@ def _moved(values: Floats, home: torch.device, kind: torch.dtype, *, pinned: boo
         result = torch.from_numpy(np.ascontiguousarray(values))
     else:
         result = torch.tensor(np.ascontiguousarray(values)).to(home, kind)
-    return result.pin_memory() if pinned else result
+    return result.pin_memory() if pinned and result.numel() else result
 
 
 def _float(part: Tensor, device: torch.device) -> Tensor:
@@ -131,7 +131,8 @@ def _wait(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-def _free(device: torch.device, memory: int | None) -> float:
+def free_memory(device: torch.device, memory: int | None) -> float:
+    """Return how many bytes are free on a device, or allowed there."""
     if memory is not None:
         return memory
     return float(torch.cuda.mem_get_info(device)[0]) if device.type == "cuda" else 1e15

@@ -76,13 +76,14 @@ class DeviceSampler:
 
 
 class DeviceCorpus:
-    """The training text of a corpus, uploaded once."""
+    """The training text of a corpus, uploaded once; one larger than `room` bytes comes piece by piece for each pass."""
 
-    def __init__(self, corpus: Corpus, device: torch.device) -> None:
+    def __init__(self, corpus: Corpus, device: torch.device, *, room: float = float("inf"), piece: int = PIECE) -> None:
         self.corpus = corpus
         chunks = np.flatnonzero(corpus.chunk_split == 0)
         self._device = device
-        self._tokens = put(_signed(np.asarray(corpus.tokens)), device)
+        tokens = _signed(corpus.tokens)
+        self._tokens = put(tokens, device) if tokens.nbytes < room else tokens
         self._begin = put(corpus.offsets[:-1][chunks].astype(np.int64), device)
         self._end = put(corpus.offsets[1:][chunks].astype(np.int64), device)
         self._slice_of = put(corpus.chunk_slice[chunks].astype(np.int64), device)
@@ -90,7 +91,7 @@ class DeviceCorpus:
         if corpus.meta["subsample"] is not None:
             self._keep = put(np.asarray(corpus.keep, dtype=np.float64), device)
         filled = np.cumsum(np.diff(corpus.offsets)[chunks])
-        cuts = np.searchsorted(filled, np.arange(PIECE, int(filled[-1]) + PIECE, PIECE), side="right")
+        cuts = np.searchsorted(filled, np.arange(piece, int(filled[-1]) + piece, piece), side="right")
         self._cuts = sorted({0, *np.minimum(cuts, len(chunks)).tolist(), len(chunks)})
 
     def sample(self, how: Pass) -> tuple[Tensor, Tensor, Tensor]:
@@ -100,9 +101,7 @@ class DeviceCorpus:
         for low, high in zip(self._cuts[:-1], self._cuts[1:], strict=True):
             begin, end = self._begin[low:high], self._end[low:high]
             position = ranges(begin, end)
-            words = self._tokens[position].to(torch.int32)
-            if words.dtype != self._tokens.dtype and self._tokens.dtype == torch.int16:
-                words &= 0xFFFF
+            words = self._words(position)
             size = end - begin
             if self._keep is not None:
                 kept = _uniform(key, position) < self._keep[words]
@@ -114,6 +113,15 @@ class DeviceCorpus:
             lengths.append(size)
         slices = self._slice_of if how.sliced else torch.zeros_like(self._slice_of)
         return torch.cat(ids), _offsets(torch.cat(lengths)), slices
+
+    def _words(self, position: Tensor) -> Tensor:
+        """Return the words at rising positions."""
+        if isinstance(self._tokens, Tensor):
+            words = self._tokens[position]
+        else:
+            first, last = int(position[0]), int(position[-1])
+            words = put(self._tokens[first : last + 1], self._device)[position - first]
+        return words.to(torch.int32) & ((1 << 8 * words.element_size()) - 1 if words.element_size() < 4 else -1)
 
     def read(self, how: Pass) -> list[Round]:
         """Cut a pass into rounds of blocks; see `rounds.plan`, which does the same."""
