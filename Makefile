@@ -1,6 +1,7 @@
 # The one entrance. Needs python3.11 or newer with venv, make and git; everything else installs itself into .venv.
 PYTHON ?= python3
 BIN := .venv/bin
+BASE := .venv/.base
 READY := .venv/.ready
 
 .PHONY: help demo test lint format bench bench-gpu bench-speed clean
@@ -14,14 +15,19 @@ help:
 	@echo "make bench-speed   how fast fitting is, beside gensim"
 	@echo "make bench-gpu CORPUS=un.corpus   how fast fitting is on this machine's GPU"
 
-$(READY): pyproject.toml constraints.txt
+# What a user has; what only developers need comes with $(READY).
+$(BASE): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "driftword needs Python 3.11 or newer; run: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[demo,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[demo,web]'
 	@touch $@
 
-demo: $(READY)
+$(READY): $(BASE)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[demo,web,dev]'
+	@touch $@
+
+demo: $(BASE)
 	$(BIN)/driftword demo --out demo
 
 lint: $(READY)
