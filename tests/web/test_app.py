@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
 from dataclasses import asdict
 from html import unescape
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from fastapi.testclient import TestClient
+from polars.testing import assert_frame_equal
 
 import driftword as dw
 from driftword.errors import OptionError
@@ -52,6 +60,38 @@ def test_a_word_page_leads_to_neighbours_figures_and_texts(reader: TestClient, m
     assert figure.text.startswith("<svg")
     assert reader.get("/word/ship/map.png").content.startswith(b"\x89PNG")
     assert reader.get("/word/ship/passages.json", params={"at": "1853"}).json()[0]["keyword"].lower() == "ship"
+
+
+def test_tables_come_as_csv_too(reader: TestClient, model: dw.Model) -> None:
+    table = pl.read_csv(io.BytesIO(reader.get("/drift.csv", params={"n": 7}).content))
+    assert_frame_equal(table, dw.drift(model, n=7, min_count=5), check_dtypes=False)
+    near = pl.read_csv(io.BytesIO(reader.get("/word/ship.csv", params={"at": "1850"}).content))
+    assert near["word"].to_list() == dw.neighbors(model, "ship", at=1850)["word"].to_list()
+
+
+def test_the_command_listens_here_alone_and_says_where(model: dw.Model) -> None:
+    command = [sys.executable, "-m", "driftword", "explore", str(model.path), "--no-browser", "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        address = line.split(" at ")[1].split(" ")[0]
+        assert address.startswith("http://127.0.0.1:")
+        for _ in range(100):
+            try:
+                page = urllib.request.urlopen(address, timeout=5).read().decode()
+                break
+            except OSError:
+                time.sleep(0.1)
+        assert "How words changed" in page
+        port = address.rstrip("/").rpartition(":")[2]
+        again = subprocess.run([*command[:-1], port], capture_output=True, text=True, check=False)
+        assert again.returncode == 2
+        assert f"port {port} cannot be used" in again.stderr
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, complaint = process.communicate(timeout=20)
+    assert "Traceback" not in complaint
 
 
 def test_searching_forgives_and_completes(reader: TestClient) -> None:

@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Final
 
+import polars as pl
 import vl_convert
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
@@ -83,6 +84,10 @@ def make_app(model: Model, corpus: Corpus | None = None) -> FastAPI:
     def start_json(metric: str = "absolute", n: Rows = 30, min_count: Number = MIN_COUNT, skip: Number = 0) -> Any:
         return start_page(metric, n, min_count, skip)
 
+    @app.get("/drift.csv")
+    def drift_csv(metric: str = "absolute", n: Rows = 30, min_count: Number = MIN_COUNT, skip: Number = 0) -> Response:
+        return _csv(start_page(metric, n, min_count, skip)["drift"])
+
     @app.get("/", response_class=HTMLResponse)
     def start(metric: str = "absolute", n: Rows = 30, min_count: Number = MIN_COUNT, skip: Number = 0) -> HTMLResponse:
         return page("start.html", **start_page(metric, n, min_count, skip))
@@ -107,6 +112,11 @@ def make_app(model: Model, corpus: Corpus | None = None) -> FastAPI:
         choose("format", form, ("svg", "png", "json"))
         types = {"svg": "image/svg+xml", "png": "image/png", "json": "application/json"}
         return Response(figure(kind, model.words[model.word_id(word)], form), media_type=types[form])
+
+    @app.get("/word/{word}.csv")
+    def word_csv(word: str, at: Labels = None, n: Rows = 10) -> Response:
+        columns = pages.word(model, corpus, word, at=at or [], n=n)["neighbors"]
+        return _csv([row for column in columns for row in column["words"]])
 
     @app.get("/word/{word}.json")
     def word_json(word: str, at: Labels = None, n: Rows = 10) -> Any:
@@ -154,6 +164,10 @@ def open_corpus(model: Model, given: str | Path | None) -> Corpus | None:
             raise OptionError(f"'{given}' is not the corpus that the model was fitted to; name that one")
         return None
     return corpus
+
+
+def _csv(rows: list[dict[str, Any]]) -> Response:
+    return Response(pl.DataFrame(rows).write_csv(), media_type="text/csv")
 
 
 def _hash(file: Path) -> str:

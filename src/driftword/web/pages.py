@@ -94,7 +94,15 @@ def passages(corpus: Corpus | None, asked: str, at: str | None, *, n: int = PASS
     if corpus is None:
         return []
     found = corpus.passages(asked, at=at or None, n=bounded("n", n, MOST_ROWS), width=90)
-    return [{key: value if value is None else str(value) for key, value in row.items()} for row in found.to_dicts()]
+    known = {"left", "keyword", "right", "slice", "document", "date"}
+    return [
+        {
+            **{name: row[name] for name in ("slice", "left", "keyword", "right")},
+            "date": str(row["date"]) if row.get("date") else None,
+            "about": {name: str(value) for name, value in row.items() if name not in known and value is not None},
+        }
+        for row in found.to_dicts()
+    ]
 
 
 def title(model: Model) -> str:
