@@ -35,13 +35,21 @@ def test_texts_of_dots_never_lie_over_each_other(places: list[tuple[int, int]]) 
     assert not overlapping(np.column_stack([dots[:, 0], heights])[shown], list(np.array(texts)[shown]))
 
 
-def test_words_move_apart_and_away_from_dots() -> None:
-    places = np.array([[100.0, 100], [102, 101], [98, 99], [300, 50]])
-    texts = ["energy", "power", "resources", "far"]
-    moved = layout.apart(places, texts, obstacles=[(101.0, 100.0)], names=["dot"])
-    assert (moved[3] == places[3]).all()
-    assert not overlapping(np.vstack([moved, [(101.0, 100.0)]]), [*texts, "dot"])
-    assert (moved[:, 0] == places[:, 0]).all()
+@given(PLACES, PLACES)
+def test_words_move_apart_and_away_from_dots(places: list[tuple[int, int]], dots: list[tuple[int, int]]) -> None:
+    texts = [f"word {i}" * (1 + i % 3) for i in range(len(places))]
+    moved = layout.apart(np.array(places, dtype=float), texts, obstacles=dots, names=["dot"] * len(dots))
+    assert (moved[:, 0] == np.array(places)[:, 0]).all()
+    everything = np.vstack([moved, dots])
+    names = [*texts, *["dot"] * len(dots)]
+    assert overlapping(everything, names) == overlapping(np.array(dots, dtype=float), ["dot"] * len(dots))
+
+
+def test_a_word_that_has_room_stays_where_it_is() -> None:
+    places = np.array([[100.0, 100], [102, 101], [300, 50]])
+    moved = layout.apart(places, ["energy", "power", "far"], obstacles=[(500.0, 100.0)], names=["dot"])
+    assert (moved[[0, 2]] == places[[0, 2]]).all()
+    assert layout.LINE <= abs(moved[1, 1] - moved[0, 1]) < 2 * layout.LINE
 
 
 def table_of(first: date, days: int, step: int) -> pl.DataFrame:

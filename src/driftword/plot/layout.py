@@ -133,23 +133,17 @@ def beside(dots: Any, texts: Sequence[str]) -> Any:
 
 
 def apart(places: Any, texts: Sequence[str], *, obstacles: Any, names: Sequence[str]) -> Any:
-    """Move texts up or down until none lies over another or over an obstacle, which stays."""
-    held = np.vstack([places, obstacles])
-    half = _half([*texts, *names])
-    way = np.zeros(len(texts))  # a text that has begun to move goes on the same way, or it would never get out
-    for _ in range(80):
-        moved = False
-        for i in range(len(texts)):
-            gap = held[i, 1] - held[:, 1]
-            near = (np.abs(held[i, 0] - held[:, 0]) < half + half[i]) & (np.abs(gap) < LINE)
-            near[i] = False
-            if near.any():
-                way[i] = way[i] or (3 if gap[near].sum() >= 0 else -3)
-                held[i, 1] += way[i]
-                moved = True
-        if not moved:
-            break
-    return held[: len(texts)]
+    """Put one text after the other where it belongs, or as little above or below as keeps it clear of what is there."""
+    held, half = np.array(obstacles, dtype=float).reshape(-1, 2), _half(names)
+    result = np.array(places, dtype=float)
+    for i, width in enumerate(_half(texts)):
+        near = held[np.abs(result[i, 0] - held[:, 0]) < half + width]
+        for shift in sorted(range(-MAP_HEIGHT, MAP_HEIGHT + 1, 3), key=abs):
+            if not (np.abs(result[i, 1] + shift - near[:, 1]) < LINE).any():
+                result[i, 1] += shift
+                break
+        held, half = np.vstack([held, result[i]]), np.append(half, width)
+    return result
 
 
 def _half(texts: Sequence[str]) -> Any:
