@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import io
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -22,6 +25,7 @@ from polars.testing import assert_frame_equal
 import driftword as dw
 from driftword.errors import OptionError
 from driftword.web.app import make_app, open_corpus
+from driftword.web.report import write_report
 
 EVIL = "</script><script>alert(1)</script>"
 
@@ -151,3 +155,24 @@ def test_a_corpus_that_is_another_is_refused(model: dw.Model, tmp_path: Path) ->
     with pytest.raises(OptionError, match="is not the corpus"):
         open_corpus(model, other.path)
     assert json.loads(json.dumps(model.info()))["words"] == len(model.words)
+
+
+def test_a_report_is_one_file_that_fetches_nothing(model: dw.Model, small: dw.Corpus, tmp_path: Path) -> None:
+    out = write_report(model, tmp_path / "new" / "r.html", corpus=small, words=["ship", "wheat"], n=3, min_count=1)
+    page = out.read_text()
+    changed = dw.drift(model, n=3, min_count=1)["word"].to_list()
+    for word in {"ship", "wheat", *changed}:
+        assert page.count(f'id="word-{word}"') == 1
+        assert f'href="#word-{word}"' in page
+    assert page.count("data:image/svg+xml") == 2 * len({"ship", "wheat", *changed})
+    assert "<mark>ship</mark>" in page.lower()
+    assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", page)
+    policy = unescape(page.split('Content-Security-Policy" content="')[1].split('"')[0])
+    script = page.split("<script>")[1].split("</script>")[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"'sha256-{digest}'" in policy
+    quiet = write_report(model, tmp_path / "q.html", corpus=small, words=["ship"], n=0, passages=False).read_text()
+    assert "<mark>" not in quiet
+    with pytest.raises(OptionError, match="no word"):
+        write_report(model, tmp_path / "x.html", n=0)
+    assert not (tmp_path / "x.html").exists()

@@ -56,5 +56,6 @@ def demo(
         f"\nOpen [bold]{page}[/bold] in a browser to see their ways through time. Then ask for a word of your own:"
     )
     console.print(f"  driftword explore {out / 'dynamic-8.model'}   (in the browser)")
+    console.print(f"  driftword report {out / 'dynamic-8.model'} --skip 200   (one file to send around)")
     console.print(f"  driftword neighbors {out / 'dynamic-8.model'} liberty")
     console.print(f"  driftword passages {out / 'sotu.corpus'} liberty --at 1863")

@@ -11,6 +11,7 @@ import json
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Final
+from urllib.parse import quote
 
 import polars as pl
 import vl_convert
@@ -18,6 +19,7 @@ from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, select_autoescape
+from markupsafe import Markup
 from starlette.exceptions import HTTPException
 
 from driftword import plot
@@ -48,7 +50,8 @@ def make_app(model: Model, corpus: Corpus | None = None) -> FastAPI:
     assets = {f"{_hash(file)}-{file.name}": file for file in sorted(STATIC.iterdir())}
     named = {file.name: f"/static/{name}" for name, file in assets.items()}
     shell = Environment(loader=PackageLoader("driftword.web"), autoescape=select_autoescape(), trim_blocks=True)
-    shell.globals |= {"asset": named, "model_title": pages.title(model), "metrics": pages.METRIC_NAMES}
+    shell.globals |= {"asset": named, "model_title": pages.title(model), "metrics": pages.METRIC_NAMES, "live": True}
+    shell.globals |= {"link": _link, "picture": _picture}
 
     def page(name: str, status: int = 200, **content: Any) -> HTMLResponse:
         return HTMLResponse(shell.get_template(name).render(**content), status_code=status)
@@ -166,6 +169,14 @@ def open_corpus(model: Model, given: str | Path | None) -> Corpus | None:
     return corpus
 
 
+def _link(word: str) -> Markup:
+    return Markup('<a href="/word/{}">{}</a>').format(_quoted(word), word)
+
+
+def _picture(word: str, kind: str, text: str) -> Markup:
+    return Markup('<img src="/word/{}/{}.svg" alt="{}" width="760">').format(_quoted(word), kind, text)
+
+
 def _csv(rows: list[dict[str, Any]]) -> Response:
     return Response(pl.DataFrame(rows).write_csv(), media_type="text/csv")
 
@@ -175,6 +186,4 @@ def _hash(file: Path) -> str:
 
 
 def _quoted(word: str) -> str:
-    from urllib.parse import quote
-
     return quote(word, safe="")
