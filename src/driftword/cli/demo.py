@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -52,10 +54,11 @@ def demo(
         plot.save(figure, out / f"{word}.svg")
     figures += [plot.drift(model, **chosen), plot.map(model, "energy")]
     page = plot.page(figures, out / "index.html", title="Two centuries of the State of the Union")
+    program = "driftword" if shutil.which("driftword") else sys.argv[0]  # make's own is in .venv/bin
     console.print(
         f"\nOpen [bold]{page}[/bold] in a browser to see their ways through time. Then ask for a word of your own:"
     )
-    console.print(f"  driftword explore {out / 'dynamic-8.model'}   (in the browser)")
-    console.print(f"  driftword report {out / 'dynamic-8.model'} --skip 200   (one file to send around)")
-    console.print(f"  driftword neighbors {out / 'dynamic-8.model'} liberty")
-    console.print(f"  driftword passages {out / 'sotu.corpus'} liberty --at 1863")
+    console.print(f"  {program} explore {out / 'dynamic-8.model'}   (in the browser)")
+    console.print(f"  {program} report {out / 'dynamic-8.model'} --skip 200   (one file to send around)")
+    console.print(f"  {program} neighbors {out / 'dynamic-8.model'} liberty")
+    console.print(f"  {program} passages {out / 'sotu.corpus'} liberty --at 1863")
