@@ -150,3 +150,12 @@ def test_meta_of_another_shape_is_no_store(tmp_path: Path, files: object) -> Non
 def test_what_polars_says_of_a_full_disk_is_understood(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot write 'x': the disk is full"), store.writing("x"):
         raise RuntimeError("ComputeError: No space left on device (os error 28)")
+
+
+def test_a_pipe_or_device_is_never_replaced_by_a_file(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(StoreError, match="is no file that could be replaced"), store.replacing(pipe):
+        raise AssertionError("nothing may be written")
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]

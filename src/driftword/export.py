@@ -62,6 +62,7 @@ def export(
     """
     space.choose("format", form, FORMATS)
     target = Path(out)
+    store.check_file(target)
     if (target.exists() or target.is_symlink()) and not overwrite:
         raise OptionError(f"'{target}' exists; choose another place or replace it with --overwrite")
     if target.is_dir() and (strange := sorted({p.name for p in target.iterdir()} - _written(target))):

@@ -119,6 +119,7 @@ def writing(target: str | os.PathLike[str]) -> Iterator[None]:
 @contextlib.contextmanager
 def replacing(target: Path) -> Iterator[Path]:
     """Give a place to write a file, which then takes that of `target`; after an error nothing has changed."""
+    check_file(target)
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
     with writing(target):
         target.absolute().parent.mkdir(parents=True, exist_ok=True)
@@ -127,6 +128,12 @@ def replacing(target: Path) -> Iterator[Path]:
             partial.replace(target)
         finally:
             partial.unlink(missing_ok=True)
+
+
+def check_file(target: Path) -> None:
+    """Refuse to put a file in the place of a device or a pipe, which root could do."""
+    if target.exists() and not target.is_file() and not target.is_dir():
+        raise StoreError(f"'{target}' is no file that could be replaced; give another --out")
 
 
 def check_name(path: Path) -> None:
