@@ -24,6 +24,16 @@ def _near(code, row):
 
 
 @triton.jit
+def _tokens(token_word, token_rows, start, high, k, DIM: tl.constexpr, TOKENS: tl.constexpr):
+    """Return which rows some tokens stand around, where their context vectors are, and which numbers there count."""
+    token = start + tl.arange(0, TOKENS)
+    known = token < high
+    code = tl.load(token_rows + token, mask=known, other=0)
+    word = tl.load(token_word + token, mask=known, other=0)
+    return code, word[:, None] * DIM + k, known[:, None] & (k < DIM)
+
+
+@triton.jit
 def _move(values, squares, places, known, gradients, rate):
     """Take Adagrad's step after all squares of the block have been added."""
     total = tl.load(squares + places, mask=known, other=1.0, cache_modifier=".cg")
@@ -81,12 +91,8 @@ def climb(
     low = tl.load(token_first + b)
     high = tl.load(token_first + b + 1)
     for start in range(low, high, TOKENS):
-        token = start + tl.arange(0, TOKENS)
-        known = token < high
-        code = tl.load(token_rows + token, mask=known, other=0)
-        around = tl.load(token_word + token, mask=known, other=0)
-        places = around[:, None] * DIM + k
-        vectors = tl.load(alpha + places, mask=known[:, None] & inside, other=0.0, cache_modifier=".cg")
+        code, places, known = _tokens(token_word, token_rows, start, high, k, DIM, TOKENS)
+        vectors = tl.load(alpha + places, mask=known, other=0.0, cache_modifier=".cg")
         context += tl.dot(_near(code[None, :], row[:, None]), vectors, input_precision=PRECISION)
 
     own = tl.load(rho + own_places, mask=own_known, other=0.0, cache_modifier=".cg")
@@ -104,24 +110,16 @@ def climb(
     tl.atomic_add(rho_squares + own_places, own_gradient * own_gradient, mask=own_known, sem="relaxed")
     tl.atomic_add(rho_squares + absent_places, absent_gradient * absent_gradient, mask=absent_known, sem="relaxed")
     for start in range(low, high, TOKENS):
-        token = start + tl.arange(0, TOKENS)
-        known = token < high
-        code = tl.load(token_rows + token, mask=known, other=0)
-        around = tl.load(token_word + token, mask=known, other=0)
+        code, places, known = _tokens(token_word, token_rows, start, high, k, DIM, TOKENS)
         gradient = tl.dot(_near(code[:, None], row[None, :]), context_gradient, input_precision=PRECISION)
-        places = around[:, None] * DIM + k
-        tl.atomic_add(alpha_squares + places, gradient * gradient, mask=known[:, None] & inside, sem="relaxed")
+        tl.atomic_add(alpha_squares + places, gradient * gradient, mask=known, sem="relaxed")
     tl.debug_barrier()
     _move(rho, rho_squares, own_places, own_known, own_gradient, rate)
     _move(rho, rho_squares, absent_places, absent_known, absent_gradient, rate)
     for start in range(low, high, TOKENS):
-        token = start + tl.arange(0, TOKENS)
-        known = token < high
-        code = tl.load(token_rows + token, mask=known, other=0)
-        around = tl.load(token_word + token, mask=known, other=0)
+        code, places, known = _tokens(token_word, token_rows, start, high, k, DIM, TOKENS)
         gradient = tl.dot(_near(code[:, None], row[None, :]), context_gradient, input_precision=PRECISION)
-        places = around[:, None] * DIM + k
-        _move(alpha, alpha_squares, places, known[:, None] & inside, gradient, rate)
+        _move(alpha, alpha_squares, places, known, gradient, rate)
 
 
 @triton.jit
