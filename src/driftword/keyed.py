@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driftword.errors import OptionError, UnknownWordError
+from driftword.corpus.corpus import knows_word
+from driftword.errors import OptionError
 
 Word = str | npt.NDArray[Any] | tuple[Any, float]
 
@@ -52,10 +53,7 @@ class SliceVectors:
         return np.asarray(self.vectors[[self._find(word) for word in key]])
 
     def __contains__(self, word: object) -> bool:
-        try:
-            return isinstance(word, str) and self._find(word) >= 0
-        except UnknownWordError:
-            return False
+        return knows_word(self._find, word)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.index_to_key)

@@ -19,9 +19,9 @@ import polars as pl
 
 from driftword import store
 from driftword.corpus import Slices
-from driftword.corpus.corpus import find_word
+from driftword.corpus.corpus import find_word, knows_word
 from driftword.corpus.slices import At
-from driftword.errors import OptionError, UnknownWordError
+from driftword.errors import OptionError
 from driftword.keyed import SliceVectors
 
 KIND: Final = "model"
@@ -162,6 +162,12 @@ class Model:
         corpus = {"words": words, "slices": slices, "counts": held.array("counts")}
         return cls(held.array("rho"), held.array("alpha"), corpus=corpus, meta=held.meta, path=held.folder)
 
+    @property
+    def title(self) -> str:
+        """What to call it: the name of its corpus, or its own."""
+        path = self.meta.get("provenance", {}).get("corpus_path") or self.path
+        return Path(path).stem if path else "corpus"
+
     @cached_property
     def word_index(self) -> dict[str, int]:
         """The id of each word."""
@@ -190,10 +196,7 @@ class Model:
         )  # fmt: skip
 
     def __contains__(self, word: object) -> bool:
-        try:
-            return isinstance(word, str) and self.word_id(word) >= 0
-        except UnknownWordError:
-            return False
+        return knows_word(self.word_id, word)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.words)

@@ -78,8 +78,7 @@ def drift(
     model = Model.open(path)
     labels = model.slices.labels
     between = (labels[0] if begin is None else begin, labels[-1] if end is None else end)
-    table = explore.drift(model, n=n, metric=metric, between=between, min_count=min_count, skip=skip)
-    return table
+    return explore.drift(model, n=n, metric=metric, between=between, min_count=min_count, skip=skip)
 
 
 @question

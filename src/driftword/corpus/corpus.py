@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -338,6 +338,14 @@ def find_word(word: str, words: Sequence[str], index: Mapping[str, int]) -> int:
         raise UnknownWordError(f"'{word}' is in the vocabulary only as a part of phrases, such as {names}")
     hint = did_you_mean(spelling, words, n=2) or "; words too rare for the vocabulary are not in the model"
     raise UnknownWordError(f"'{word}' is not in the vocabulary{hint}")
+
+
+def knows_word(find: Callable[[str], int], word: object) -> bool:
+    """Tell whether `find` finds a word as a user may write it."""
+    try:
+        return isinstance(word, str) and find(word) >= 0
+    except UnknownWordError:
+        return False
 
 
 def _split_number(split: str) -> int:

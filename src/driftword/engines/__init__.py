@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftword.corpus import Corpus
-from driftword.engines.rounds import Blocks, Floats, Parameters, Pass, Sampler, Step, Text
+from driftword.engines.rounds import Floats, Parameters, Pass, Sampler, Step, Text
 from driftword.errors import OptionError
 
 ENGINES: Final = ("cpu", "torch", "reference")
@@ -124,6 +124,3 @@ def make_engine(
 def engine_dtype(name: str) -> Any:
     """Return the type of number an engine computes with."""
     return np.float64 if name == "reference" else np.float32
-
-
-__all__ = ["ENGINES", "Blocks", "Engine", "choose_engine", "engine_dtype", "make_engine"]

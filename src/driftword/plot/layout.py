@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import date, timedelta
-from pathlib import Path
 from typing import Any, Final
 
 import altair as alt
@@ -154,13 +153,11 @@ def _half(texts: Sequence[str]) -> Any:
 def finish(chart: Any, model: Model, title: str, *, height: int | None = HEIGHT, note: str = "") -> Any:
     """Give a chart its size, title, and the line that says what it was made from."""
     labels = model.slices.labels
-    made = model.meta.get("provenance", {})
-    source = Path(made["corpus_path"]).stem if made.get("corpus_path") else "corpus"
     times = f"{labels[0]} to {labels[-1]}" if len(labels) > 1 else labels[0]
     if " to " in labels[0]:
         times = f"{model.slices.first[0]} to {model.slices.last[-1]}"
     number = f"{len(labels)} slice{'s' if len(labels) > 1 else ''}"
-    caption = f"{source}, {times}, {number}; {model.spec.model} embeddings"
+    caption = f"{model.title}, {times}, {number}; {model.spec.model} embeddings"
     if height is not None:
         chart = chart.properties(width=WIDTH, height=height)
     heading = alt.TitleParams(

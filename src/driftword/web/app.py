@@ -18,7 +18,6 @@ import vl_convert
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
-from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
 
@@ -49,9 +48,7 @@ def make_app(model: Model, corpus: Corpus | None = None) -> FastAPI:
     app = FastAPI(title="driftword", docs_url=None, redoc_url=None)
     assets = {f"{_hash(file)}-{file.name}": file for file in sorted(STATIC.iterdir())}
     named = {file.name: f"/static/{name}" for name, file in assets.items()}
-    shell = Environment(loader=PackageLoader("driftword.web"), autoescape=select_autoescape(), trim_blocks=True)
-    shell.globals |= {"asset": named, "model_title": pages.title(model), "metrics": pages.METRIC_NAMES, "live": True}
-    shell.globals |= {"link": _link, "picture": _picture}
+    shell = pages.templates(asset=named, model_title=model.title, live=True, link=_link, picture=_picture)
 
     def page(name: str, status: int = 200, **content: Any) -> HTMLResponse:
         return HTMLResponse(shell.get_template(name).render(**content), status_code=status)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
+from jinja2 import Environment, PackageLoader, select_autoescape
 
 from driftword import __version__, explore
 from driftword.corpus import Corpus
@@ -17,7 +18,6 @@ from driftword.model import Model
 MOST_ROWS: Final = 200
 MOST_SLICES: Final = 12
 PASSAGES: Final = 12
-METRIC_NAMES: Final = METRICS
 
 
 def start(model: Model, corpus: Corpus | None, *, metric: str, n: int, min_count: int, skip: int) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def start(model: Model, corpus: Corpus | None, *, metric: str, n: int, min_count
     counts = np.asarray(model.counts)
     held = next((entry for entry in model.history if entry["pass"] == model.meta.get("best_pass")), {})
     return {
-        "title": title(model),
+        "title": model.title,
         "words": len(model.words),
         "slices": list(model.slices.labels),
         "tokens": counts.sum(axis=1, dtype=np.int64).tolist(),
@@ -56,7 +56,7 @@ def word(model: Model, corpus: Corpus | None, asked: str, *, at: Sequence[str], 
     near = explore.neighbors(model, name, at=chosen, n=n).to_dicts()
     moving = len(model.rho) > 1
     return {
-        "title": f"{name} · {title(model)}",
+        "title": f"{name} · {model.title}",
         "word": name,
         "slices": list(labels),
         "counts": np.asarray(model.counts)[:, v].astype(np.int64).tolist(),
@@ -105,10 +105,11 @@ def passages(corpus: Corpus | None, asked: str, at: str | None, *, n: int = PASS
     ]
 
 
-def title(model: Model) -> str:
-    """Name a model after its corpus."""
-    path = model.meta["provenance"].get("corpus_path") or (str(model.path) if model.path else "model")
-    return path.rstrip("/").rpartition("/")[2].rpartition(".")[0] or "model"
+def templates(**names: Any) -> Environment:
+    """Return the templates, which escape whatever stands in the text."""
+    found = Environment(loader=PackageLoader("driftword.web"), autoescape=select_autoescape(), trim_blocks=True)
+    found.globals |= {"metrics": METRICS, **names}
+    return found
 
 
 def cite(model: Model) -> str:
@@ -116,7 +117,7 @@ def cite(model: Model) -> str:
     made, spec = model.meta["provenance"], model.spec
     source = f" {made['citation']}." if made.get("citation") else ""
     return (
-        f"{title(model)}, {model.slices.labels[0]} to {model.slices.labels[-1]}.{source} "
+        f"{model.title}, {model.slices.labels[0]} to {model.slices.labels[-1]}.{source} "
         f"{spec.model} Bernoulli embeddings (K = {spec.dim}, context {spec.context}, "
         f"drift precision {spec.drift_precision:g}, seed {made.get('seed')}), "
         f"driftword {__version__}."

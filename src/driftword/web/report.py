@@ -12,7 +12,6 @@ from typing import Any, Final
 from urllib.parse import quote
 
 import vl_convert
-from jinja2 import Environment, PackageLoader, select_autoescape
 from markupsafe import Markup
 
 from driftword import explore, plot, store
@@ -118,21 +117,14 @@ def _render(
     def picture(word: str, kind: str, text: str) -> Markup:
         return Markup('<img src="{}" alt="{}">').format(pictures[word, kind], text)
 
-    shell = Environment(loader=PackageLoader("driftword.web"), autoescape=select_autoescape(), trim_blocks=True)
-    shell.globals |= {
-        "link": link,
-        "picture": picture,
-        "anchor": _name,
-        "live": False,
-    }
+    shell = pages.templates(model_title=model.title, live=False, link=link, picture=picture, anchor=_name)
     content = pages.start(model, corpus, n=min(len(held), pages.MOST_ROWS), **shown)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'; base-uri 'none'"
     )
     return shell.get_template("report.html").render(
-        **content, words_shown=held, style=Markup(style), script=Markup(script), policy=policy,
-        model_title=pages.title(model),
+        **content, words_shown=held, style=Markup(style), script=Markup(script), policy=policy
     )  # fmt: skip
 
 
