@@ -16,7 +16,9 @@ if TYPE_CHECKING:
         drift,
         equivalents,
         movers,
+        neighborhoods,
         neighbors,
+        pace,
         similarity,
         towards,
         trajectory,
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Corpus", "DriftwordError", "Model", "Slices", "Spec", "analogy", "changes", "compare", "drift", "equivalents",
-    "evaluate", "export", "fit", "movers", "neighbors", "plot", "prepare", "read_word2vec", "similarity", "towards",
+    "evaluate", "export", "fit", "movers", "neighborhoods", "neighbors", "pace", "plot", "prepare", "read_word2vec", "similarity", "towards",
     "trajectory", "tune",
 ]  # fmt: skip
 
@@ -38,7 +40,8 @@ _PLACES = {
     "errors": ("DriftwordError",),
     "evaluate": ("compare", "evaluate"),
     "explore": (
-        "analogy", "changes", "drift", "equivalents", "movers", "neighbors", "similarity", "towards", "trajectory",
+        "analogy", "changes", "drift", "equivalents", "movers", "neighborhoods", "neighbors", "pace",
+        "similarity", "towards", "trajectory",
     ),
     "export": ("export", "read_word2vec"),
     "fit": ("fit",),

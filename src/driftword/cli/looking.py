@@ -222,6 +222,20 @@ def movers(
     return explore.movers(Model.open(path), at=at, n=n, min_count=min_count)
 
 
+@question
+def pace(path: Annotated[Path, MODEL], min_count: Annotated[int, _MIN] = MIN_COUNT) -> Any:
+    """Show how far language moved into each slice: the mean distance of its words from the slice before.
+
+    [bold]Example[/bold]
+
+      driftword pace sotu.model
+    """
+    from driftword import explore
+    from driftword.model import Model
+
+    return explore.pace(Model.open(path), min_count=min_count)
+
+
 @command(no_args_is_help=True)
 def plot(
     path: Annotated[Path, MODEL],

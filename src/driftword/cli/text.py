@@ -150,6 +150,10 @@ def passages(
     ] = None,
     n: Annotated[int, typer.Option("-n", help="How many lines.")] = 10,
     width: Annotated[int, typer.Option(help="Characters of text on either side.")] = 60,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(help="Only documents with this in a column: COLUMN=VALUE; may be given several times."),
+    ] = None,
     as_json: Annotated[bool, JSON] = False,
     as_csv: Annotated[bool, CSV] = False,
 ) -> None:
@@ -159,19 +163,29 @@ def passages(
 
       driftword passages sotu.corpus energy --at 1955
 
+      driftword passages sotu.corpus energy --where party=Republican
+
       driftword passages sotu.corpus "social security" -n 20 --csv > lines.csv
     """
     from driftword import terminal
     from driftword.corpus import Corpus
 
     corpus = Corpus.open(path)
-    found = corpus.passages(word, at=at, n=n, width=width)
+    wanted = dict(_pair(text) for text in where or [])
+    found = corpus.passages(word, at=at, n=n, width=width, where=wanted or None)
     if as_json:
         terminal.print_json(found.to_dicts())
     elif as_csv:
         print(found.write_csv(), end="")
     elif found.is_empty():
-        label = corpus.slices.labels[corpus.slices.index(at)] if at else None
-        print(f"'{word}' does not occur in {label}." if label else f"'{word}' does not occur.")
+        there = f" in {corpus.slices.labels[corpus.slices.index(at)]}" if at else ""
+        print(f"'{word}' does not occur{there}{' in such documents' if wanted else ''}.")
     else:
         terminal.print_passages(found, terminal.out())
+
+
+def _pair(text: str) -> tuple[str, str]:
+    column, found, value = text.partition("=")
+    if not found:
+        raise OptionError(f"--where is '{text}'; write COLUMN=VALUE, such as country=FRA")
+    return column.strip(), value.strip()

@@ -268,7 +268,15 @@ class Corpus:
             return PhraseTable()
         return PhraseTable.from_table(pl.read_parquet(self.path / "phrases.parquet", glob=False))
 
-    def passages(self, word: str, *, at: At | None = None, n: int = 10, width: int = 60) -> pl.DataFrame:
+    def passages(
+        self,
+        word: str,
+        *,
+        at: At | None = None,
+        n: int = 10,
+        width: int = 60,
+        where: Mapping[str, str] | None = None,
+    ) -> pl.DataFrame:
         """Show a word where it stands in the texts, one line an occurrence.
 
         Parameters
@@ -281,6 +289,8 @@ class Corpus:
             How many lines, taken from as many documents as possible.
         width
             Characters of text on either side.
+        where
+            Only documents with these values in their other columns, such as ``{"country": "FRA"}``.
 
         Returns
         -------
@@ -288,7 +298,7 @@ class Corpus:
         """
         from driftword.corpus.passages import find_passages
 
-        return find_passages(self, word, at=at, n=n, width=width)
+        return find_passages(self, word, at=at, n=n, width=width, where=where)
 
     def info(self) -> dict[str, Any]:
         """Return the facts that ``driftword info`` shows, ready for JSON."""

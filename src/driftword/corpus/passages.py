@@ -9,7 +9,9 @@ it is written, and corpora made of ids show their words.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -18,41 +20,65 @@ import polars as pl
 from driftword import store
 from driftword.corpus.phrases import LONERS, join_strings
 from driftword.corpus.tokens import TokenRule, mend
-from driftword.errors import OptionError
+from driftword.errors import OptionError, did_you_mean
 
 if TYPE_CHECKING:
     from driftword.corpus.corpus import Corpus
     from driftword.corpus.slices import At
 
+_BATCH: Final = 256  # documents that are read and split at a time
+_MOST_SPELLED: Final = 500_000  # spellings that are remembered
+_SPELLED: WeakKeyDictionary[Corpus, dict[str, str]] = WeakKeyDictionary()
 
-def find_passages(corpus: Corpus, word: str, *, at: At | None, n: int, width: int) -> pl.DataFrame:
+Wanted = dict[int, "list[_Place]"]
+
+
+def find_passages(
+    corpus: Corpus, word: str, *, at: At | None, n: int, width: int, where: Mapping[str, str] | None = None
+) -> pl.DataFrame:
     """See `Corpus.passages`."""
     if n < 1:
         raise OptionError(f"n is {n}; ask for at least one passage")
     if width < 0:
         raise OptionError(f"width is {width}; it counts characters, so it cannot be negative")
     number = corpus.word_id(word)
-    places = [
-        place
-        for t, quota in _quotas(corpus, number, at, n)
-        for place in _spread(corpus, _positions(corpus, number, t), quota)
-    ]
+    slices = [corpus.slices.index(at)] if at is not None else list(range(len(corpus.slices)))
+    allowed = _allowed(corpus, where) if where else None
+    if allowed is None:
+        counts = corpus.counts[slices, number].astype(np.int64)
+        chosen = {slices[i]: quota for i, quota in _quotas(counts, n)}
+        places = [p for t, quota in chosen.items() for p in _spread(corpus, _positions(corpus, number, t), quota)]
+    else:
+        found = [_positions(corpus, number, t) for t in slices]
+        found = [positions[allowed[_documents(corpus, positions)]] for positions in found]
+        quotas = _quotas(np.array([len(positions) for positions in found]), n)
+        places = [p for i, quota in quotas for p in _spread(corpus, found[i], quota)]
+    return _tables(corpus, {number: places}, width)[number]
+
+
+def find_in_every_slice(corpus: Corpus, words: Sequence[str], *, each: int, width: int) -> dict[str, pl.DataFrame]:
+    """Return lines of several words, up to `each` from every slice; every document is read only once."""
+    wanted: Wanted = {}
+    for number in map(corpus.word_id, words):
+        everywhere = np.flatnonzero(corpus.tokens == number)
+        slices = corpus.chunk_slice[_chunks(corpus, everywhere)]
+        wanted[number] = [p for t in np.unique(slices) for p in _spread(corpus, everywhere[slices == t], each)]
+    tables = _tables(corpus, wanted, width)
+    return {word: tables[corpus.word_id(word)] for word in words}
+
+
+def _allowed(corpus: Corpus, where: Mapping[str, str]) -> npt.NDArray[np.bool_]:
+    """Return which documents have these values in their other columns."""
     if not corpus.has_documents:
-        return _table(corpus, [_from_ids(corpus, place, width) for place in places], places, None)
-    rows = _read_rows(corpus, sorted({place.document for place in places}))
-    spelled: dict[str, str] = {}
-    needed = {place.document: place.rank for place in sorted(places, key=lambda place: place.rank)}  # the last one
-    target = corpus.words[number]
-    found = {d: _locate(corpus, row["text"], spelled, target, needed[d]) for d, row in rows.items()}
-    lines = []
-    for place in places:
-        text = rows[place.document]["text"]
-        hits = found[place.document]
-        if place.rank < len(hits):
-            lines.append(_cut(text, *hits[place.rank], width))
-        else:
-            lines.append(_search(text, target, place.rank, width) or _from_ids(corpus, place, width))
-    return _table(corpus, lines, places, rows)
+        raise OptionError("this corpus was made of ids, so its documents have no columns to choose by")
+    columns = [name for name in corpus.documents.collect_schema() if name not in ("text", "slice")]
+    for name in where:
+        if name not in columns:
+            raise OptionError(
+                f"the documents have no column '{name}'{did_you_mean(name, columns)}; they have {', '.join(columns)}"
+            )
+    same = [pl.col(name).cast(pl.String).eq_missing(pl.lit(value)) for name, value in where.items()]
+    return corpus.documents.select(pl.all_horizontal(same).alias("same")).collect()["same"].to_numpy()
 
 
 class _Place(NamedTuple):
@@ -64,12 +90,12 @@ class _Place(NamedTuple):
     rank: int
 
 
-def _quotas(corpus: Corpus, number: int, at: At | None, n: int) -> list[tuple[int, int]]:
+def _quotas(counts: npt.NDArray[np.int64], n: int) -> list[tuple[int, int]]:
     """Return how many lines to take from which slices: evenly from those that have the word."""
-    slices = np.array([corpus.slices.index(at)]) if at is not None else np.flatnonzero(corpus.counts[:, number])
+    slices = np.flatnonzero(counts)
     if len(slices) > n:
         slices = slices[np.floor((np.arange(n) + 0.5) * len(slices) / n).astype(np.int64)]
-    left = corpus.counts[slices, number].astype(np.int64)
+    left = counts[slices]
     quota = np.zeros(len(slices), dtype=np.int64)
     while (need := n - quota.sum()) > 0 and left.any():
         take = np.minimum(left, max(need // np.count_nonzero(left), 1)) * (np.cumsum(left > 0) <= need)
@@ -90,15 +116,20 @@ def _positions(corpus: Corpus, number: int, t: int) -> npt.NDArray[np.int64]:
     return np.concatenate(found)
 
 
+def _chunks(corpus: Corpus, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return np.searchsorted(corpus.offsets, positions, side="right") - 1
+
+
+def _documents(corpus: Corpus, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return np.asarray(corpus.chunk_document[_chunks(corpus, positions)])
+
+
 def _spread(corpus: Corpus, positions: npt.NDArray[np.int64], n: int) -> list[_Place]:
     """Choose n occurrences, from as many documents as possible, evenly over all of them."""
-    before = np.searchsorted(positions, corpus.offsets)  # occurrences before each chunk
-    chunks = np.flatnonzero(np.diff(before))
-    if not len(chunks):
+    if not len(positions):
         return []
-    document = corpus.chunk_document[chunks]
-    new = np.flatnonzero(np.r_[True, np.diff(document) != 0])
-    first = before[chunks[new]]  # of each document, in `positions`
+    document = _documents(corpus, positions)
+    first = np.flatnonzero(np.r_[True, np.diff(document) != 0])  # of each document, in `positions`
     available = np.diff(np.r_[first, len(positions)])
     chosen: list[tuple[int, int]] = []
     rank = 0
@@ -126,32 +157,90 @@ def _document_start(corpus: Corpus, chunk: int) -> int:
     return int(corpus.offsets[chunk])
 
 
-def _read_rows(corpus: Corpus, documents: list[int]) -> dict[int, dict[str, Any]]:
+def _tables(corpus: Corpus, wanted: Wanted, width: int) -> dict[int, pl.DataFrame]:
+    """Cut the lines of several words out of their documents."""
+    if not corpus.has_documents:
+        return {
+            number: _table(corpus, [_from_ids(corpus, place, width) for place in places], places, None)
+            for number, places in wanted.items()
+        }
+    by_document: dict[int, list[tuple[int, _Place]]] = {}
+    for number, places in wanted.items():
+        for place in places:
+            by_document.setdefault(place.document, []).append((number, place))
+    lines: dict[tuple[int, _Place], tuple[str, str, str]] = {}
+    about: dict[int, dict[str, Any]] = {}
+    for rows in _read(corpus, sorted(by_document)):
+        for row, words in zip(rows.values(), _split(corpus, [row["text"] for row in rows.values()]), strict=True):
+            for number, place in by_document[row["document"]]:
+                lines[number, place] = _line(corpus, number, place, text=row["text"], words=words, width=width)
+        about |= {document: {**row, "text": None} for document, row in rows.items()}
+    return {
+        number: _table(corpus, [lines[number, place] for place in places], places, about)
+        for number, places in wanted.items()
+    }
+
+
+def _read(corpus: Corpus, documents: list[int]) -> Iterator[dict[int, dict[str, Any]]]:
+    """Read documents, a batch at a time: many of them block by block, few of them one by one."""
+    many = len(documents) > _BATCH
+    blocks: dict[int, list[int]] = {}
+    for document in documents:
+        blocks.setdefault(document // _BATCH if many else 0, []).append(document)
     try:
-        frames = pl.collect_all([corpus.documents.slice(document, 1) for document in documents])
+        for block, held in blocks.items():
+            if many:
+                frame = corpus.documents.slice(block * _BATCH, _BATCH).collect()
+                rows = {document: frame.row(document - block * _BATCH, named=True) for document in held}
+            else:
+                frames = pl.collect_all([corpus.documents.slice(document, 1) for document in held])
+                rows = {document: frame.row(0, named=True) for document, frame in zip(held, frames, strict=True)}
+            yield {document: {**row, "document": document} for document, row in rows.items()}
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         assert corpus.path is not None
         raise store.damaged(corpus.path, "documents.parquet cannot be read") from error
-    return {document: frame.row(0, named=True) for document, frame in zip(documents, frames, strict=True)}
 
 
-def _locate(corpus: Corpus, text: str, spelled: dict[str, str], target: str, rank: int) -> list[tuple[int, int]]:
-    """Split a text as it was split when the corpus was made; return the characters of a word's first occurrences."""
+class _Words(NamedTuple):
+    """The words of a text: as they are written, and as they are spelled in the vocabulary."""
+
+    raw: list[str]
+    spelled: list[str]
+
+
+def _split(corpus: Corpus, texts: list[str]) -> list[_Words]:
+    """Split texts as they were split when the corpus was made."""
     options = corpus.meta["options"]
     if options["tokens"] == "custom":
-        return []
+        return [_Words([], [])] * len(texts)
     rule = TokenRule(options["tokens"], options["numbers"])
-    raw = rule.split(pl.Series([text]))[0].to_list()
+    tokens, lengths = rule.split(pl.Series(texts, dtype=pl.String))
+    raw = tokens.to_list()
+    spelled = _SPELLED.setdefault(corpus, {})
+    if len(spelled) > _MOST_SPELLED:  # begin anew; other threads keep the one they have
+        spelled = _SPELLED[corpus] = {}
     counts = _Counts(corpus)
-    for token in set(raw) - spelled.keys():
+    for token in {token for token in raw if token not in spelled}:
         spelled[token] = mend(rule.spell(token), counts)
-    hits = _occurrences(corpus, [spelled[token] for token in raw], target, rank)
-    where, end = [], 0
-    for token in raw[: hits[-1][1] + 1] if hits else []:
-        begin = text.index(token, end)  # a token begins at the first letter after the one before it
-        end = begin + len(token)
-        where.append((begin, end))
-    return [(where[first][0], where[last][1]) for first, last in hits]
+    ends = np.cumsum(lengths).tolist()
+    parts = [raw[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
+    return [_Words(part, [spelled[token] for token in part]) for part in parts]
+
+
+def _line(corpus: Corpus, number: int, place: _Place, *, text: str, words: _Words, width: int) -> tuple[str, str, str]:
+    """Cut the line of one occurrence out of its text."""
+    target = corpus.words[number]
+    hits = _occurrences(corpus, words.spelled, target, place.rank)
+    if place.rank >= len(hits):
+        return _search(text, target, place.rank, width) or _from_ids(corpus, place, width)
+    first, last = hits[place.rank]
+    begin = end = 0
+    for i, token in enumerate(words.raw[: last + 1]):
+        found = text.index(token, end)  # a token begins at the first letter after the one before it
+        end = found + len(token)
+        if i == first:
+            begin = found
+    return _cut(text, begin, end, width)
 
 
 def _occurrences(corpus: Corpus, words: list[str], target: str, rank: int) -> list[tuple[int, int]]:

@@ -1,7 +1,7 @@
 """Questions to a model: every function takes a `Model` and returns a small table."""
 
-from driftword.explore.movement import changes, drift, movers
-from driftword.explore.near import analogy, equivalents, neighbors, similarity, towards
+from driftword.explore.movement import changes, drift, movers, pace
+from driftword.explore.near import analogy, equivalents, neighborhoods, neighbors, similarity, towards
 from driftword.explore.path import telling, trajectory
 
 __all__ = [
@@ -10,7 +10,9 @@ __all__ = [
     "drift",
     "equivalents",
     "movers",
+    "neighborhoods",
     "neighbors",
+    "pace",
     "similarity",
     "telling",
     "towards",

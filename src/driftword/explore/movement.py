@@ -211,6 +211,44 @@ def movers(model: Model, *, at: At, n: int = 16, min_count: int = MIN_COUNT) -> 
     )
 
 
+def pace(model: Model, *, min_count: int = MIN_COUNT) -> pl.DataFrame:
+    """Return how far language moved into each slice: the mean distance of its words from the slice before.
+
+    Parameters
+    ----------
+    model
+        A dynamic or binned model.
+    min_count
+        Only words that occur at least so often in a slice and in the one before.
+
+    Returns
+    -------
+    One row per slice: slice, movement (null for the first, and where no word occurs often enough), how many words
+    it is the mean of, and all occurrences in the slice.
+    """
+    space.moving(model)
+    space.not_negative(min_count=min_count)
+    counts = np.asarray(model.counts)
+    before = space.vectors(model, 0)
+    movement: list[float | None] = [None]
+    words = [0]
+    for t in range(1, len(model.slices)):
+        held = space.vectors(model, t)
+        both = np.minimum(counts[t - 1], counts[t]) >= min_count
+        words.append(int(both.sum()))
+        movement.append(float(np.linalg.norm(held - before, axis=1)[both].mean()) if words[-1] else None)
+        before = held
+    return pl.DataFrame(
+        {
+            "slice": model.slices.labels,
+            "movement": movement,
+            "words": words,
+            "tokens": counts.sum(axis=1, dtype=np.int64),
+        },
+        schema_overrides={"movement": pl.Float64},
+    )
+
+
 def changes(model: Model, word: str | None = None, *, n: int = 16, min_count: int = MIN_COUNT) -> pl.DataFrame:
     """Return when meaning changed: the best cut of each word's way into a before and an after.
 

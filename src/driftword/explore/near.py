@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -48,26 +48,60 @@ def neighbors(
     -------
     One row per slice and neighbour: slice, rank, word, similarity, and how often it occurs there.
     """
+    found = _nearest(model, [model.word_id(word)], at, n=n, metric=metric, min_count=min_count)
+    return _table([row for t, _, scores, places in found for row in _ranked(model, t, scores, places)])
+
+
+def neighborhoods(
+    model: Model, words: Sequence[str], *, at: At | Sequence[At] | None = None, n: int = 10, min_count: int = MIN_COUNT
+) -> pl.DataFrame:
+    """Return the nearest words of several words at once, which takes little longer than those of one.
+
+    Parameters
+    ----------
+    model
+        The model.
+    words
+        The words asked about.
+    at, n, min_count
+        As in `neighbors`.
+
+    Returns
+    -------
+    One row per slice and word: slice, word, and its neighbours in a list, the nearest first.
+    """
+    found = _nearest(model, [model.word_id(word) for word in words], at, n=n, metric="paper", min_count=min_count)
+    rows = [(model.slices.labels[t], model.words[v], [model.words[w] for w in places]) for t, v, _, places in found]
+    schema: dict[str, Any] = {"slice": pl.String, "word": pl.String, "neighbors": pl.List(pl.String)}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _nearest(
+    model: Model, asked: Sequence[int], at: At | Sequence[At] | None, *, n: int, metric: str, min_count: int
+) -> Iterator[tuple[int, int, Array, Array]]:
+    """Yield for each slice and each word asked about how near all words are, and the places of the nearest."""
     space.choose("metric", metric, METRICS)
     space.at_least_one(n)
     space.not_negative(min_count=min_count)
-    v = model.word_id(word)
-    rows: list[dict[str, Any]] = []
     for t in space.slice_numbers(model, at):
         held = space.vectors(model, t)
         allowed = space.occurring(model, t, min_count)
-        scores = _similarities(held, v, metric, allowed)
-        allowed[v] = False
-        rows += _ranked(model, t, scores, space.best(scores, allowed, n))
-    return _table(rows)
+        scores = _similarities(held, asked, metric, allowed)
+        for column, v in enumerate(asked):
+            others = allowed.copy()
+            others[v] = False
+            yield t, v, scores[:, column], space.best(scores[:, column], others, n)
 
 
-def _similarities(held: Array, v: int, metric: str, allowed: Array) -> Array:
+def _similarities(held: Array, asked: Sequence[int], metric: str, allowed: Array) -> Array:
+    rows = held[asked]
     if metric == "paper":
-        lengths = np.linalg.norm(held, axis=1)
-        return np.asarray(held @ np.sign(held[v]) / np.maximum(lengths * lengths[v], 1e-12))
-    held = space.unit(space.centred(held, allowed) if metric == "centred" else held)
-    return np.asarray(held @ held[v])
+        lengths = np.sqrt(np.einsum("vk,vk->v", held, held))
+        near = held @ np.sign(rows).T
+        near /= np.maximum(lengths[:, None] * lengths[asked], 1e-12)
+        return np.asarray(near)
+    middle = space.mean(held, allowed) if metric == "centred" else np.zeros(held.shape[1], dtype=held.dtype)
+    return space.cosines(held, space.unit(rows - middle).T, middle)
 
 
 def equivalents(
@@ -98,7 +132,8 @@ def equivalents(
     """
     v = model.word_id(word)
     t = model.slices.index(at)
-    query = space.centred(space.vectors(model, t), space.occurring(model, t, min_count))[v]
+    held = space.vectors(model, t)
+    query = held[v] - space.mean(held, space.occurring(model, t, min_count))
     return _like(model, query, to, n=n, min_count=min_count)
 
 
@@ -121,9 +156,10 @@ def analogy(
         As in `neighbors`.
     """
     t = model.slices.index(at)
-    held = space.unit(space.centred(space.vectors(model, t), space.occurring(model, t, min_count)))
+    held = space.vectors(model, t)
     known = [model.word_id(word) for word in (a, b, c)]
-    query = held[known[1]] - held[known[0]] + held[known[2]]
+    one, other, third = space.unit(held[known] - space.mean(held, space.occurring(model, t, min_count)))
+    query = other - one + third
     return _like(model, query, at if to is None else to, n=n, min_count=min_count, without=known)
 
 
@@ -135,7 +171,8 @@ def _like(
     rows: list[dict[str, Any]] = []
     for t in space.slice_numbers(model, to):
         allowed = space.occurring(model, t, min_count)
-        scores = space.unit(space.centred(space.vectors(model, t), allowed)) @ space.unit(query)
+        held = space.vectors(model, t)
+        scores = space.cosines(held, space.unit(query)[:, None], space.mean(held, allowed))[:, 0]
         allowed[list(without)] = False
         rows += _ranked(model, t, scores, space.best(scores, allowed, n))
     return _table(rows)
@@ -148,8 +185,7 @@ def similarity(model: Model, a: str, b: str) -> pl.DataFrame:
         raise OptionError(f"a word is always nearest to itself; compare '{a}' with another")
     rows = []
     for t, label in enumerate(model.slices.labels):
-        held = space.vectors(model, t)
-        x, y = space.unit(held[[first, second]] - space.mean(held, space.occurring(model, t, MIN_COUNT)))
+        x, y = space.unit(space.vectors(model, t)[[first, second]] - space.means(model)[t])
         counts = model.counts[t]
         rows.append(
             {"slice": label, "similarity": float(x @ y), "count_a": int(counts[first]), "count_b": int(counts[second])}
@@ -179,8 +215,7 @@ def towards(model: Model, word: str, poles: tuple[Sequence[str], Sequence[str]])
         raise OptionError(f"'{model.words[min(both)]}' stands at both poles; name it at one")
     rows = []
     for t, label in enumerate(model.slices.labels):
-        held = space.vectors(model, t)
-        mean = space.mean(held, space.occurring(model, t, MIN_COUNT))
+        held, mean = space.vectors(model, t), space.means(model)[t]
         low, high = (space.unit(held[pole] - mean).mean(axis=0) for pole in ends)
         place = float(space.unit(held[v] - mean) @ space.unit(high - low))
         seen = [int(model.counts[t][pole].sum()) for pole in ends]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from driftword.model import Model
 Array = npt.NDArray[Any]
 #: A word that occurs less often in a slice has a vector there that is mostly interpolated.
 MIN_COUNT: Final = 5
+_MEANS: WeakKeyDictionary[Model, Array] = WeakKeyDictionary()
 
 __all__ = [
     "MIN_COUNT",
@@ -25,7 +27,9 @@ __all__ = [
     "best",
     "centred",
     "choose",
+    "cosines",
     "mean",
+    "means",
     "moving",
     "not_negative",
     "occurring",
@@ -51,6 +55,28 @@ def mean(rows: Array, occurring: Array | None = None) -> Array:
         return np.asarray(rows.mean(axis=0))
     share = (occurring / occurring.sum()).astype(rows.dtype)
     return np.asarray(share @ rows)  # a product is ten times faster than choosing rows
+
+
+def means(model: Model) -> Array:
+    """Return the mean of each slice, of the words that occur at least `MIN_COUNT` times there, ``(T, K)``.
+
+    They are worked out once for each model: that takes one reading of all its vectors.
+    """
+    if model not in _MEANS:
+        slices = range(len(model.slices))
+        _MEANS[model] = np.array([mean(vectors(model, t), occurring(model, t, MIN_COUNT)) for t in slices])
+    return _MEANS[model]
+
+
+def cosines(rows: Array, queries: Array, middle: Array) -> Array:
+    """Return the cosines of rows, the mean taken away, with queries of length one: ``(V, K)`` and ``(K, Q)``.
+
+    Taking the mean away from the products and the lengths saves a copy of all rows.
+    """
+    products = rows @ np.column_stack([queries, middle])
+    squares = np.einsum("vk,vk->v", rows, rows) - 2 * products[:, -1] + middle @ middle
+    lengths = np.sqrt(np.maximum(squares, 1e-12))
+    return np.asarray(np.clip((products[:, :-1] - middle @ queries) / lengths[:, None], -1, 1))
 
 
 def occurring(model: Model, t: int, min_count: int) -> Array:
