@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Corpus", "DriftwordError", "Model", "Slices", "Spec", "analogy", "changes", "compare", "drift", "equivalents",
-    "evaluate", "export", "fit", "movers", "neighborhoods", "neighbors", "pace", "plot", "prepare", "read_word2vec", "similarity", "towards",
-    "trajectory", "tune",
+    "evaluate", "export", "fit", "movers", "neighborhoods", "neighbors", "pace", "plot", "prepare", "read_word2vec",
+    "similarity", "towards", "trajectory", "tune",
 ]  # fmt: skip
 
 _PLACES = {

@@ -7,7 +7,7 @@ The command line prints it and ends with status 2; anything that is not a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 
@@ -28,9 +28,13 @@ class StoreError(DriftwordError):
 
 
 class UnknownWordError(DriftwordError, KeyError):
-    """A word is not in the vocabulary."""
+    """A word is not in the vocabulary; `instead` are some that may have been meant."""
 
     __str__ = Exception.__str__  # KeyError would show the message in quotes
+
+    def __init__(self, message: str, instead: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.instead = list(instead)
 
 
 class UnknownSliceError(DriftwordError, KeyError):
@@ -40,7 +44,13 @@ class UnknownSliceError(DriftwordError, KeyError):
 
 
 def did_you_mean(value: str, known: Iterable[str], *, n: int = 1) -> str:
-    """Return ``"; did you mean 'x'?"`` for the closest known names, or nothing.
+    """Return ``"; did you mean 'x'?"`` for the closest known names, or nothing."""
+    close = closest(value, known, n=n)
+    return "; did you mean " + " or ".join(f"'{name}'" for name in close) + "?" if close else ""
+
+
+def closest(value: str, known: Iterable[str], *, n: int = 1) -> list[str]:
+    """Return the known names that look most like one that is not known.
 
     Names that differ only in case or surrounding space come first.
     """
@@ -49,6 +59,4 @@ def did_you_mean(value: str, known: Iterable[str], *, n: int = 1) -> str:
     close = [name for name in options if name.strip().casefold() == folded]
     near = [name for name in options if abs(len(name) - len(value)) <= max(2, len(value) // 2)]
     close += [name for name in get_close_matches(value, near, n=n, cutoff=0.6) if name not in close]
-    if not close:
-        return ""
-    return "; did you mean " + " or ".join(f"'{name}'" for name in close[:n]) + "?"
+    return close[:n]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import secrets
+import socket
 import threading
 import webbrowser
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 
@@ -24,39 +27,52 @@ def explore(
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8123,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open it in the browser.")] = True,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in, with a token.")
+    ] = "127.0.0.1",
+    token: Annotated[
+        str | None, typer.Option(help="What readers must bring in the address.", show_default="made up for other hosts")
+    ] = None,
 ) -> None:
     """Look at a model in the browser: words that changed, their ways, neighbours and texts.
 
-    It listens on this machine alone (127.0.0.1). Ctrl-C ends it.
+    It listens on this machine alone, unless another --host is given; then readers need the token in the address
+    that is shown. Ctrl-C ends it.
 
     [bold]Examples[/bold]
 
       driftword explore sotu.model
 
       driftword explore sotu.model --port 9000 --no-browser
+
+      driftword explore sotu.model --host 0.0.0.0 --token our-seminar
     """
     _check_installed()
-    import socket
-
     import uvicorn
 
     from driftword import terminal
     from driftword.model import Model
     from driftword.web.app import make_app, open_corpus
+    from driftword.web.guard import LOCAL
 
+    if token is not None and not token.strip():
+        raise OptionError("the token is empty; choose one, or leave --token out")
     model = Model.open(path)
     held = open_corpus(model, corpus)
     if held is None:
         terminal.warn("the model's corpus is not where it was, so no texts are shown; name it with --corpus")
-    app = make_app(model, held)
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind(("127.0.0.1", port))
-    except OSError as error:
-        listener.close()
-        raise OptionError(f"port {port} cannot be used ({error.strerror}); choose another with --port, or 0") from error
-    address = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    local = host in ("127.0.0.1", "localhost", "::1")
+    if not local:
+        token = token or secrets.token_urlsafe(12)
+        terminal.warn(
+            f"listening on {host}: whoever has the token and reaches this machine can read the model and its texts, "
+            "and what is sent is not encrypted"
+        )
+    app = make_app(model, held, hosts=LOCAL if local else None, token=token)
+    listener = _listen(host, port)
+    name = f"[{host}]" if ":" in host else host
+    place = f"http://{socket.gethostname() if host in ('0.0.0.0', '::') else name}:{listener.getsockname()[1]}/"
+    address = place + (f"?token={quote(token, safe='')}" if token else "")
     print(f"Exploring {path} at {address} (Ctrl-C ends it)", flush=True)
     if browser:
         threading.Timer(0.5, webbrowser.open, [address]).start()
@@ -100,6 +116,21 @@ def report(
         model, out, corpus=held, words=chosen, n=n, metric=metric, min_count=min_count, skip=skip, passages=passages
     )
     print(f"wrote {written} ({written.stat().st_size / 1e6:.1f} MB)")
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(place)
+    except socket.gaierror as error:
+        raise OptionError(f"'{host}' is no address of this machine; use 127.0.0.1 or 0.0.0.0") from error
+    except OSError as error:
+        raise OptionError(
+            f"port {port} of {host} cannot be used ({error.strerror}); choose another with --port, or 0"
+        ) from error
+    return listener
 
 
 def _check_installed() -> None:

@@ -26,7 +26,7 @@ from driftword.corpus.slices import At, Slices
 from driftword.corpus.splits import SPLITS
 from driftword.corpus.tokens import TokenRule
 from driftword.corpus.vocabulary import keep_probability
-from driftword.errors import OptionError, StoreError, UnknownWordError, did_you_mean
+from driftword.errors import OptionError, StoreError, UnknownWordError, closest, did_you_mean
 
 _BLOCK: Final = 1 << 20
 Sample = tuple[npt.NDArray[Any], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
@@ -345,9 +345,10 @@ def find_word(word: str, words: Sequence[str], index: Mapping[str, int]) -> int:
     inside = [known for known in words if f" {spelling} " in f" {known} "][:3]
     if inside and spelling:
         names = ", ".join(f"'{known}'" for known in inside)
-        raise UnknownWordError(f"'{word}' is in the vocabulary only as a part of phrases, such as {names}")
-    hint = did_you_mean(spelling, words, n=2) or "; words too rare for the vocabulary are not in the model"
-    raise UnknownWordError(f"'{word}' is not in the vocabulary{hint}")
+        raise UnknownWordError(f"'{word}' is in the vocabulary only as a part of phrases, such as {names}", inside)
+    close = closest(spelling, words, n=2)
+    hint = did_you_mean(spelling, close, n=2) or "; words too rare for the vocabulary are not in the model"
+    raise UnknownWordError(f"'{word}' is not in the vocabulary{hint}", close)
 
 
 def knows_word(find: Callable[[str], int], word: object) -> bool:

@@ -74,9 +74,8 @@ def _allowed(corpus: Corpus, where: Mapping[str, str]) -> npt.NDArray[np.bool_]:
     columns = [name for name in corpus.documents.collect_schema() if name not in ("text", "slice")]
     for name in where:
         if name not in columns:
-            raise OptionError(
-                f"the documents have no column '{name}'{did_you_mean(name, columns)}; they have {', '.join(columns)}"
-            )
+            known = did_you_mean(name, columns) or f"; they have {', '.join(columns)}"
+            raise OptionError(f"the documents have no column '{name}'{known}")
     same = [pl.col(name).cast(pl.String).eq_missing(pl.lit(value)) for name, value in where.items()]
     return corpus.documents.select(pl.all_horizontal(same).alias("same")).collect()["same"].to_numpy()
 

@@ -1,4 +1,4 @@
-"""The routes: one function for each page, its JSON twin beside it.
+"""The explorer: every view as a page, and beside it as JSON, CSV, SVG and PNG.
 
 Nothing from an address reaches the file system; what is not a word, a slice or a number
 of the model ends in a page that says so.
@@ -7,145 +7,165 @@ of the model ends in a page that says so.
 from __future__ import annotations
 
 import hashlib
-import json
-from functools import lru_cache
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 from urllib.parse import quote
 
 import polars as pl
-import vl_convert
-from fastapi import FastAPI, Query, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
 
-from driftword import plot
 from driftword.corpus import Corpus
 from driftword.errors import DriftwordError, OptionError, UnknownSliceError, UnknownWordError
-from driftword.explore.space import MIN_COUNT, choose
+from driftword.explore.space import choose
 from driftword.model import Model
-from driftword.web import pages
+from driftword.web.draw import STATIC, draw, standalone
+from driftword.web.guard import LOCAL, guard
+from driftword.web.rendering import templates
+from driftword.web.views import Text, Views, address, word_address
 
-STATIC: Final = Path(__file__).parent / "static"
-FIGURES: Final = ("trajectory", "neighbors", "frequency", "map", "changes")
-HEADERS: Final = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-}
+#: Figures for print, which `driftword.plot` draws.
+PRINTED: Final = ("trajectory", "neighbors", "frequency", "map", "changes")
+FORMS: Final = {"svg": "image/svg+xml", "png": "image/png"}
 TYPES: Final = {".css": "text/css", ".js": "text/javascript"}
-MOST_SUGGESTED: Final = 12
-Number = Annotated[int, Query(ge=0, le=10_000_000)]
-Rows = Annotated[int, Query(ge=1, le=pages.MOST_ROWS)]
-Labels = Annotated[list[str] | None, Query(max_length=pages.MOST_SLICES)]
+
+Page = Callable[..., HTMLResponse]
 
 
-def make_app(model: Model, corpus: Corpus | None = None) -> FastAPI:
-    """Return the explorer of a model; with its corpus it shows the texts too."""
+def make_app(
+    model: Model, corpus: Corpus | None = None, *, hosts: Sequence[str] | None = LOCAL, token: str | None = None
+) -> FastAPI:
+    """Return the explorer of a model; with its corpus it shows the texts too.
+
+    Parameters
+    ----------
+    model, corpus
+        What it shows.
+    hosts
+        Names by which readers may reach it; None allows any.
+    token
+        A word that readers must bring in the address of their first visit.
+    """
     app = FastAPI(title="driftword", docs_url=None, redoc_url=None)
-    assets = {f"{_hash(file)}-{file.name}": file for file in sorted(STATIC.iterdir())}
-    named = {file.name: f"/static/{name}" for name, file in assets.items()}
-    shell = pages.templates(asset=named, model_title=model.title, live=True, link=_link, picture=_picture)
+    guard(app, hosts=hosts, token=token)
+    views = Views(model, corpus)
+    page = _pages(app, model, corpus)
 
-    def page(name: str, status: int = 200, **content: Any) -> HTMLResponse:
-        return HTMLResponse(shell.get_template(name).render(**content), status_code=status)
+    def show(path: str, view: Callable[..., Any], template: str) -> None:
+        """Give a view its addresses; what it shows depends on the parameters of `view`."""
 
-    @lru_cache(maxsize=256)
-    def figure(kind: str, word: str, form: str) -> bytes:
-        chart = getattr(plot, kind)(model, word).to_dict()
-        if form == "json":
-            return json.dumps(chart).encode()
-        return (
-            vl_convert.vegalite_to_svg(chart).encode() if form == "svg" else vl_convert.vegalite_to_png(chart, scale=2)
-        )
+        def as_json(content: Any = Depends(view)) -> Any:
+            return {name: value for name, value in content.items() if not name.startswith("_")}
 
-    @app.middleware("http")
-    async def secured(request: Request, call_next: Any) -> Any:
-        response = await call_next(request)
-        for name, value in HEADERS.items():
-            response.headers[name] = value
-        return response
+        def as_csv(content: Any = Depends(view)) -> Response:
+            return _csv(content["table"])
 
-    @app.get("/static/{name}")
+        def as_figure(figure: str, form: str, content: Any = Depends(view)) -> Response:
+            choose("figure", figure, content["figures"])
+            choose("format", form, FORMS)
+            held = content["figures"][figure]
+            svg = standalone(draw(model.slices, held), held["title"], content["cite"])
+            return Response(svg if form == "svg" else _png(svg), media_type=FORMS[form])
+
+        def as_page(content: Any = Depends(view)) -> HTMLResponse:
+            return page(template, **{name.lstrip("_"): value for name, value in content.items()})
+
+        named = "/index" if path == "/" else path
+        app.get(f"{named}.json", name=f"{view.__name__} as JSON")(as_json)
+        app.get(f"{named}.csv", name=f"{view.__name__} as CSV")(as_csv)
+        app.get(f"{path.rstrip('/')}/figure/{{figure}}.{{form}}", name=f"figure of {view.__name__}")(as_figure)
+        app.get(path, response_class=HTMLResponse, name=view.__name__)(as_page)
+
+    @app.get("/search")
+    def search(q: Text = "") -> Response:
+        return RedirectResponse(word_address(model.words[model.word_id(q)]), status_code=303)
+
+    @app.get("/word/{word}/passages.csv")
+    def passages_csv(rows: Any = Depends(views.passages)) -> Response:
+        return _csv([{**row, **row.pop("about")} for row in rows])
+
+    @app.get("/word/{word}/print/{kind}.{form}")
+    def word_printed(word: str, kind: str, form: str) -> Response:
+        return _printed(model, choose("figure", kind, PRINTED), form, word=model.words[model.word_id(word)])
+
+    @app.get("/print/drift.{form}")
+    def drift_printed(form: str, content: Any = Depends(views.between)) -> Response:
+        shown = {name: content[name] for name in ("metric", "n", "min_count", "skip")}
+        return _printed(model, "drift", form, between=(content["begin"], content["end"]), **shown)
+
+    @app.get("/questions", response_class=HTMLResponse)
+    def questions(content: Any = Depends(views.questions)) -> HTMLResponse:
+        return page("questions.html", **content)
+
+    app.get("/suggest.json")(views.suggest)
+    app.get("/word/{word}/near.json")(views.near)
+    app.get("/word/{word}/passages.json")(views.passages)
+    show("/", views.start, "start.html")
+    show("/word/{word}", views.word, "word.html")
+    show("/compare", views.compare, "compare.html")
+    show("/axis", views.axis, "axis.html")
+    show("/between", views.between, "between.html")
+    show("/slice/{label}", views.one_slice, "between.html")
+    _answer_mistakes(app, page)
+    return app
+
+
+def _pages(app: FastAPI, model: Model, corpus: Corpus | None) -> Page:
+    """Serve styles and scripts under names that change when they do; return the function that renders a page."""
+    assets = {f"{hashlib.sha256(file.read_bytes()).hexdigest()[:12]}-{file.name}": file for file in STATIC.iterdir()}
+    forever = {"Cache-Control": "public, max-age=31536000, immutable"}
+
+    @app.get("/static/{name}", include_in_schema=False)
     def static(name: str) -> Response:
         if name not in assets:
             raise HTTPException(404)
         file = assets[name]
-        forever = {"Cache-Control": "public, max-age=31536000, immutable"}
         return Response(file.read_bytes(), media_type=TYPES.get(file.suffix, "text/plain"), headers=forever)
 
-    def start_page(metric: str, n: int, min_count: int, skip: int) -> dict[str, Any]:
-        return pages.start(model, corpus, metric=metric, n=n, min_count=min_count, skip=skip)
+    def slice_address(label: str) -> str:
+        return f"/slice/{quote(label, safe='')}" if label != model.slices.labels[0] else ""
 
-    @app.get("/index.json")
-    def start_json(metric: str = "absolute", n: Rows = 30, min_count: Number = MIN_COUNT, skip: Number = 0) -> Any:
-        return start_page(metric, n, min_count, skip)
+    shell = templates(
+        model, live=True, asset={file.name: f"/static/{name}" for name, file in assets.items()}, link=_link,
+        address=address, word_address=word_address, slice_href=slice_address, printed=PRINTED,
+        has_corpus=corpus is not None, corpus_path=model.meta["provenance"].get("corpus_path"),
+    )  # fmt: skip
 
-    @app.get("/drift.csv")
-    def drift_csv(metric: str = "absolute", n: Rows = 30, min_count: Number = MIN_COUNT, skip: Number = 0) -> Response:
-        return _csv(start_page(metric, n, min_count, skip)["drift"])
+    def page(name: str, status: int = 200, **content: Any) -> HTMLResponse:
+        return HTMLResponse(shell.get_template(name).render(**content), status_code=status)
 
-    @app.get("/", response_class=HTMLResponse)
-    def start(metric: str = "absolute", n: Rows = 30, min_count: Number = MIN_COUNT, skip: Number = 0) -> HTMLResponse:
-        return page("start.html", **start_page(metric, n, min_count, skip))
+    return page
 
-    @app.get("/search")
-    def search(q: Annotated[str, Query(max_length=200)] = "") -> Response:
-        return RedirectResponse(f"/word/{_quoted(model.words[model.word_id(q)])}", status_code=303)
 
-    @app.get("/suggest.json")
-    def suggest(q: Annotated[str, Query(max_length=200)] = "") -> list[str]:
-        folded = q.strip().casefold()
-        found = [word for word in model.words if word.startswith(folded)] if folded else []
-        return found[:MOST_SUGGESTED]
+def _answer_mistakes(app: FastAPI, page: Page) -> None:
+    """Answer what cannot be shown with a sentence, never with a trace of our own code."""
 
-    @app.get("/word/{word}/passages.json")
-    def passages_json(word: str, at: str | None = None, n: Rows = pages.PASSAGES) -> Any:
-        return pages.passages(corpus, word, at, n=n)
-
-    @app.get("/word/{word}/{kind}.{form}")
-    def word_figure(word: str, kind: str, form: str) -> Response:
-        choose("figure", kind, FIGURES)
-        choose("format", form, ("svg", "png", "json"))
-        types = {"svg": "image/svg+xml", "png": "image/png", "json": "application/json"}
-        return Response(figure(kind, model.words[model.word_id(word)], form), media_type=types[form])
-
-    @app.get("/word/{word}.csv")
-    def word_csv(word: str, at: Labels = None, n: Rows = 10) -> Response:
-        columns = pages.word(model, corpus, word, at=at or [], n=n)["neighbors"]
-        return _csv([row for column in columns for row in column["words"]])
-
-    @app.get("/word/{word}.json")
-    def word_json(word: str, at: Labels = None, n: Rows = 10) -> Any:
-        return pages.word(model, corpus, word, at=at or [], n=n)
-
-    @app.get("/word/{word}", response_class=HTMLResponse)
-    def word_page(word: str, at: Labels = None, n: Rows = 10, text: str | None = None) -> HTMLResponse:
-        content = pages.word(model, corpus, word, at=at or [], n=n)
-        return page("word.html", **content, passages=pages.passages(corpus, word, text), text=text, figures=FIGURES)
-
-    def wrong(request: Request, status: int, sentence: str) -> Response:
+    def wrong(request: Request, status: int, sentence: str, instead: Sequence[str] = ()) -> Response:
         if request.url.path.endswith(".json"):
-            return JSONResponse({"error": sentence}, status_code=status)
-        return page("wrong.html", status, title="Not found" if status == 404 else "Not possible", sentence=sentence)
+            return JSONResponse({"error": sentence, "instead": list(instead)}, status_code=status)
+        title = "Not found" if status == 404 else "Not possible"
+        return page("wrong.html", status, title=title, sentence=sentence, instead=instead)
 
     @app.exception_handler(DriftwordError)
     def mistaken(request: Request, error: DriftwordError) -> Response:
-        return wrong(request, 404 if isinstance(error, UnknownWordError | UnknownSliceError) else 422, str(error))
+        status = 404 if isinstance(error, UnknownWordError | UnknownSliceError) else 422
+        return wrong(request, status, str(error), getattr(error, "instead", ()))
 
     @app.exception_handler(RequestValidationError)
     def misread(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
-        return wrong(request, 422, f"'{first['loc'][-1]}' is not understood: {first['msg'].lower()}")
+        name = next((part for part in reversed(first["loc"]) if isinstance(part, str)), "the address")
+        if first["type"] == "missing":
+            return wrong(request, 422, f"The address does not say '{name}'; add ?{name}=... or use the form.")
+        return wrong(request, 422, f"'{name}' is not understood: {first['msg'].lower()}.")
 
     @app.exception_handler(HTTPException)
     def missing(request: Request, error: HTTPException) -> Response:
         return wrong(request, error.status_code, "There is no such page.")
-
-    return app
 
 
 def open_corpus(model: Model, given: str | Path | None) -> Corpus | None:
@@ -167,20 +187,30 @@ def open_corpus(model: Model, given: str | Path | None) -> Corpus | None:
 
 
 def _link(word: str) -> Markup:
-    return Markup('<a href="/word/{}">{}</a>').format(_quoted(word), word)
-
-
-def _picture(word: str, kind: str, text: str) -> Markup:
-    return Markup('<img src="/word/{}/{}.svg" alt="{}" width="760">').format(_quoted(word), kind, text)
+    return Markup('<a href="{}">{}</a>').format(word_address(word), word)
 
 
 def _csv(rows: list[dict[str, Any]]) -> Response:
-    return Response(pl.DataFrame(rows).write_csv(), media_type="text/csv")
+    """Write a table for other programs; lists of words become one text."""
+    plain = [
+        {name: "; ".join(value) if isinstance(value, list) else value for name, value in row.items()} for row in rows
+    ]
+    return Response(pl.DataFrame(plain, infer_schema_length=None).write_csv(), media_type="text/csv")
 
 
-def _hash(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()[:12]
+def _printed(model: Model, kind: str, form: str, **options: Any) -> Response:
+    """Draw a figure of `driftword.plot`, which takes a while to load and which few readers ask for."""
+    choose("format", form, FORMS)
+    import vl_convert
+
+    from driftword import plot
+
+    chart = getattr(plot, kind)(model, **options).to_dict()
+    made = vl_convert.vegalite_to_svg(chart) if form == "svg" else vl_convert.vegalite_to_png(chart, scale=2)
+    return Response(made, media_type=FORMS[form])
 
 
-def _quoted(word: str) -> str:
-    return quote(word, safe="")
+def _png(svg: str) -> bytes:
+    import vl_convert
+
+    return bytes(vl_convert.svg_to_png(svg, scale=2))

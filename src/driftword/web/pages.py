@@ -1,72 +1,197 @@
-"""What stands on each page, ready for a template or for JSON."""
+"""What stands on each page, ready for a template, for JSON and for CSV: the tables of `explore`, and no more."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, select_autoescape
+import polars as pl
 
 from driftword import __version__, explore
 from driftword.corpus import Corpus
-from driftword.errors import OptionError
+from driftword.errors import OptionError, closest
 from driftword.explore import space
-from driftword.explore.movement import METRICS
 from driftword.model import Model
+from driftword.web.draw import HALF, figure
 
 MOST_ROWS: Final = 200
 MOST_SLICES: Final = 12
+MOST_WORDS: Final = 6
 PASSAGES: Final = 12
+WIDTH: Final = 110  # characters of a passage on either side
+SORTS: Final = ("drift", "word", "count_first", "count_last", "slices")
+_FEW: Final = 6  # neighbours that tell in a table what a word was near to
+_SMALL: Final = {"width": HALF, "height": 150}
+_MOST_VALUES: Final = 400  # of a column by which passages can be chosen
+
+Content = dict[str, Any]
 
 
-def start(model: Model, corpus: Corpus | None, *, metric: str, n: int, min_count: int, skip: int) -> dict[str, Any]:
-    """Return the corpus at a glance, and the words that changed most."""
-    moving = len(model.rho) > 1
-    counts = np.asarray(model.counts)
+def start(
+    model: Model, *, metric: str = "absolute", n: int = 30, min_count: int = 5, skip: int = 0, sort: str = "drift"
+) -> Content:
+    """Return the corpus at a glance, the words that changed most, and the slices in which language did."""
+    labels = model.slices.labels
     held = next((entry for entry in model.history if entry["pass"] == model.meta.get("best_pass")), {})
-    return {
+    tokens = np.asarray(model.counts).sum(axis=1, dtype=np.int64).tolist()
+    tokens_each = figure(
+        "Words of text in each slice", "words of text", "bars", series=[_series("words", tokens)], **_SMALL
+    )
+    figures = {"tokens": tokens_each}
+    content: Content = {
         "title": model.title,
         "words": len(model.words),
-        "slices": list(model.slices.labels),
-        "tokens": counts.sum(axis=1, dtype=np.int64).tolist(),
+        "slices": list(labels),
+        "tokens": tokens,
         "held_out": {name: held.get(name) for name in ("L_pos", "L_neg", "L")},
+        "model": model.spec.model,
+        "figures": figures,
+        "table": [],
+        "moving": len(model.rho) > 1,
+        "cite": cite(model),
+    }
+    if content["moving"]:
+        speed = _pace(model)
+        figures["pace"] = figure(
+            "How far language moved into each slice", "mean distance from the slice before", "lines",
+            series=[_series("movement", speed["movement"].to_list())], **_SMALL,
+        )  # fmt: skip
+        content["fastest"] = speed.drop_nulls("movement").sort("movement", descending=True).head(5).to_dicts()
+        options: dict[str, Any] = {"metric": metric, "n": n, "min_count": min_count, "skip": skip, "sort": sort}
+        found = between(model, labels[0], labels[-1], **options)
+        content = found | content | {"table": found["table"]}
+    return content
+
+
+def between(
+    model: Model, begin: str | None, end: str | None, *, metric: str = "absolute", n: int = 30, min_count: int = 5,
+    skip: int = 0, sort: str = "drift",
+) -> Content:  # fmt: skip
+    """Return the words that changed most from one slice to another, and what each was near to in both."""
+    space.moving(model)
+    space.choose("order", sort, SORTS)
+    labels = model.slices.labels
+    first, last = (labels[model.slices.index(at or labels[edge])] for at, edge in ((begin, 0), (end, -1)))
+    table = explore.drift(
+        model, n=bounded("n", n, MOST_ROWS), metric=metric, between=(first, last), min_count=min_count, skip=skip
+    )
+    near = explore.neighborhoods(model, table["word"].to_list(), at=[first, last], n=_FEW)
+    for label, name in ((first, "near_first"), (last, "near_last")):
+        names = near.filter(pl.col("slice") == label).select("word", pl.col("neighbors").alias(name))
+        table = table.join(names, on="word", how="left", maintain_order="left")
+    if sort != "drift":
+        table = table.sort(sort, descending=sort != "word", maintain_order=True)
+    return {
+        "title": f"From {first} to {last}",
+        "begin": first,
+        "end": last,
+        "slices": list(labels),
         "metric": metric,
+        "n": n,
         "min_count": min_count,
         "skip": skip,
-        "drift": explore.drift(
-            model, n=bounded("n", n, MOST_ROWS), metric=metric, min_count=min_count, skip=skip
-        ).to_dicts()
-        if moving
-        else [],
+        "sort": sort,
+        "table": table.to_dicts(),
+        "figures": {},
         "cite": cite(model),
-        "has_corpus": corpus is not None,
     }
 
 
-def word(model: Model, corpus: Corpus | None, asked: str, *, at: Sequence[str], n: int) -> dict[str, Any]:
-    """Return all there is to say about a word."""
-    v = model.word_id(asked)
-    name = model.words[v]
-    n = bounded("n", n, MOST_ROWS)
-    if len(at) > MOST_SLICES:
-        raise OptionError(f"{len(at)} slices were asked for; a page shows at most {MOST_SLICES}")
+def one_slice(model: Model, label: str, **options: Any) -> Content:
+    """Return what moved into a slice, and the slices beside it."""
+    space.moving(model)
     labels = model.slices.labels
-    chosen = [labels[t] for t in (space.slice_numbers(model, list(at)) if at else explore.telling(model, name))]
-    near = explore.neighbors(model, name, at=chosen, n=n).to_dicts()
+    t = model.slices.index(label)
+    if t == 0:
+        raise OptionError(f"'{labels[0]}' is the first slice, so nothing moved into it; look at a later one")
+    return between(model, labels[t - 1], labels[t], **options) | {
+        "title": f"What moved into {labels[t]}",
+        "slice": labels[t],
+        "before": labels[t - 1] if t > 1 else None,
+        "after": labels[t + 1] if t + 1 < len(labels) else None,
+        "occurrences": int(np.asarray(model.counts)[t].sum()),
+    }
+
+
+def word(
+    model: Model,
+    asked: str,
+    *,
+    at: Sequence[str] = (),
+    n: int = 10,
+    others: Sequence[str] = (),
+    taken: str | None = None,
+) -> Content:
+    """Return all there is to say about a word.
+
+    Parameters
+    ----------
+    model, asked
+        The model, and the word.
+    at
+        Slices whose neighbours are shown; by default those that tell most.
+    n
+        How many neighbours.
+    others
+        Words to which its nearness is shown; by default its nearest ones, early and late.
+    taken
+        The slice in which it is taken to find what stands there in others; by default the last of those shown.
+    """
+    v = model.word_id(asked)
+    name, labels = model.words[v], model.slices.labels
+    n = bounded("n", n, MOST_ROWS)
+    at_most("slices", at, MOST_SLICES)
+    at_most("words", others, MOST_WORDS)
+    chosen = [labels[t] for t in (sorted(space.slice_numbers(model, list(at))) if at else explore.telling(model, name))]
+    near = explore.neighbors(model, name, at=chosen, n=n)
+    counts = np.asarray(model.counts)[:, v].astype(np.int64).tolist()
     moving = len(model.rho) > 1
-    return {
+    content: Content = {
         "title": f"{name} · {model.title}",
         "word": name,
         "slices": list(labels),
-        "counts": np.asarray(model.counts)[:, v].astype(np.int64).tolist(),
+        "counts": counts,
         "chosen": chosen,
-        "neighbors": side_by_side(chosen, near),
-        "changes": explore.changes(model, name, n=3).to_dicts() if moving and len(labels) > 2 else [],
+        "neighbors": side_by_side(chosen, near.to_dicts()),
         "moving": moving,
+        "changes": [],
+        "figures": {"frequency": figure(f"How often {name} occurs", "per million words", "bars",
+                                        series=[_series(name, _share(model, v))], **_SMALL)},
+        "table": near.to_dicts(),
         "cite": cite(model),
-        "has_corpus": corpus is not None,
-        "corpus_path": model.meta["provenance"].get("corpus_path"),
+    }  # fmt: skip
+    if not moving:
+        return content
+    if len(labels) > 2:
+        content["changes"] = explore.changes(model, name, n=3).to_dicts()
+    way = explore.trajectory(model, name, at=chosen[0], n=1)
+    steps = np.linalg.norm(np.diff(np.asarray(model[name], dtype=np.float64), axis=0), axis=1)
+    others = [model.words[model.word_id(other)] for other in others] or _telling_words(content["neighbors"])
+    taken = labels[model.slices.index(taken)] if taken else chosen[-1]
+    elsewhere = [label for label in chosen if label != taken]
+    content["figures"] |= {
+        "way": figure(f"{name} through time", "meaning, on the line along which it moved most", "way",
+                      series=[_series(name, way["place"].to_list(), counts)], height=260),
+        "movement": figure(f"How far {name} moved into each slice", "distance from the slice before", "bars",
+                           series=[_series(name, [None, *steps.tolist()])], **_SMALL),
+        "similarity": _nearness(model, name, [other for other in others if other != name]),
+    }  # fmt: skip
+    found = explore.equivalents(model, name, at=taken, to=elsewhere, n=5).to_dicts() if elsewhere else []
+    content["taken"] = taken
+    content["equivalents"] = side_by_side(elsewhere, found)
+    return content
+
+
+def near(model: Model, asked: str, at: str, *, n: int) -> Content:
+    """Return the neighbours of a word in one slice, for a reader who points at it."""
+    found = explore.neighbors(model, asked, at=at, n=n)
+    t = model.slices.index(at)
+    return {
+        "slice": model.slices.labels[t],
+        "count": int(model.counts[t][model.word_id(asked)]),
+        "neighbors": found["word"].to_list(),
     }
 
 
@@ -89,11 +214,28 @@ def side_by_side(chosen: Sequence[str], near: list[dict[str, Any]]) -> list[dict
     return result
 
 
-def passages(corpus: Corpus | None, asked: str, at: str | None, *, n: int = PASSAGES) -> list[dict[str, Any]]:
-    """Return the texts behind a word, and its other columns."""
+def _telling_words(columns: list[dict[str, Any]]) -> list[str]:
+    """Choose the two nearest words of the first list that leave, and of the last that are new there."""
+    if not columns:
+        return []
+    lists = [[row["word"] for row in columns[edge]["words"]] for edge in (0, -1)]
+    picked = [[name for name in lists[i] if name not in lists[1 - i]][:2] or lists[i][:1] for i in (0, 1)]
+    return list(dict.fromkeys([*picked[0], *picked[1]]))
+
+
+def passages(
+    corpus: Corpus | None, asked: str, at: str | None, *, n: int = PASSAGES, where: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
+    """Return the texts behind a word, each with the other columns of its document."""
     if corpus is None:
         return []
-    found = corpus.passages(asked, at=at or None, n=bounded("n", n, MOST_ROWS), width=90)
+    return lines_of(
+        corpus.passages(asked, at=at or None, n=bounded("n", n, MOST_ROWS), width=WIDTH, where=where or None)
+    )
+
+
+def lines_of(found: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return passages with what is known of each document beside it."""
     known = {"left", "keyword", "right", "slice", "document", "date"}
     return [
         {
@@ -105,11 +247,121 @@ def passages(corpus: Corpus | None, asked: str, at: str | None, *, n: int = PASS
     ]
 
 
-def templates(**names: Any) -> Environment:
-    """Return the templates, which escape whatever stands in the text."""
-    found = Environment(loader=PackageLoader("driftword.web"), autoescape=select_autoescape(), trim_blocks=True)
-    found.globals |= {"metrics": METRICS, **names}
-    return found
+@lru_cache(maxsize=4)
+def columns(corpus: Corpus | None) -> dict[str, list[str]]:
+    """Return the columns by which passages can be chosen, and their values."""
+    if corpus is None or not corpus.has_documents:
+        return {}
+    names = [name for name in corpus.documents.collect_schema() if name not in ("text", "slice", "date")]
+    values = {
+        name: corpus.documents.select(pl.col(name).cast(pl.String).unique().sort().drop_nulls()).collect()[name]
+        for name in names
+    }
+    times = set(corpus.slices.labels)  # by which one chooses already
+    return {
+        name: found.to_list()
+        for name, found in values.items()
+        if 1 < len(found) <= _MOST_VALUES and not times.issuperset(found)
+    }
+
+
+def compare(model: Model, words: Sequence[str]) -> Content:
+    """Return several words through time: how near the first is to the others, how each moved, how often it occurs."""
+    names = list(dict.fromkeys(model.words[model.word_id(name)] for name in at_most("words", words, MOST_WORDS)))
+    if len(names) < 2:
+        raise OptionError(f"comparing needs two to {MOST_WORDS} different words; name them with commas between")
+    ids = [model.word_id(name) for name in names]
+    counts = [np.asarray(model.counts)[:, v].astype(np.int64).tolist() for v in ids]
+    shares = [_share(model, v) for v in ids]
+    near = [explore.similarity(model, names[0], other)["similarity"].to_list() for other in names[1:]]
+    figures = {"similarity": _nearness(model, names[0], names[1:])}
+    if len(model.rho) > 1:
+        ways = [explore.trajectory(model, name, at=model.slices.labels[-1], n=1)["similarity_first"] for name in names]
+        figures["change"] = figure(
+            "How far each is from where it began", "1 - cosine to itself in the first slice", "lines",
+            series=[_series(name, (1 - way).to_list(), n) for name, way, n in zip(names, ways, counts, strict=True)],
+        )  # fmt: skip
+    figures["frequency"] = figure(
+        "How often each occurs", "per million words", "lines",
+        series=[_series(name, share, seen) for name, share, seen in zip(names, shares, counts, strict=True)],
+    )  # fmt: skip
+    return {
+        "title": " and ".join([", ".join(names[:-1]), names[-1]]),
+        "words": names,
+        "slices": list(model.slices.labels),
+        "figures": figures,
+        "table": [
+            {
+                "slice": label,
+                "word": name,
+                "count": counts[i][t],
+                "per_million": shares[i][t],
+                f"similarity to {names[0]}": near[i - 1][t] if i else None,
+            }
+            for i, name in enumerate(names)
+            for t, label in enumerate(model.slices.labels)
+        ],
+        "cite": cite(model),
+    }
+
+
+def axis(model: Model, words: Sequence[str], low: Sequence[str], high: Sequence[str]) -> Content:
+    """Return where words lie between two poles of meaning, through time."""
+    for pole in (low, high):
+        at_most("words", pole, MOST_WORDS)
+    names = list(dict.fromkeys(model.words[model.word_id(name)] for name in at_most("words", words, MOST_WORDS)))
+    if not names:
+        raise OptionError("an axis of meaning needs a word to lay on it; name one")
+    tables = {name: explore.towards(model, name, (low, high)) for name in names}
+    ends = ", ".join(low), ", ".join(high)
+    series = [_series(name, table["place"].to_list(), table["count"].to_list()) for name, table in tables.items()]
+    return {
+        "title": f"Between {ends[0]} and {ends[1]}",
+        "words": names,
+        "low": list(low),
+        "high": list(high),
+        "slices": list(model.slices.labels),
+        "figures": {"axis": figure(f"Between {ends[0]} and {ends[1]}", f"below: {ends[0]}; above: {ends[1]}", "lines",
+                                   series=series, height=300)},
+        "table": [{"word": name, **row} for name, table in tables.items() for row in table.to_dicts()],
+        "cite": cite(model),
+    }  # fmt: skip
+
+
+def _nearness(model: Model, name: str, others: Sequence[str]) -> dict[str, Any]:
+    series = []
+    for other in others:
+        table = explore.similarity(model, name, other)
+        both = table.select(pl.min_horizontal("count_a", "count_b"))["count_a"]
+        series.append(_series(other, table["similarity"].to_list(), both.to_list()))
+    return figure(f"How near {name} is to other words", "cosine, slice means removed", "lines", series=series)
+
+
+def _series(name: str, values: Sequence[float | None], counts: Sequence[int] | None = None) -> dict[str, Any]:
+    return {"name": name, "values": list(values), "counts": None if counts is None else list(counts)}
+
+
+def _share(model: Model, v: int) -> list[float]:
+    counts = np.asarray(model.counts)
+    return list((1e6 * counts[:, v] / np.maximum(counts.sum(axis=1, dtype=np.int64), 1)).tolist())
+
+
+@lru_cache(maxsize=4)
+def _pace(model: Model) -> pl.DataFrame:
+    return explore.pace(model)
+
+
+def suggest(model: Model, asked: str, n: int) -> list[str]:
+    """Complete a word; where nothing begins so, name the words that look like it."""
+    folded = asked.strip().casefold()
+    found = [name for name in model.words if name.startswith(folded)][:n] if folded else []
+    return found or (close(model, folded)[:n] if folded else [])
+
+
+@lru_cache(maxsize=1000)
+def close(model: Model, folded: str) -> list[str]:
+    """Return the words that look most like one that is not there."""
+    return closest(folded, model.words, n=5)
 
 
 def cite(model: Model) -> str:
@@ -129,3 +381,10 @@ def bounded(name: str, value: int, most: int) -> int:
     if not 1 <= value <= most:
         raise OptionError(f"{name} is {value}; ask for 1 to {most}")
     return value
+
+
+def at_most(name: str, given: Sequence[str], most: int) -> Sequence[str]:
+    """Check how many things a reader named."""
+    if len(given) > most:
+        raise OptionError(f"{len(given)} {name} were named; a page shows at most {most}")
+    return given

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-import vl_convert
+import polars as pl
 from markupsafe import Markup
 
-from driftword import explore, plot, store
+from driftword import explore, store
 from driftword.corpus import Corpus
+from driftword.corpus.passages import find_in_every_slice
 from driftword.errors import OptionError
 from driftword.model import Model
 from driftword.progress import progress
 from driftword.web import pages
+from driftword.web.draw import STATIC
+from driftword.web.rendering import templates
 
-STATIC: Final = Path(__file__).parent / "static"
 MOST_WORDS: Final = 1000
-_LONG: Final = re.compile(r"(\.\d\d)\d+")
-_SPOKEN: Final = re.compile(r' (?:aria-[a-z]+|role)="[^"]*"')  # the picture as a whole has a text
+_NEAR: Final = 8  # neighbours that show in every slice
+_LINES: Final = 80  # lines of the texts for a word, shared out over all slices
 
 
 def write_report(
@@ -64,68 +66,84 @@ def write_report(
     if not 0 <= n <= MOST_WORDS:
         raise OptionError(f"n is {n}; a report holds 0 to {MOST_WORDS} words")
     chosen = [model.words[model.word_id(word)] for word in words]
-    shown = {"metric": metric, "min_count": min_count, "skip": skip}
+    options: dict[str, Any] = {"metric": metric, "min_count": min_count, "skip": skip}
     if n and len(model.rho) > 1:
-        chosen += explore.drift(model, n=n, metric=metric, min_count=min_count, skip=skip)["word"].to_list()
+        chosen += explore.drift(model, n=n, **options)["word"].to_list()
     chosen = list(dict.fromkeys(chosen))
     if not chosen:
         raise OptionError("the report would hold no word; name some with --words, or ask for more with -n")
+    held: list[dict[str, Any]] = []
     with progress(show=show_progress) as bar:
-        bar.stage("writing the report", total=len(chosen))
-        held: list[dict[str, Any]] = []
-        pictures: dict[tuple[str, str], str] = {}
+        lines: dict[str, pl.DataFrame] = {}
+        if passages and corpus is not None:
+            bar.stage("reading the texts")
+            each = max(1, _LINES // len(model.slices))
+            lines = find_in_every_slice(corpus, chosen, each=each, width=pages.WIDTH)
+        bar.stage("writing the pages", total=len(chosen))
         for done, word in enumerate(chosen, 1):
-            page = pages.word(model, corpus if passages else None, word, at=[], n=10)
-            page["passages"] = _texts(corpus, page) if passages else []
-            held.append(page)
-            if page["moving"]:
-                pictures |= {(word, kind): _picture(model, word, kind) for kind in ("trajectory", "frequency")}
+            page = pages.word(model, word)
+            held.append(page | {"passages": _lines(lines.get(word), page["chosen"])})
             bar.update(done=done, facts=word)
-        text = _render(model, corpus, held, pictures, shown)
+    text = _render(model, held, pages.start(model, n=min(max(n, 1), pages.MOST_ROWS), **options))
     path = Path(out)
     with store.replacing(path) as partial:
         partial.write_text(text, encoding="utf-8")
     return path
 
 
-def _texts(corpus: Corpus | None, page: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return a few lines from each of the slices whose neighbours are shown."""
-    return [row for label in page["chosen"] for row in pages.passages(corpus, page["word"], label, n=3)]
+def _lines(found: pl.DataFrame | None, chosen: Sequence[str]) -> list[dict[str, Any]]:
+    """Return lines of the texts: those from slices that are shown at first, and as many others as there is room for."""
+    if found is None:
+        return []
+    if found.height > _LINES:
+        places = pl.int_range(pl.len())
+        evenly = (places * _LINES // found.height).diff().fill_null(1) > 0
+        found = found.filter(evenly | pl.col("slice").is_in(chosen))
+    return pages.lines_of(found)
 
 
-def _picture(model: Model, word: str, kind: str) -> str:
-    """Return a figure as an address that holds it."""
-    svg = vl_convert.vegalite_to_svg(getattr(plot, kind)(model, word).to_dict())
-    svg = _SPOKEN.sub("", _LONG.sub(r"\1", svg))
-    return "data:image/svg+xml," + quote(svg, safe=" /:=;,.()-+'!*@$&?<>")
-
-
-def _render(
-    model: Model,
-    corpus: Corpus | None,
-    held: list[dict[str, Any]],
-    pictures: dict[tuple[str, str], str],
-    shown: dict[str, Any],
-) -> str:
+def _render(model: Model, held: list[dict[str, Any]], start: dict[str, Any]) -> str:
     included = {page["word"] for page in held}
-    style = "".join((STATIC / name).read_text(encoding="utf-8") for name in ("style.css", "report.css"))
-    script = (STATIC / "report.js").read_text(encoding="utf-8")
+    style, script = (
+        "".join((STATIC / name).read_text(encoding="utf-8") for name in names)
+        for names in (("figure.css", "style.css", "report.css"), ("figures.js", "report.js"))
+    )
 
     def link(word: str) -> Markup | str:
         return Markup('<a href="#{}">{}</a>').format(quote(_name(word)), word) if word in included else word
 
-    def picture(word: str, kind: str, text: str) -> Markup:
-        return Markup('<img src="{}" alt="{}">').format(pictures[word, kind], text)
-
-    shell = pages.templates(model_title=model.title, live=False, link=link, picture=picture, anchor=_name)
-    content = pages.start(model, corpus, n=min(len(held), pages.MOST_ROWS), **shown)
+    shell = templates(model, live=False, link=link, anchor=_name, has_corpus=True, slice_href=None)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'; base-uri 'none'"
     )
-    return shell.get_template("report.html").render(
-        **content, words_shown=held, style=Markup(style), script=Markup(script), policy=policy
+    page = shell.get_template("_word.html")
+    shown = [
+        (one["word"], Markup(page.render(**one, text="", keep=lambda _, word=one["word"]: "#" + quote(_name(word)))))
+        for one in held
+    ]
+    return str(
+        shell.get_template("report.html").render(
+            **start, pages=shown, data=Markup(_data(model, held)), style=Markup(style), script=Markup(script),
+            policy=policy,
+        )
     )  # fmt: skip
+
+
+def _data(model: Model, held: list[dict[str, Any]]) -> str:
+    """Return as JSON what is near to every word in every slice, for readers who point at one."""
+    words = [page["word"] for page in held]
+    near: dict[str, list[list[int] | None]] = {word: [None] * len(model.slices) for word in words}
+    place = {label: t for t, label in enumerate(model.slices.labels)}
+    number: dict[str, int] = {}
+    for label, word, others in explore.neighborhoods(model, words, n=_NEAR).iter_rows():
+        near[word][place[label]] = [number.setdefault(other, len(number)) for other in others]
+    data = {
+        "labels": model.slices.labels,
+        "words": list(number),
+        "pages": {page["word"]: {"counts": page["counts"], "near": near[page["word"]]} for page in held},
+    }
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _name(word: str) -> str:

@@ -1,10 +1,144 @@
-// Finds a word of the report. The list of words on the first page works without it.
+// Finds words, shows and keeps slices, and sorts the table of a report. Everything it holds can be read without it.
 "use strict";
-const box = document.getElementById("q");
+
+/** @typedef {{counts: number[], near: (number[] | null)[]}} Held */
+/** @type {{labels: string[], words: string[], pages: Record<string, Held>}} */
+const held = JSON.parse(document.getElementById("data")?.textContent ?? "{}");
+const box = /** @type {HTMLInputElement} */ (document.getElementById("q"));
+const answer = /** @type {HTMLElement} */ (document.getElementById("answer"));
+
+/** @param {string} word */
+const nameOf = (word) => "word-" + encodeURIComponent(word).replace(/[!'()*]/g, (c) => "%" + c.charCodeAt(0).toString(16).toUpperCase());
+
+/**
+ * Count the letters that must be changed, added, dropped or swapped to make one word of another.
+ * @param {string} a
+ * @param {string} b
+ */
+function apart(a, b) {
+  /** @type {number[][]} */
+  const rows = [[...Array(b.length + 1).keys()]];
+  for (let i = 1; i <= a.length; i++) {
+    rows[i] = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const same = a[i - 1] === b[j - 1] ? 0 : 1;
+      rows[i][j] = Math.min(rows[i - 1][j] + 1, rows[i][j - 1] + 1, rows[i - 1][j - 1] + same);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) rows[i][j] = Math.min(rows[i][j], rows[i - 2][j - 2] + 1);
+    }
+  }
+  return rows[a.length][b.length];
+}
+
+/** @param {string} asked */
+function find(asked) {
+  const words = Object.keys(held.pages);
+  const near = words.map((word) => ({ word, far: apart(asked, word) })).sort((x, y) => x.far - y.far)[0];
+  return (
+    words.find((word) => word === asked) ??
+    words.find((word) => word.startsWith(asked)) ??
+    words.find((word) => word.includes(asked)) ??
+    (near && near.far <= Math.max(1, Math.floor(asked.length / 3)) ? near.word : undefined)
+  );
+}
+
 box.addEventListener("change", () => {
   const asked = box.value.trim().toLowerCase();
-  const words = [...document.querySelectorAll("#words option")].map((option) => option.textContent);
-  const found = words.find((word) => word === asked) ?? words.find((word) => word.startsWith(asked));
-  const page = [...document.querySelectorAll("section.page")].find((section) => section.dataset.word === found);
-  if (asked && page !== undefined) location.hash = encodeURIComponent(page.id);
+  if (!asked) return;
+  const found = find(asked);
+  answer.textContent = found === undefined ? `“${asked}” is not in this report.` : "";
+  if (found !== undefined) {
+    location.hash = encodeURIComponent(nameOf(found));
+    box.value = "";
+  }
 });
+
+/**
+ * @param {string} word
+ * @param {string} slice
+ * @returns {Near | undefined}
+ */
+function nearIn(word, slice) {
+  const t = held.labels.indexOf(slice);
+  const page = held.pages[word];
+  return page && { slice, count: page.counts[t], neighbors: (page.near[t] ?? []).map((w) => held.words[w]) };
+}
+
+/** @param {string} word */
+function linked(word) {
+  if (!(word in held.pages)) return document.createTextNode(word);
+  const link = document.createElement("a");
+  link.href = "#" + encodeURIComponent(nameOf(word));
+  link.textContent = word;
+  return link;
+}
+
+watchWays(async (word, slice) => nearIn(word, slice), linked);
+
+/**
+ * Show the lines of one slice, or of those whose neighbours stand side by side.
+ * @param {Element} page
+ * @param {string} [slice]
+ */
+function showLines(page, slice) {
+  const kept = [...page.querySelectorAll(".strip.kept")].map((strip) => strip.getAttribute("data-slice"));
+  const lines = [...page.querySelectorAll(".passages li[data-slice]")];
+  for (const line of lines) {
+    const at = line.getAttribute("data-slice");
+    line.toggleAttribute("hidden", slice === undefined ? !kept.includes(at) : at !== slice);
+  }
+  const title = page.querySelector(".texts");
+  if (!title) return;
+  const some = lines.some((line) => !line.hasAttribute("hidden"));
+  title.textContent = slice === undefined ? "In the texts" : `In the texts, ${slice}${some ? "" : ": none here"}`;
+}
+
+document.addEventListener("click", (event) => {
+  const strip = stripOf(event);
+  const page = strip?.closest(".page");
+  const word = page?.getAttribute("data-word") ?? "";
+  const slice = strip?.dataset.slice ?? "";
+  const columns = page?.querySelector(".columns");
+  if (!strip || !page || !columns) return;
+  event.preventDefault();
+  const there = [...columns.children].find((column) => column.getAttribute("data-slice") === slice);
+  const near = nearIn(word, slice);
+  strip.classList.toggle("kept", !there);
+  if (there) there.remove();
+  else if (near) {
+    const column = document.createElement("section");
+    column.dataset.slice = slice;
+    const title = document.createElement("h3");
+    title.textContent = slice;
+    const count = document.createElement("p");
+    count.className = "count";
+    count.textContent = `${near.count.toLocaleString("en")} times`;
+    const words = document.createElement("ol");
+    words.append(
+      ...near.neighbors.map((other) => {
+        const item = document.createElement("li");
+        item.append(linked(other));
+        return item;
+      }),
+    );
+    column.append(title, count, words);
+    const after = [...columns.children].find((other) => held.labels.indexOf(other.getAttribute("data-slice") ?? "") > held.labels.indexOf(slice));
+    columns.insertBefore(column, after ?? null);
+  }
+  showLines(page, there ? undefined : slice);
+});
+
+for (const page of document.querySelectorAll(".page")) showLines(page);
+
+for (const button of document.querySelectorAll("button[data-sort]"))
+  button.addEventListener("click", () => {
+    const head = /** @type {HTMLTableCellElement} */ (button.closest("th"));
+    const body = head.closest("table")?.tBodies[0];
+    if (!body) return;
+    const down = head.getAttribute("aria-sort") !== "descending" && head.classList.contains("n");
+    /** @param {HTMLTableRowElement} row */
+    const value = (row) => row.cells[head.cellIndex].dataset.value ?? "";
+    const rows = [...body.rows].sort((a, b) => (head.classList.contains("n") ? Number(value(a)) - Number(value(b)) : value(a).localeCompare(value(b))));
+    for (const other of head.parentElement?.children ?? []) other.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", down ? "descending" : "ascending");
+    body.replaceChildren(...(down ? rows.reverse() : rows));
+  });

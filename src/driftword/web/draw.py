@@ -1,0 +1,227 @@
+"""Figures of the pages: lines and bars through time, as SVG in which every slice may lead somewhere.
+
+A page shows them as they are, styled with the rest of it, with or without scripts; `standalone`
+makes files of them. Figures for print come from `driftword.plot`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from driftword.corpus import Slices
+
+STATIC: Final = Path(__file__).parent / "static"
+WIDTH, HALF = 760, 480  # of a figure that has a page's width, and of one that shares it
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 14, 22, 26
+_NAMES: Final = 130  # room for the names at the ends of lines
+_LINE: Final = 15  # from one line of text to the next
+_LETTER: Final = 7.2
+_PLENTY: Final = 50  # occurrences from which a dot is as dark as can be
+
+#: A figure as data: title, label of its height, kind, and series with a name, values and counts for each slice.
+Figure = dict[str, Any]
+
+
+def figure(
+    title: str, label: str, kind: str, *, series: Sequence[dict[str, Any]], height: int = 230, width: int = WIDTH
+) -> Figure:
+    """Describe a figure; kind is "lines", "bars" or, for a line whose height means nothing by itself, "way"."""
+    return {"title": title, "label": label, "kind": kind, "width": width, "height": height, "series": list(series)}
+
+
+def draw(slices: Slices, held: Figure, *, href: Callable[[str], str] | None = None, kept: Sequence[str] = ()) -> Markup:
+    """Draw a figure; where `href` gives each slice an address, its strip of the figure leads there."""
+    series, width, height = held["series"], held["width"], held["height"]
+    several = len(series) > 1
+    right = width - (_NAMES if several else _RIGHT)
+    left = _RIGHT if held["kind"] == "way" else _LEFT
+    across = _Across(slices, left, right)
+    known = [value for one in series for value in one["values"] if value is not None]
+    low, high = (min(known), max(known)) if known else (0.0, 1.0)
+    if held["kind"] == "bars":
+        low = min(low, 0.0)
+    if high <= low:
+        high = low + (abs(low) or 1.0)
+    marks = _marks(low, high)
+    if held["kind"] != "way":
+        low, high = min(low, marks[0]), max(high, marks[-1])
+
+    def y(value: float) -> float:
+        return float(round(height - _BOTTOM - (value - low) / (high - low) * (height - _BOTTOM - _TOP), 1))
+
+    parts = [_frame(across, marks if held["kind"] != "way" else [], y, height=height, label=held["label"])]
+    if href is not None:
+        parts.append(_strips(across, series, href=href, kept=kept, height=height))
+    if held["kind"] == "bars":
+        parts += [_bars(across, one["values"], y) for one in series]
+    else:
+        parts += [_line(across, one, y, number) for number, one in enumerate(series)]
+    if several:
+        parts.append(_names(series, y, right, height))
+    role = "group" if href is not None else "img"
+    return Markup(
+        '<svg class="figure{}" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" role="{}" aria-label="{}">'
+        "{}</svg>"
+    ).format(" wide" if width == WIDTH else "", width, height, role, held["title"], Markup("").join(parts))
+
+
+def standalone(svg: Markup, title: str, caption: str) -> str:
+    """Make a file of a figure: with its style, title and what it was made from."""
+    style = (STATIC / "figure.css").read_text(encoding="utf-8").partition("/* dark */")[0]
+    width, height = (int(number) for number in svg.split('viewBox="0 0 ')[1].split('"')[0].split(" "))
+    height += 52
+    return str(
+        Markup(
+            '<svg xmlns="http://www.w3.org/2000/svg" width="{}" height="{}" viewBox="0 -52 {} {}"><style>{}</style>'
+            '<rect y="-52" width="100%" height="100%" fill="#fff"/>'
+            '<text x="14" y="-28" class="title">{}</text><text x="14" y="-10" class="mark">{}</text>{}</svg>'
+        ).format(width, height, width, height, Markup(style), title, caption, _inner(svg))
+    )
+
+
+def _inner(svg: Markup) -> Markup:
+    return Markup(str(svg).partition(">")[2].rpartition("</svg>")[0])
+
+
+class _Across:
+    """Time along the width."""
+
+    def __init__(self, slices: Slices, left: float, right: float) -> None:
+        self.labels = slices.labels
+        self.left, self.right = left, right
+        first, last = slices.first[0].toordinal(), slices.last[-1].toordinal() + 1
+        scale = (right - left) / (last - first)
+        self.begin = [round(left + (day.toordinal() - first) * scale, 1) for day in slices.first]
+        self.end = [round(left + (day.toordinal() + 1 - first) * scale, 1) for day in slices.last]
+        self.middle = [round((a + b) / 2, 1) for a, b in zip(self.begin, self.end, strict=True)]
+        years = [day.year for day in slices.first]
+        yearly = all((day.month, day.day) == (1, 1) for day in slices.first)
+        names = [str(year) for year in years] if yearly else [label.partition(" to ")[0] for label in slices.labels]
+        room = max(map(len, names)) * _LETTER + 14
+        step = max(1, math.ceil(len(names) * room / (right - left)))
+        if yearly and step > 1:  # round years rather than every so many slices
+            span = (years[-1] - years[0]) / max(len(years) - 1, 1) * step
+            round_ = next(size for size in (2, 5, 10, 20, 25, 50, 100, 200, 500, 1000, 10_000) if size >= span)
+            ticks = [t for t, year in enumerate(years) if t == 0 or year // round_ > years[t - 1] // round_]
+            if len(ticks) > 1 and self.middle[ticks[1]] - self.middle[0] < room:
+                ticks = ticks[1:]
+        else:
+            ticks = list(range(0, len(names), step))
+        self.ticks = [(self.middle[t], names[t]) for t in ticks]
+
+
+def _marks(low: float, high: float) -> list[float]:
+    """Choose round values from one that is not above `low` to one that is not below `high`."""
+    rough = (high - low) / 3
+    unit = 10.0 ** math.floor(math.log10(rough))
+    step = next(unit * size for size in (1, 2, 5, 10) if unit * size >= rough)
+    return [n * step for n in range(math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9) + 1)]
+
+
+def _frame(across: _Across, marks: Sequence[float], y: Callable[[float], float], *, height: int, label: str) -> Markup:
+    parts = [Markup('<text class="mark" x="{}" y="12">{}</text>').format(across.left, label)]
+    digits = max(0, -math.floor(math.log10(marks[1] - marks[0]) + 1e-9)) if len(marks) > 1 else 0
+    left, right = across.left, across.right
+    for value in marks:
+        at = y(value)
+        line = Markup('<line class="grid" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(left, right, at, at)
+        number = Markup('<text class="mark n" x="{}" y="{}">{}</text>').format(left - 6, at + 4, f"{value:,.{digits}f}")
+        parts += [line, number]
+    base = height - _BOTTOM
+    parts.append(Markup('<line class="axis" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(
+        across.left, across.right, base, base))  # fmt: skip
+    for x, name in across.ticks:
+        place = min(max(x, len(name) * _LETTER / 2), across.right + _RIGHT - len(name) * _LETTER / 2)
+        parts.append(Markup('<text class="mark c" x="{}" y="{}">{}</text>').format(place, height - 8, name))
+    return Markup("").join(parts)
+
+
+def _strips(
+    across: _Across, series: Sequence[dict[str, Any]], *, href: Callable[[str], str], kept: Sequence[str], height: int
+) -> Markup:
+    """Lay a strip over each slice that leads to its address; scripts show there what is near."""
+    parts = []
+    entered = next(iter(kept), across.labels[0])  # Tab leads to one strip, the arrow keys to the others
+    for t, label in enumerate(across.labels):
+        address = href(label)
+        if not address:
+            continue
+        counts = [one["counts"][t] for one in series if one["counts"]]
+        told = f"{label}, {counts[0]:,} times" if len(counts) == 1 else label
+        box = Markup('<rect x="{}" y="{}" width="{}" height="{}"/>').format(
+            across.begin[t], _TOP - 6, round(across.end[t] - across.begin[t], 1), height - _BOTTOM - _TOP + 6
+        )
+        parts.append(
+            Markup('<a class="strip{}" href="{}" data-slice="{}" tabindex="{}"><title>{}</title>{}</a>').format(
+                " kept" if label in kept else "", address, label, 0 if label == entered else -1, told, box
+            )
+        )
+    return Markup("").join(parts)
+
+
+def _bars(across: _Across, values: Sequence[float | None], y: Callable[[float], float]) -> Markup:
+    parts = [f"M{across.begin[t]} {y(0)}V{y(value)}H{across.end[t]}V{y(0)}z" for t, value in enumerate(values) if value]
+    return Markup('<path class="bar" d="{}"/>').format("".join(parts))
+
+
+def _line(across: _Across, one: dict[str, Any], y: Callable[[float], float], number: int) -> Markup:
+    values, counts = one["values"], one["counts"]
+    places = [None if v is None else (x, y(v)) for x, v in zip(across.middle, values, strict=True)]
+    seen = [place if counts is None or counts[t] else None for t, place in enumerate(places)]
+    # Dashes only where something is not seen, and to the slices beside it.
+    guess = [place if None in seen[max(t - 1, 0) : t + 2] else None for t, place in enumerate(places)]
+    return Markup('<g class="s{}"><path class="guess" d="{}"/><path class="seen" d="{}"/>{}</g>').format(
+        number, _path(guess), _path(seen), _dots(seen, counts)
+    )
+
+
+def _dots(places: Sequence[tuple[float, float] | None], counts: Sequence[int] | None) -> Markup:
+    """Draw a dot at each place, faint where there is little evidence: one path for all dots of a shade is short."""
+    shades: dict[float, list[str]] = {}
+    for t, place in enumerate(places):
+        if place is not None:
+            share = 1.0 if counts is None else math.log(max(counts[t], 1)) / math.log(_PLENTY)
+            shades.setdefault(round(0.2 + 0.8 * min(share, 1.0), 1), []).append(f"M{place[0]} {place[1]}h.01")
+    return Markup("").join(
+        Markup('<path class="dots" d="{}"{}/>').format(
+            "".join(steps), Markup(' opacity="{}"').format(shade) if shade < 1 else ""
+        )
+        for shade, steps in sorted(shades.items())
+    )
+
+
+def _path(places: Sequence[tuple[float, float] | None]) -> str:
+    steps, pen = [], "M"
+    for place in places:
+        steps.append("" if place is None else f"{pen}{place[0]} {place[1]}")
+        pen = "M" if place is None else "L"
+    return "".join(steps)
+
+
+def _names(series: Sequence[dict[str, Any]], y: Callable[[float], float], right: float, height: int) -> Markup:
+    """Write each name at the end of its line, none over another."""
+    ends = []
+    for number, one in enumerate(series):
+        last = next((value for value in reversed(one["values"]) if value is not None), None)
+        if last is not None:
+            ends.append([y(last), number, one["name"]])
+    ends.sort()
+    for before, after in pairwise(ends):
+        after[0] = max(after[0], before[0] + _LINE)
+    over = ends[-1][0] - (height - _BOTTOM) if ends else 0
+    for place in reversed(range(len(ends))):  # push back from the lower edge
+        if over > 0:
+            ceiling = ends[place + 1][0] - _LINE if place + 1 < len(ends) else height - _BOTTOM
+            ends[place][0] = min(ends[place][0], ceiling)
+    return Markup("").join(
+        Markup('<text class="s{} name" x="{}" y="{}">{}</text>').format(
+            number, right + 8, round(place + 4, 1), name if len(name) < 18 else name[:16] + "…"
+        )
+        for place, number, name in ends
+    )

@@ -1,0 +1,30 @@
+"""The templates, with what they may call: one set for the explorer and for the report."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from driftword.explore.movement import METRICS
+from driftword.explore.space import MIN_COUNT
+from driftword.model import Model
+from driftword.web.draw import draw
+
+
+def templates(model: Model, **names: Any) -> Environment:
+    """Return the templates, which escape whatever stands in the text."""
+    found = Environment(
+        loader=PackageLoader("driftword.web"), autoescape=select_autoescape(), trim_blocks=True, lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )  # fmt: skip
+    found.filters["thousands"] = "{:,}".format
+    found.globals |= {
+        "draw": partial(draw, model.slices),
+        "metrics": METRICS,
+        "little": MIN_COUNT,
+        "model_title": model.title,
+        **names,
+    }
+    return found

@@ -1,0 +1,87 @@
+// Completes words in the search box, shows what is near, and follows links within a page without leaving it.
+// Every page works without it.
+"use strict";
+
+const box = /** @type {HTMLInputElement} */ (document.getElementById("q"));
+const list = /** @type {HTMLElement} */ (document.getElementById("words"));
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let waiting;
+
+box.addEventListener("input", () => {
+  clearTimeout(waiting);
+  waiting = setTimeout(async () => {
+    const found = /** @type {string[] | undefined} */ (await fetched("/suggest.json?q=" + encodeURIComponent(box.value)));
+    // The browser hides completions that do not begin with what was typed; naming it shows those for a typo too.
+    list.replaceChildren(...(found ?? []).map((word) => new Option(word.startsWith(box.value) ? word : `${box.value} → ${word}`, word)));
+  }, 120);
+});
+
+/**
+ * @param {string} address
+ * @returns {Promise<unknown>} undefined where there is no answer
+ */
+async function fetched(address) {
+  try {
+    const answer = await fetch(address);
+    return answer.ok ? await answer.json() : undefined;
+  } catch {
+    return undefined; // the explorer has been stopped
+  }
+}
+
+/** @param {string} word */
+const wordAddress = (word) => "/word/" + encodeURIComponent(word);
+
+watchWays(
+  async (word, slice) => /** @type {Near | undefined} */ (await fetched(`${wordAddress(word)}/near.json?at=${encodeURIComponent(slice)}`)),
+  (word) => {
+    const link = document.createElement("a");
+    link.href = wordAddress(word);
+    link.textContent = word;
+    return link;
+  },
+);
+
+/**
+ * Show an address in the place of this page, without a jump.
+ * @param {string} address
+ * @param {string} [focused] slice to focus again
+ */
+async function show(address, focused) {
+  let answer;
+  try {
+    answer = await fetch(address);
+  } catch {
+    return void location.assign(address);
+  }
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const main = page.querySelector("main");
+  if (!main) return void location.assign(address);
+  document.title = page.title;
+  document.querySelector("main")?.replaceWith(main);
+  for (const strip of focused === undefined ? [] : document.querySelectorAll(".way .strip"))
+    if (strip instanceof SVGElement && strip.dataset.slice === focused) strip.focus({ preventScroll: true });
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target instanceof Element ? event.target.closest("a[data-in-place], .way .strip") : null;
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  const address = new URL(link.getAttribute("href") ?? "", location.href);
+  const slice = link instanceof SVGElement ? link.dataset.slice : undefined;
+  history.pushState(null, "", address);
+  show(address.href, slice).then(() => slice === undefined && address.hash && document.querySelector(address.hash)?.scrollIntoView());
+});
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (!(form instanceof HTMLFormElement) || !form.hasAttribute("data-in-place")) return;
+  event.preventDefault();
+  const address = new URL(form.action);
+  const given = [...new FormData(form)].filter(([, value]) => value !== "").map(([name, value]) => [name, String(value)]);
+  address.search = new URLSearchParams(given).toString();
+  history.pushState(null, "", address);
+  show(address.href);
+});
+
+window.addEventListener("popstate", () => show(location.href));
