@@ -54,3 +54,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> dw.Corpus:
 def sotu(tmp_path_factory: pytest.TempPathFactory) -> dw.Corpus:
     out = tmp_path_factory.mktemp("corpora") / "sotu.corpus"
     return dw.prepare("sotu", slices="5y", out=out)
+
+
+@pytest.fixture(scope="session")
+def small_model(small: dw.Corpus, tmp_path_factory: pytest.TempPathFactory) -> dw.Model:
+    out = tmp_path_factory.mktemp("models") / "small.model"
+    return dw.fit(small, dw.Spec(dim=8, context=4, rounds=2, prior_precision=0.1), passes=3, out=out)

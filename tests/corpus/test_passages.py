@@ -4,9 +4,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import driftword as dw
-from driftword.corpus.passages import _occurrences
+from driftword.corpus.passages import _occurrences, find_in_every_slice
 from driftword.corpus.phrases import join_strings
 from driftword.corpus.tokens import TokenRule
 from driftword.errors import OptionError, UnknownWordError
@@ -86,3 +87,30 @@ def test_joining_only_where_needed_finds_what_joining_all_finds(sotu: dw.Corpus)
             expected = [(first, last) for name, first, last in whole if name == target]
             assert _occurrences(sotu, words, target, 10**9) == expected, target
             assert _occurrences(sotu, words, target, 0)[0] == expected[0]
+
+
+def test_passages_of_documents_with_a_value(sotu: dw.Corpus) -> None:
+    lines = sotu.passages("war", n=40, where={"party": "Whig"})
+    assert len(lines) == 40
+    assert set(lines["party"]) == {"Whig"}
+    one = sotu.passages("war", at=1865, n=10**4, where={"president": "Johnson"})
+    every = sotu.passages("war", at=1865, n=10**4)
+    assert one.height == every.filter(pl.col("president") == "Johnson").height > 0
+    assert sotu.passages("war", where={"party": "Pirate"}).is_empty()
+    with pytest.raises(OptionError, match="no column 'partei'; did you mean 'party'"):
+        sotu.passages("war", where={"partei": "Whig"})
+
+
+def test_many_words_at_once_are_those_of_each(sotu: dw.Corpus) -> None:
+    words = ["war", "social security", "u.s.", "energy"]
+    found = find_in_every_slice(sotu, words, each=2, width=40)
+    for word in words:
+        apart = [sotu.passages(word, at=label, n=2, width=40) for label in sotu.slices.labels]
+        assert_frame_equal(found[word], pl.concat(apart))
+
+
+def test_a_corpus_of_ids_has_no_values_to_choose_by() -> None:
+    corpus = dw.Corpus.from_ids(["a", "b"], [0, 1] * 10, [0, 20], chunk_slice=[0], chunk_split=["train"], slices=[1900])
+    assert find_in_every_slice(corpus, ["b"], each=3, width=20)["b"].height == 3
+    with pytest.raises(OptionError, match="made of ids"):
+        corpus.passages("a", where={"party": "Whig"})

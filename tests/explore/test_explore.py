@@ -280,3 +280,44 @@ def test_wrong_questions_get_a_sentence(model: dw.Model) -> None:
     assert len(dw.neighbors(static, "slow", at=1930, n=3)) == 3
     with pytest.raises(OptionError, match="three slices"):
         dw.changes(make(model.rho[:2], model.counts[:2]))
+
+
+def test_neighbours_of_many_words_are_those_of_each(model: dw.Model) -> None:
+    asked = ["slow", "sudden", "other7"]
+    table = dw.neighborhoods(model, asked, at=[1900, 1980], n=5)
+    assert table["slice"].to_list() == ["1900"] * 3 + ["1980"] * 3
+    assert table["word"].to_list() == asked * 2
+    for label, word, near in table.iter_rows():
+        assert near == dw.neighbors(model, word, at=label, n=5)["word"].to_list()
+    assert len(dw.neighborhoods(model, asked)) == 3 * SLICES
+    assert dw.neighborhoods(model, []).columns == ["slice", "word", "neighbors"]
+
+
+def test_centred_cosines_are_those_of_centred_vectors(model: dw.Model) -> None:
+    rho = model.rho[4].astype(float)
+    held = rho - rho[np.asarray(model.counts[4]) >= 5].mean(axis=0)
+    held /= np.linalg.norm(held, axis=1, keepdims=True)
+    for row in dw.neighbors(model, "slow", at=1940, n=60, metric="centred", min_count=5).iter_rows(named=True):
+        exact = held[model.word_id("slow")] @ held[model.word_id(row["word"])]
+        assert row["similarity"] == pytest.approx(exact, abs=1e-5)
+
+
+def test_pace_is_the_mean_step_of_words_that_occur(model: dw.Model) -> None:
+    table = dw.pace(model)
+    assert table["slice"].to_list() == list(model.slices.labels)
+    assert table["movement"][0] is None
+    rho, counts = model.rho.astype(float), np.asarray(model.counts)
+    for t in range(1, SLICES):
+        both = (counts[t] >= 5) & (counts[t - 1] >= 5)
+        assert table["movement"][t] == pytest.approx(np.linalg.norm(rho[t] - rho[t - 1], axis=1)[both].mean(), rel=1e-4)
+        assert table["words"][t] == both.sum()
+    assert table["tokens"].to_list() == counts.sum(axis=1).tolist()
+    assert dw.pace(model, min_count=10**6)["movement"].to_list() == [None] * SLICES
+    with pytest.raises(OptionError, match="nothing moves"):
+        dw.pace(make(model.rho[:1], model.counts))
+
+
+def test_a_drift_of_no_words_is_a_table_all_the_same(model: dw.Model) -> None:
+    table = dw.drift(model, min_count=10**6)
+    assert table.is_empty()
+    assert table.schema["word"] == pl.String

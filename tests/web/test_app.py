@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import io
 import json
 import re
@@ -15,6 +13,7 @@ import urllib.request
 from dataclasses import asdict
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,58 +22,279 @@ from fastapi.testclient import TestClient
 from polars.testing import assert_frame_equal
 
 import driftword as dw
+from conftest import letters
 from driftword.errors import OptionError
 from driftword.web.app import make_app, open_corpus
-from driftword.web.report import write_report
 
+HERE = "http://127.0.0.1"
 EVIL = "</script><script>alert(1)</script>"
 
 
 @pytest.fixture(scope="module")
-def model(small: dw.Corpus, tmp_path_factory: pytest.TempPathFactory) -> dw.Model:
-    out = tmp_path_factory.mktemp("web") / "small.model"
-    return dw.fit(small, dw.Spec(dim=8, context=4, rounds=2, prior_precision=0.1), passes=3, out=out)
+def reader(small_model: dw.Model) -> TestClient:
+    return TestClient(make_app(small_model, open_corpus(small_model, None)), base_url=HERE)
 
 
-@pytest.fixture(scope="module")
-def reader(model: dw.Model, small: dw.Corpus) -> TestClient:
-    return TestClient(make_app(model, open_corpus(model, None)))
+def csv(reader: TestClient, address: str, **options: Any) -> pl.DataFrame:
+    answer = reader.get(address, params=options)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/csv")
+    return pl.read_csv(io.BytesIO(answer.content))
 
 
-def test_the_start_page_shows_the_words_that_changed(reader: TestClient, model: dw.Model) -> None:
+def test_the_start_page_shows_the_words_that_changed(reader: TestClient, small_model: dw.Model) -> None:
     for metric in ("absolute", "cosine"):
         page = reader.get("/", params={"metric": metric, "n": 5})
         assert page.status_code == 200
-        table = dw.drift(model, n=5, metric=metric, min_count=5)
+        table = dw.drift(small_model, n=5, metric=metric, min_count=5)
         assert all(f'href="/word/{word}"' in page.text for word in table["word"])
-        assert reader.get("/index.json", params={"metric": metric, "n": 5}).json()["drift"] == table.to_dicts()
+        twin = reader.get("/index.json", params={"metric": metric, "n": 5}).json()
+        assert [{name: row[name] for name in table.columns} for row in twin["table"]] == table.to_dicts()
+        for row in twin["table"]:
+            for at, near in (("1850", "near_first"), ("1859", "near_last")):
+                assert row[near] == dw.neighbors(small_model, row["word"], at=at, n=6)["word"].to_list()
+                assert ", ".join(row[near]) in unescape(page.text)
+    fastest = dw.pace(small_model).sort("movement", descending=True, nulls_last=True)["slice"][0]
+    assert f'Language moved most in <a href="/slice/{fastest}">' in page.text
 
 
-def test_a_word_page_leads_to_neighbours_figures_and_texts(reader: TestClient, model: dw.Model) -> None:
-    page = reader.get("/word/ship", params={"at": ["1850", "1859"], "text": "1853"})
+def test_the_table_can_be_sorted_by_its_columns(reader: TestClient, small_model: dw.Model) -> None:
+    by_word = csv(reader, "/index.csv", sort="word", n=8)
+    assert by_word["word"].is_sorted()
+    assert csv(reader, "/index.csv", sort="count_last", n=8)["count_last"].is_sorted(descending=True)
+    assert set(by_word["word"]) == set(dw.drift(small_model, n=8, min_count=5)["word"])
+    page = reader.get("/", params={"sort": "word"}).text
+    assert re.search(r'<th scope="col" aria-sort="ascending"><a href="/\?sort=word', page)
+
+
+def test_a_word_page_leads_to_neighbours_figures_and_texts(reader: TestClient, small_model: dw.Model) -> None:
+    page = reader.get("/word/ship", params={"at": ["1850", "1859"], "text": "1853", "others": "wheat,court"})
     assert page.status_code == 200
-    near = dw.neighbors(model, "ship", at=["1850", "1859"])
+    near = dw.neighbors(small_model, "ship", at=["1850", "1859"])
     assert all(word in unescape(page.text) for word in near["word"])
     assert page.text.count("<mark>") >= 1
-    twin = reader.get("/word/ship.json", params={"at": ["1850", "1859"]}).json()
+    twin = reader.get("/word/ship.json", params={"at": ["1850", "1859"], "others": "wheat,court"}).json()
     assert [row["word"] for column in twin["neighbors"] for row in column["words"]] == near["word"].to_list()
-    assert twin["counts"] == np.asarray(model.counts)[:, model.word_id("ship")].tolist()
-    figure = reader.get("/word/ship/trajectory.svg")
-    assert figure.headers["content-type"] == "image/svg+xml"
-    assert figure.text.startswith("<svg")
-    assert reader.get("/word/ship/map.png").content.startswith(b"\x89PNG")
-    assert reader.get("/word/ship/passages.json", params={"at": "1853"}).json()[0]["keyword"].lower() == "ship"
+    assert twin["counts"] == np.asarray(small_model.counts)[:, small_model.word_id("ship")].tolist()
+    lines = {one["name"]: one["values"] for one in twin["figures"]["similarity"]["series"]}
+    tables = {other: dw.similarity(small_model, "ship", other) for other in ("wheat", "court")}
+    assert lines == {other: table["similarity"].to_list() for other, table in tables.items()}
+    assert twin["figures"]["way"]["series"][0]["values"] == dw.trajectory(small_model, "ship")["place"].to_list()
+    elsewhere = [row["word"] for row in twin["equivalents"][0]["words"]]
+    assert elsewhere == dw.equivalents(small_model, "ship", at="1859", to="1850", n=5)["word"].to_list()
+    assert [row["slice"] for row in twin["changes"]] == dw.changes(small_model, "ship", n=3)["slice"].to_list()
 
 
-def test_tables_come_as_csv_too(reader: TestClient, model: dw.Model) -> None:
-    table = pl.read_csv(io.BytesIO(reader.get("/drift.csv", params={"n": 7}).content))
-    assert_frame_equal(table, dw.drift(model, n=7, min_count=5), check_dtypes=False)
-    near = pl.read_csv(io.BytesIO(reader.get("/word/ship.csv", params={"at": "1850"}).content))
-    assert near["word"].to_list() == dw.neighbors(model, "ship", at=1850)["word"].to_list()
+def test_what_entered_and_what_left_is_marked(reader: TestClient, small_model: dw.Model) -> None:
+    first, last = reader.get("/word/ship.json", params={"at": ["1850", "1859"], "n": 5}).json()["neighbors"]
+    early, late = ({row["word"] for row in column["words"]} for column in (first, last))
+    assert {row["word"] for row in first["words"] if row["left"]} == early - late
+    assert {row["word"] for row in last["words"] if row["entered"]} == late - early
+    assert not any(row["entered"] for row in first["words"])
+    assert not any(row["left"] for row in last["words"])
 
 
-def test_the_command_listens_here_alone_and_says_where(model: dw.Model) -> None:
-    command = [sys.executable, "-m", "driftword", "explore", str(model.path), "--no-browser", "--port", "0"]
+def test_every_slice_of_a_way_leads_to_its_texts(reader: TestClient) -> None:
+    page = reader.get("/word/ship", params={"at": ["1850", "1859"]}).text
+    strips = dict(re.findall(r'<a class="strip[^"]*" href="([^"]+)" data-slice="(\d+)"', page))
+    assert sorted(strips.values()) == [str(year) for year in range(1850, 1860)]
+    way = {label: unescape(address) for address, label in strips.items()}
+    kept = reader.get(way["1853"])
+    assert re.findall(r"<h3>(\d{4})", kept.text)[:3] == ["1850", "1853", "1859"]
+    assert "In the texts, 1853" in kept.text
+    assert set(re.findall(r'<li data-slice="(\d+)"', kept.text)) == {"1853"}
+    away = unescape(re.findall(r'<a class="strip kept" href="([^"]+)" data-slice="1853"', kept.text)[0])
+    assert re.findall(r"<h3>(\d{4})", reader.get(away).text)[:2] == ["1850", "1859"]
+
+
+def test_pointing_at_a_slice_asks_for_its_neighbours(reader: TestClient, small_model: dw.Model) -> None:
+    near = reader.get("/word/ship/near.json", params={"at": "1855", "n": 4}).json()
+    assert near["neighbors"] == dw.neighbors(small_model, "ship", at=1855, n=4)["word"].to_list()
+    assert near["count"] == int(small_model.counts[5][small_model.word_id("ship")])
+
+
+def test_passages_can_be_chosen_by_metadata(tmp_path: Path) -> None:
+    rows = [{"text": text, "date": day, "port": ["hull", "bristol"][i % 2]} for i, (text, day) in enumerate(letters())]
+    pl.DataFrame(rows).write_parquet(tmp_path / "letters.parquet")
+    corpus = dw.prepare(tmp_path / "letters.parquet", out=tmp_path / "c", subsample=None)
+    model = dw.fit(corpus, dw.Spec(dim=4, rounds=1), passes=1, out=tmp_path / "m")
+    reader = TestClient(make_app(model, corpus), base_url=HERE)
+    page = reader.get("/word/ship", params={"where": "port=hull"}).text
+    assert '<option value="port=hull" selected>' in page
+    assert "port hull" in page
+    assert "port bristol" not in page
+    lines = csv(reader, "/word/ship/passages.csv", where="port=bristol", text="1853", n=50)
+    assert set(lines["port"]) <= {"bristol"}
+    assert set(lines["slice"].cast(str)) <= {"1853"}
+    assert reader.get("/word/ship", params={"where": "colour=red"}).status_code == 422
+
+
+def test_words_are_compared_through_time(reader: TestClient, small_model: dw.Model) -> None:
+    page = reader.get("/compare", params={"words": "ship, wheat,court"})
+    assert page.status_code == 200
+    assert page.text.count("<svg") == 3
+    table = csv(reader, "/compare.csv", words="ship,wheat,court")
+    near = table.filter(pl.col("word") == "wheat")["similarity to ship"]
+    assert near.to_list() == pytest.approx(dw.similarity(small_model, "ship", "wheat")["similarity"].to_list())
+    counts = small_model.counts[:, small_model.word_id("court")].tolist()
+    assert table.filter(pl.col("word") == "court")["count"].to_list() == counts
+    for words in ("ship", "ship,ship", ",".join(small_model.words[:7])):
+        assert reader.get("/compare", params={"words": words}).status_code == 422
+
+
+def test_words_lie_on_an_axis_of_meaning(reader: TestClient, small_model: dw.Model) -> None:
+    asked = {"words": "captain", "low": "wheat,barn", "high": "ship"}
+    assert "Between wheat, barn and ship" in reader.get("/axis", params=asked).text
+    table = csv(reader, "/axis.csv", **asked)
+    expected = dw.towards(small_model, "captain", (["wheat", "barn"], ["ship"]))
+    assert table["place"].to_list() == pytest.approx(expected["place"].to_list())
+    assert reader.get("/axis", params={**asked, "high": "barn"}).status_code == 422
+    assert reader.get("/axis", params={"words": "captain"}).status_code == 422
+
+
+def test_slices_are_compared_and_followed(reader: TestClient, small_model: dw.Model) -> None:
+    table = csv(reader, "/between.csv", **{"from": "1851", "to": "1855", "n": 6, "metric": "cosine"})
+    expected = dw.drift(small_model, between=("1851", "1855"), n=6, metric="cosine", min_count=5)
+    assert_frame_equal(table.select(expected.columns), expected, check_dtypes=False)
+    moved = reader.get("/slice/1853.json", params={"n": 6}).json()["table"]
+    assert [row["word"] for row in moved] == dw.movers(small_model, at=1853, n=6)["word"].to_list()
+    page = reader.get("/slice/1853").text
+    assert 'href="/slice/1852" rel="prev"' in page
+    assert 'href="/slice/1854" rel="next"' in page
+    assert reader.get("/slice/1850").status_code == 422
+    assert reader.get("/between", params={"from": "1855", "to": "1851"}).status_code == 422
+    assert reader.get("/questions").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/figure/pace", "/figure/tokens", "/word/ship/figure/way", "/word/ship/figure/movement",
+        "/word/ship/figure/frequency", "/word/ship/figure/similarity", "/word/ship/print/trajectory",
+        "/word/ship/print/map", "/print/drift", "/compare/figure/similarity?words=ship,wheat",
+        "/compare/figure/change?words=ship,wheat", "/axis/figure/axis?words=captain&low=wheat&high=ship",
+    ],
+)  # fmt: skip
+def test_figures_come_as_svg_and_png(reader: TestClient, address: str) -> None:
+    path, _, query = address.partition("?")
+    drawn = reader.get(f"{path}.svg?{query}")
+    assert drawn.headers["content-type"] == "image/svg+xml"
+    assert drawn.text.startswith("<svg")
+    assert reader.get(f"{path}.png?{query}").content.startswith(b"\x89PNG")
+    assert reader.get(f"{path}.exe?{query}").status_code == 422
+
+
+def test_searching_forgives_and_completes(reader: TestClient) -> None:
+    found = reader.get("/search", params={"q": " SHIP "}, follow_redirects=False)
+    assert (found.status_code, found.headers["location"]) == (303, "/word/ship")
+    lost = reader.get("/search", params={"q": "harbor"})
+    assert lost.status_code == 404
+    assert "did you mean 'harbour'" in unescape(lost.text)
+    assert '<a href="/word/harbour">harbour</a>' in lost.text
+    assert reader.get("/suggest.json", params={"q": "harb"}).json() == ["harbour"]
+    assert "harbour" in reader.get("/suggest.json", params={"q": "habror"}).json()
+    assert reader.get("/suggest.json", params={"q": " "}).json() == []
+
+
+@pytest.mark.parametrize(
+    ("address", "status"),
+    [
+        ("/word/unicorn", 404), ("/word/unicorn.json", 404), ("/word/ship?at=1700", 404), ("/word/ship?n=0", 422),
+        ("/word/ship?n=100000", 422), ("/?metric=taxi", 422), ("/nothing", 404), ("/static/../app.py", 404),
+        ("/static/..%2fapp.py", 404), ("/word/ship/figure/pie.svg", 422), ("/word/ship/print/map.exe", 422),
+        ("/word/..%2f..%2fetc%2fpasswd", 404), ("/word/ship?" + "&".join(f"at={1850 + i}" for i in range(10)) * 2, 422),
+        ("/?min_count=-1", 422), ("/?n=x", 422), ("/?sort=colour", 422), ("/compare", 422), ("/slice/1700", 404),
+        ("/word/ship/near.json", 422), ("/word/ship?others=" + ",".join("abcdefg"), 422),
+        ("/word/ship?text=1700", 404), ("/search?q=" + "x" * 1000, 422),
+    ],
+)  # fmt: skip
+def test_what_is_not_there_is_said_in_a_sentence(reader: TestClient, address: str, status: int) -> None:
+    answer = reader.get(address)
+    assert answer.status_code == status
+    assert "Traceback" not in answer.text
+    if ".json" in address:
+        assert answer.json()["error"]
+    else:
+        assert "<h1>" in answer.text
+
+
+def made(words: list[str], *, slices: int = 4, moving: bool = True) -> dw.Model:
+    rho = np.random.default_rng(0).normal(size=(slices if moving else 1, len(words), 3)).astype(np.float32)
+    held = {"words": words, "slices": dw.Slices.from_labels(range(1990, 1990 + slices))}
+    spec = dw.Spec(model="dynamic" if moving else "static", dim=3)
+    meta = {"spec": asdict(spec), "history": [], "provenance": {"corpus_path": None, "seed": 0}}
+    return dw.Model(rho, rho[0], corpus={**held, "counts": np.full((slices, len(words)), 9)}, meta=meta)
+
+
+def test_words_and_texts_that_look_like_pages_stay_text() -> None:
+    reader = TestClient(make_app(made([EVIL, "b&c", 'a"b', "plain"])), base_url=HERE)
+    evil = f"/compare?words=plain,{EVIL}"
+    for address in ("/", "/word/plain", "/word/b%26c", "/word/a%22b", evil, "/slice/1991", "/between", "/questions"):
+        page = reader.get(address)
+        assert page.status_code == 200
+        assert "<script>alert" not in page.text
+        policy = page.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+    assert "<script>alert" not in reader.get(f"/compare/figure/similarity.svg?words=plain,{EVIL}").text
+    assert "<script>alert" not in reader.get("/search", params={"q": EVIL.upper()}).text
+    assert "The corpus is not where it was" in reader.get("/word/plain").text
+    assert reader.get("/word/plain/passages.json").json() == []
+
+
+def test_models_of_every_kind_have_pages() -> None:
+    """Static ones, one slice, two slices, one word: whatever cannot be shown is left out or said."""
+    words = ["one", "two", "three"]
+    for model in (made(words, moving=False), made(words, slices=1), made(words, slices=2), made(["alone"])):
+        reader = TestClient(make_app(model), base_url=HERE)
+        for address in ("/", f"/word/{model.words[0]}", "/questions", "/index.json", f"/word/{model.words[0]}.json"):
+            assert reader.get(address).status_code == 200, (address, model)
+    static = TestClient(make_app(made(words, moving=False)), base_url=HERE)
+    assert "nothing moves" in static.get("/").text
+    assert "nothing moves" in static.get("/slice/1991").text
+
+
+def test_other_names_for_this_machine_are_refused(reader: TestClient, small_model: dw.Model) -> None:
+    """A foreign page could point a name of its own at 127.0.0.1 and read what is there."""
+    assert reader.get("/", headers={"host": "evil.example:8123"}).status_code == 421
+    for name in ("localhost:8123", "127.0.0.1", "[::1]:8123", "[::1]"):
+        assert reader.get("/questions", headers={"host": name}).status_code == 200
+    anyone = TestClient(make_app(small_model, hosts=None), base_url="http://seminar.example")
+    assert anyone.get("/questions").status_code == 200
+
+
+def test_a_token_opens_the_door_once(small_model: dw.Model) -> None:
+    reader = TestClient(make_app(small_model, hosts=None, token="open sesame"), base_url=HERE)
+    for address in ("/", "/index.json", "/word/ship", "/openapi.json", "/?token=open"):
+        refused = reader.get(address)
+        assert refused.status_code == 401
+        assert "token" in refused.text
+    first = reader.get("/word/ship?n=3&token=open%20sesame", follow_redirects=False)
+    assert (first.status_code, first.headers["location"]) == (303, "/word/ship?n=3")
+    assert "HttpOnly" in first.headers["set-cookie"]
+    assert "samesite=strict" in first.headers["set-cookie"].lower()
+    assert reader.get("/word/ship").status_code == 200
+
+
+def test_assets_may_be_kept_for_ever(reader: TestClient) -> None:
+    page = reader.get("/").text
+    assets = re.findall(r'(?:rel="stylesheet" href|script src)="([^"]+)"', page)
+    assert len(assets) == 4
+    for asset in assets:
+        answer = reader.get(asset)
+        assert answer.status_code == 200
+        assert "immutable" in answer.headers["cache-control"]
+
+
+def test_a_corpus_that_is_another_is_refused(small_model: dw.Model, tmp_path: Path) -> None:
+    other = dw.prepare([("a b c d " * 30, 1900)], out=tmp_path / "c", min_count=1)
+    with pytest.raises(OptionError, match="is not the corpus"):
+        open_corpus(small_model, other.path)
+    assert json.loads(json.dumps(small_model.info()))["words"] == len(small_model.words)
+
+
+def test_the_command_listens_here_alone_and_says_where(small_model: dw.Model) -> None:
+    command = [sys.executable, "-m", "driftword", "explore", str(small_model.path), "--no-browser", "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -91,88 +311,25 @@ def test_the_command_listens_here_alone_and_says_where(model: dw.Model) -> None:
         port = address.rstrip("/").rpartition(":")[2]
         again = subprocess.run([*command[:-1], port], capture_output=True, text=True, check=False)
         assert again.returncode == 2
-        assert f"port {port} cannot be used" in again.stderr
+        assert f"port {port} of 127.0.0.1 cannot be used" in again.stderr
     finally:
         process.send_signal(signal.SIGINT)
         _, complaint = process.communicate(timeout=20)
     assert "Traceback" not in complaint
 
 
-def test_searching_forgives_and_completes(reader: TestClient) -> None:
-    found = reader.get("/search", params={"q": " SHIP "}, follow_redirects=False)
-    assert (found.status_code, found.headers["location"]) == (303, "/word/ship")
-    lost = reader.get("/search", params={"q": "harbor"})
-    assert lost.status_code == 404
-    assert "did you mean 'harbour'" in unescape(lost.text)
-    assert "harbour" in reader.get("/suggest.json", params={"q": "harb"}).json()
-
-
-@pytest.mark.parametrize(
-    ("address", "status"),
-    [
-        ("/word/unicorn", 404), ("/word/unicorn.json", 404), ("/word/ship?at=1700", 404), ("/word/ship?n=0", 422),
-        ("/word/ship?n=100000", 422), ("/?metric=taxi", 422), ("/nothing", 404), ("/static/../app.py", 404),
-        ("/static/..%2fapp.py", 404), ("/word/ship/pie.svg", 422), ("/word/ship/map.exe", 422),
-        ("/word/..%2f..%2fetc%2fpasswd", 404), ("/word/ship?" + "&".join(f"at={1850 + i}" for i in range(10)) * 2, 422),
-        ("/?min_count=-1", 422), ("/?n=x", 422),
-    ],
-)  # fmt: skip
-def test_what_is_not_there_is_said_in_a_sentence(reader: TestClient, address: str, status: int) -> None:
-    answer = reader.get(address)
-    assert answer.status_code == status
-    assert "Traceback" not in answer.text
-    if ".json" in address:
-        assert set(answer.json()) == {"error"}
-
-
-def test_words_and_texts_that_look_like_pages_stay_text() -> None:
-    rho = np.random.default_rng(0).normal(size=(4, 3, 3)).astype(np.float32)
-    corpus = {"words": [EVIL, "b&c", "plain"], "slices": dw.Slices.from_labels([1990, 1991, 1992, 1993])}
-    meta = {"spec": asdict(dw.Spec(dim=3)), "history": [], "provenance": {"corpus_path": None, "seed": 0}}
-    model = dw.Model(rho, rho[0], corpus={**corpus, "counts": np.full((4, 3), 9)}, meta=meta)
-    reader = TestClient(make_app(model))
-    for address in ("/", "/word/plain", "/word/b%26c"):
-        page = reader.get(address)
-        assert page.status_code == 200
-        assert "<script>alert" not in page.text
-        policy = page.headers["content-security-policy"]
-        assert "default-src 'none'" in policy
-        assert "unsafe" not in policy
-    assert "The corpus is not where it was" in reader.get("/word/plain").text
-    assert reader.get("/word/plain/passages.json").json() == []
-
-
-def test_assets_may_be_kept_for_ever(reader: TestClient) -> None:
-    page = reader.get("/").text
-    style = page.split('rel="stylesheet" href="')[1].split('"')[0]
-    answer = reader.get(style)
-    assert answer.status_code == 200
-    assert "immutable" in answer.headers["cache-control"]
-
-
-def test_a_corpus_that_is_another_is_refused(model: dw.Model, tmp_path: Path) -> None:
-    other = dw.prepare([("a b c d " * 30, 1900)], out=tmp_path / "c", min_count=1)
-    with pytest.raises(OptionError, match="is not the corpus"):
-        open_corpus(model, other.path)
-    assert json.loads(json.dumps(model.info()))["words"] == len(model.words)
-
-
-def test_a_report_is_one_file_that_fetches_nothing(model: dw.Model, small: dw.Corpus, tmp_path: Path) -> None:
-    out = write_report(model, tmp_path / "new" / "r.html", corpus=small, words=["ship", "wheat"], n=3, min_count=1)
-    page = out.read_text()
-    changed = dw.drift(model, n=3, min_count=1)["word"].to_list()
-    for word in {"ship", "wheat", *changed}:
-        assert page.count(f'id="word-{word}"') == 1
-        assert f'href="#word-{word}"' in page
-    assert page.count("data:image/svg+xml") == 2 * len({"ship", "wheat", *changed})
-    assert "<mark>ship</mark>" in page.lower()
-    assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", page)
-    policy = unescape(page.split('Content-Security-Policy" content="')[1].split('"')[0])
-    script = page.split("<script>")[1].split("</script>")[0]
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    assert f"'sha256-{digest}'" in policy
-    quiet = write_report(model, tmp_path / "q.html", corpus=small, words=["ship"], n=0, passages=False).read_text()
-    assert "<mark>" not in quiet
-    with pytest.raises(OptionError, match="no word"):
-        write_report(model, tmp_path / "x.html", n=0)
-    assert not (tmp_path / "x.html").exists()
+def test_listening_to_others_warns_and_asks_for_a_token(small_model: dw.Model) -> None:
+    command = [sys.executable, "-m", "driftword", "explore", str(small_model.path), "--no-browser", "--port", "0"]
+    process = subprocess.Popen(
+        [*command, "--host", "0.0.0.0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, complaint = process.communicate(timeout=20)
+    assert re.search(r"\?token=[\w-]{12,}", line)
+    assert "whoever has the token" in " ".join(complaint.split())
+    for wrong in (["--host", "no.such.host.invalid"], ["--token", " "]):
+        ended = subprocess.run([*command, *wrong], capture_output=True, text=True, check=False)
+        assert ended.returncode == 2
+        assert len(ended.stderr.strip().splitlines()) == 1

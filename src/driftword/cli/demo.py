@@ -18,11 +18,12 @@ WORDS = ("energy", "security", "relief", "power")
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Directory to write.")] = Path("demo"),
 ) -> None:
-    """Show driftword on two centuries of State of the Union addresses: prepare, fit, score, look, draw."""
+    """Show driftword on two centuries of State of the Union addresses: prepare, fit, score, look, report."""
     from driftword import explore, plot, terminal
     from driftword.corpus import prepare as prepare_corpus
     from driftword.evaluate import compare
     from driftword.model import Model
+    from driftword.web.report import write_report
 
     console = terminal.out()
     console.print("[bold]State of the Union addresses, 1790-2026[/bold]\n")
@@ -49,16 +50,18 @@ def demo(
     console.print(f"\n[bold]{WORDS[0]}[/bold] in the texts")
     terminal.print_passages(corpus.passages(WORDS[0], n=8, width=32), console)
 
-    figures = [plot.trajectory(model, word) for word in WORDS]
-    for word, figure in zip(WORDS, figures, strict=True):
-        plot.save(figure, out / f"{word}.svg")
-    figures += [plot.drift(model, **chosen), plot.map(model, "energy")]
-    page = plot.page(figures, out / "index.html", title="Two centuries of the State of the Union")
+    for word in WORDS:
+        plot.save(plot.trajectory(model, word), out / f"{word}.svg")
+    console.print("\n[bold]A report to look around in[/bold]")
+    report = write_report(
+        model, out / "report.html", corpus=corpus, words=WORDS, n=60, title="the State of the Union", **chosen
+    )
     program = "driftword" if shutil.which("driftword") else sys.argv[0]  # make's own is in .venv/bin
     console.print(
-        f"\nOpen [bold]{page}[/bold] in a browser to see their ways through time. Then ask for a word of your own:"
+        f"\nOpen [bold]{report}[/bold] in a browser: the words that changed most, each with its way through time, its "
+        "neighbours then and now, and the speeches that show it. It is one file that you can send to anyone.\n"
+        "All other words are in the explorer, and every question is a command:"
     )
     console.print(f"  {program} explore {out / 'dynamic-8.model'}   (in the browser)")
-    console.print(f"  {program} report {out / 'dynamic-8.model'} --skip 200   (one file to send around)")
     console.print(f"  {program} neighbors {out / 'dynamic-8.model'} liberty")
     console.print(f"  {program} passages {out / 'sotu.corpus'} liberty --at 1863")

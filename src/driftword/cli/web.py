@@ -16,6 +16,8 @@ import typer
 from driftword.cli.shell import MODEL, command
 from driftword.errors import OptionError
 
+_ENOUGH = "with enough text"
+_TITLE = typer.Option(help="What to call the texts.", show_default="the name of the corpus")
 _NEEDED = ("fastapi", "uvicorn", "jinja2")
 
 
@@ -26,6 +28,7 @@ def explore(
         Path | None, typer.Option(help="The corpus it was fitted to.", show_default="where it was then")
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8123,
+    title: Annotated[str | None, _TITLE] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open it in the browser.")] = True,
     host: Annotated[
         str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in, with a token.")
@@ -61,6 +64,7 @@ def explore(
     held = open_corpus(model, corpus)
     if held is None:
         terminal.warn("the model's corpus is not where it was, so no texts are shown; name it with --corpus")
+    listener = _listen(host, port)
     local = host in ("127.0.0.1", "localhost", "::1")
     if not local:
         token = token or secrets.token_urlsafe(12)
@@ -68,8 +72,7 @@ def explore(
             f"listening on {host}: whoever has the token and reaches this machine can read the model and its texts, "
             "and what is sent is not encrypted"
         )
-    app = make_app(model, held, hosts=LOCAL if local else None, token=token)
-    listener = _listen(host, port)
+    app = make_app(model, held, title=title, hosts=LOCAL if local else None, token=token)
     name = f"[{host}]" if ":" in host else host
     place = f"http://{socket.gethostname() if host in ('0.0.0.0', '::') else name}:{listener.getsockname()[1]}/"
     address = place + (f"?token={quote(token, safe='')}" if token else "")
@@ -86,9 +89,12 @@ def report(
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write.")] = Path("report.html"),
     words: Annotated[str, typer.Option(help="Words that must be in it, with commas between.")] = "",
     n: Annotated[int, typer.Option("-n", help="How many of the words that changed most.")] = 50,
+    begin: Annotated[str | None, typer.Option("--from", help="Changed from this slice.", show_default=_ENOUGH)] = None,
+    end: Annotated[str | None, typer.Option("--to", help="To this slice.", show_default=_ENOUGH)] = None,
     metric: Annotated[str, typer.Option(help="As in [bold]drift[/bold].")] = "absolute",
-    min_count: Annotated[int, typer.Option(help="Only words that occur so often in the first and last slice.")] = 5,
+    min_count: Annotated[int, typer.Option(help="Only words that occur so often in both slices.")] = 5,
     skip: Annotated[int, typer.Option(help="Leave out so many of the most frequent words.")] = 0,
+    title: Annotated[str | None, _TITLE] = None,
     passages: Annotated[
         bool, typer.Option("--passages/--no-passages", help="Lines of the texts, which may be under copyright.")
     ] = True,
@@ -105,6 +111,7 @@ def report(
       driftword report sotu.model --words energy,"social security" -n 100 --skip 200 --no-passages
     """
     _check_installed()
+    from driftword.explore import ends
     from driftword.model import Model
     from driftword.web.app import open_corpus
     from driftword.web.report import write_report
@@ -112,9 +119,14 @@ def report(
     model = Model.open(path)
     chosen = [word.strip() for word in words.split(",") if word.strip()]
     held = open_corpus(model, corpus) if passages else None
+    between = None
+    if begin is not None or end is not None:
+        first, last = ends(model)
+        between = (begin or first, end or last)
     written = write_report(
-        model, out, corpus=held, words=chosen, n=n, metric=metric, min_count=min_count, skip=skip, passages=passages
-    )
+        model, out, corpus=held, words=chosen, n=n, between=between, metric=metric, min_count=min_count, skip=skip,
+        title=title, passages=passages,
+    )  # fmt: skip
     print(f"wrote {written} ({written.stat().st_size / 1e6:.1f} MB)")
 
 

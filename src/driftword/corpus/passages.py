@@ -21,6 +21,7 @@ from driftword import store
 from driftword.corpus.phrases import LONERS, join_strings
 from driftword.corpus.tokens import TokenRule, mend
 from driftword.errors import OptionError, did_you_mean
+from driftword.progress import Progress
 
 if TYPE_CHECKING:
     from driftword.corpus.corpus import Corpus
@@ -53,17 +54,19 @@ def find_passages(
         found = [positions[allowed[_documents(corpus, positions)]] for positions in found]
         quotas = _quotas(np.array([len(positions) for positions in found]), n)
         places = [p for i, quota in quotas for p in _spread(corpus, found[i], quota)]
-    return _tables(corpus, {number: places}, width)[number]
+    return _tables(corpus, {number: places}, width, Progress())[number]
 
 
-def find_in_every_slice(corpus: Corpus, words: Sequence[str], *, each: int, width: int) -> dict[str, pl.DataFrame]:
+def find_in_every_slice(
+    corpus: Corpus, words: Sequence[str], *, each: int, width: int, bar: Progress | None = None
+) -> dict[str, pl.DataFrame]:
     """Return lines of several words, up to `each` from every slice; every document is read only once."""
     wanted: Wanted = {}
     for number in map(corpus.word_id, words):
         everywhere = np.flatnonzero(corpus.tokens == number)
         slices = corpus.chunk_slice[_chunks(corpus, everywhere)]
         wanted[number] = [p for t in np.unique(slices) for p in _spread(corpus, everywhere[slices == t], each)]
-    tables = _tables(corpus, wanted, width)
+    tables = _tables(corpus, wanted, width, bar or Progress())
     return {word: tables[corpus.word_id(word)] for word in words}
 
 
@@ -156,7 +159,7 @@ def _document_start(corpus: Corpus, chunk: int) -> int:
     return int(corpus.offsets[chunk])
 
 
-def _tables(corpus: Corpus, wanted: Wanted, width: int) -> dict[int, pl.DataFrame]:
+def _tables(corpus: Corpus, wanted: Wanted, width: int, bar: Progress) -> dict[int, pl.DataFrame]:
     """Cut the lines of several words out of their documents."""
     if not corpus.has_documents:
         return {
@@ -169,10 +172,12 @@ def _tables(corpus: Corpus, wanted: Wanted, width: int) -> dict[int, pl.DataFram
             by_document.setdefault(place.document, []).append((number, place))
     lines: dict[tuple[int, _Place], tuple[str, str, str]] = {}
     about: dict[int, dict[str, Any]] = {}
+    bar.stage("reading the texts", total=len(by_document))
     for rows in _read(corpus, sorted(by_document)):
         for row, words in zip(rows.values(), _split(corpus, [row["text"] for row in rows.values()]), strict=True):
             for number, place in by_document[row["document"]]:
                 lines[number, place] = _line(corpus, number, place, text=row["text"], words=words, width=width)
+        bar.update(more=len(rows))
         about |= {document: {**row, "text": None} for document, row in rows.items()}
     return {
         number: _table(corpus, [lines[number, place] for place in places], places, about)

@@ -1,6 +1,6 @@
 """Questions to a model: every function takes a `Model` and returns a small table."""
 
-from driftword.explore.movement import changes, drift, movers, pace
+from driftword.explore.movement import changes, drift, ends, movers, pace
 from driftword.explore.near import analogy, equivalents, neighborhoods, neighbors, similarity, towards
 from driftword.explore.path import telling, trajectory
 
@@ -8,6 +8,7 @@ __all__ = [
     "analogy",
     "changes",
     "drift",
+    "ends",
     "equivalents",
     "movers",
     "neighborhoods",

@@ -92,7 +92,8 @@ def drift(
             "count_last": counts[last, places].astype(np.int64),
             "slices": here.sum(axis=0).astype(np.int64),
             "interpolated": ~(here[0] & here[-1]),
-        }
+        },
+        schema_overrides={"word": pl.String},
     )
 
 
@@ -209,6 +210,19 @@ def movers(model: Model, *, at: At, n: int = 16, min_count: int = MIN_COUNT) -> 
     return drift(model, n=n, between=(before, model.slices.labels[t]), min_count=min_count).drop(
         "slices", "interpolated"
     )
+
+
+def ends(model: Model) -> tuple[str, str]:
+    """Choose the first and the last slice that hold enough text to be compared.
+
+    Enough: at least half as many words occur `MIN_COUNT` times as in the middling slice. Corpora often begin and
+    end with little text, in which few words have vectors of their own.
+    """
+    space.moving(model)
+    words = (np.asarray(model.counts) >= MIN_COUNT).sum(axis=1)
+    enough = np.flatnonzero(words >= np.median(words) / 2)
+    first, last = (enough[0], enough[-1]) if len(enough) > 1 else (0, len(words) - 1)
+    return model.slices.labels[first], model.slices.labels[last]
 
 
 def pace(model: Model, *, min_count: int = MIN_COUNT) -> pl.DataFrame:

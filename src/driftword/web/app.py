@@ -37,14 +37,17 @@ Page = Callable[..., HTMLResponse]
 
 
 def make_app(
-    model: Model, corpus: Corpus | None = None, *, hosts: Sequence[str] | None = LOCAL, token: str | None = None
-) -> FastAPI:
+    model: Model, corpus: Corpus | None = None, *, title: str | None = None, hosts: Sequence[str] | None = LOCAL,
+    token: str | None = None,
+) -> FastAPI:  # fmt: skip
     """Return the explorer of a model; with its corpus it shows the texts too.
 
     Parameters
     ----------
     model, corpus
         What it shows.
+    title
+        What to call the texts; by default the name of the corpus.
     hosts
         Names by which readers may reach it; None allows any.
     token
@@ -53,7 +56,7 @@ def make_app(
     app = FastAPI(title="driftword", docs_url=None, redoc_url=None)
     guard(app, hosts=hosts, token=token)
     views = Views(model, corpus)
-    page = _pages(app, model, corpus)
+    page = _pages(app, model, corpus, title)
 
     def show(path: str, view: Callable[..., Any], template: str) -> None:
         """Give a view its addresses; what it shows depends on the parameters of `view`."""
@@ -86,7 +89,7 @@ def make_app(
 
     @app.get("/word/{word}/passages.csv")
     def passages_csv(rows: Any = Depends(views.passages)) -> Response:
-        return _csv([{**row, **row.pop("about")} for row in rows])
+        return _csv([{**row.pop("about"), **row} for row in rows])
 
     @app.get("/word/{word}/print/{kind}.{form}")
     def word_printed(word: str, kind: str, form: str) -> Response:
@@ -114,7 +117,7 @@ def make_app(
     return app
 
 
-def _pages(app: FastAPI, model: Model, corpus: Corpus | None) -> Page:
+def _pages(app: FastAPI, model: Model, corpus: Corpus | None, title: str | None) -> Page:
     """Serve styles and scripts under names that change when they do; return the function that renders a page."""
     assets = {f"{hashlib.sha256(file.read_bytes()).hexdigest()[:12]}-{file.name}": file for file in STATIC.iterdir()}
     forever = {"Cache-Control": "public, max-age=31536000, immutable"}
@@ -130,8 +133,8 @@ def _pages(app: FastAPI, model: Model, corpus: Corpus | None) -> Page:
         return f"/slice/{quote(label, safe='')}" if label != model.slices.labels[0] else ""
 
     shell = templates(
-        model, live=True, asset={file.name: f"/static/{name}" for name, file in assets.items()}, link=_link,
-        address=address, word_address=word_address, slice_href=slice_address, printed=PRINTED,
+        model, title=title, live=True, asset={file.name: f"/static/{name}" for name, file in assets.items()},
+        link=_link, address=address, word_address=word_address, slice_href=slice_address, printed=PRINTED,
         has_corpus=corpus is not None, corpus_path=model.meta["provenance"].get("corpus_path"),
     )  # fmt: skip
 

@@ -30,8 +30,9 @@ Content = dict[str, Any]
 
 
 def start(
-    model: Model, *, metric: str = "absolute", n: int = 30, min_count: int = 5, skip: int = 0, sort: str = "drift"
-) -> Content:
+    model: Model, begin: str | None = None, end: str | None = None, *, metric: str = "absolute", n: int = 30,
+    min_count: int = 5, skip: int = 0, sort: str = "drift",
+) -> Content:  # fmt: skip
     """Return the corpus at a glance, the words that changed most, and the slices in which language did."""
     labels = model.slices.labels
     held = next((entry for entry in model.history if entry["pass"] == model.meta.get("best_pass")), {})
@@ -41,7 +42,7 @@ def start(
     )
     figures = {"tokens": tokens_each}
     content: Content = {
-        "title": model.title,
+        "title": "How words changed",
         "words": len(model.words),
         "slices": list(labels),
         "tokens": tokens,
@@ -60,7 +61,8 @@ def start(
         )  # fmt: skip
         content["fastest"] = speed.drop_nulls("movement").sort("movement", descending=True).head(5).to_dicts()
         options: dict[str, Any] = {"metric": metric, "n": n, "min_count": min_count, "skip": skip, "sort": sort}
-        found = between(model, labels[0], labels[-1], **options)
+        first, last = explore.ends(model)
+        found = between(model, begin or first, end or last, **options)
         content = found | content | {"table": found["table"]}
     return content
 
@@ -149,7 +151,7 @@ def word(
     counts = np.asarray(model.counts)[:, v].astype(np.int64).tolist()
     moving = len(model.rho) > 1
     content: Content = {
-        "title": f"{name} · {model.title}",
+        "title": name,
         "word": name,
         "slices": list(labels),
         "counts": counts,
@@ -180,7 +182,9 @@ def word(
     }  # fmt: skip
     found = explore.equivalents(model, name, at=taken, to=elsewhere, n=5).to_dicts() if elsewhere else []
     content["taken"] = taken
-    content["equivalents"] = side_by_side(elsewhere, found)
+    content["equivalents"] = [
+        {"slice": label, "words": [row for row in found if row["slice"] == label]} for label in elsewhere
+    ]
     return content
 
 

@@ -13,7 +13,7 @@ from driftword.model import Model
 from driftword.web.draw import draw
 
 
-def templates(model: Model, **names: Any) -> Environment:
+def templates(model: Model, *, title: str | None = None, **names: Any) -> Environment:
     """Return the templates, which escape whatever stands in the text."""
     found = Environment(
         loader=PackageLoader("driftword.web"), autoescape=select_autoescape(), trim_blocks=True, lstrip_blocks=True,
@@ -24,7 +24,7 @@ def templates(model: Model, **names: Any) -> Environment:
         "draw": partial(draw, model.slices),
         "metrics": METRICS,
         "little": MIN_COUNT,
-        "model_title": model.title,
+        "model_title": title or model.title,
         **names,
     }
     return found

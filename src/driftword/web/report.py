@@ -17,6 +17,7 @@ from markupsafe import Markup
 from driftword import explore, store
 from driftword.corpus import Corpus
 from driftword.corpus.passages import find_in_every_slice
+from driftword.corpus.slices import At
 from driftword.errors import OptionError
 from driftword.model import Model
 from driftword.progress import progress
@@ -26,7 +27,8 @@ from driftword.web.rendering import templates
 
 MOST_WORDS: Final = 1000
 _NEAR: Final = 8  # neighbours that show in every slice
-_LINES: Final = 80  # lines of the texts for a word, shared out over all slices
+_LINES: Final = 16_000  # lines of the texts in the whole report, some 5 MB
+_FEWEST, _EACH = 40, 5  # lines of a word in any case, and from any one slice
 
 
 def write_report(
@@ -36,9 +38,11 @@ def write_report(
     corpus: Corpus | None = None,
     words: Sequence[str] = (),
     n: int = 50,
+    between: tuple[At, At] | None = None,
     metric: str = "absolute",
     min_count: int = 5,
     skip: int = 0,
+    title: str | None = None,
     passages: bool = True,
     show_progress: bool | None = None,
 ) -> Path:
@@ -56,8 +60,12 @@ def write_report(
         Words that must be in it.
     n
         How many of the most changed words, beside them.
+    between
+        Two slices between which they changed; by default the first and the last with enough text (`explore.ends`).
     metric, min_count, skip
         As in `explore.drift`.
+    title
+        What to call the texts; by default the name of the corpus.
     passages
         Whether to hold lines of the texts, which may be under copyright.
     show_progress
@@ -67,42 +75,45 @@ def write_report(
         raise OptionError(f"n is {n}; a report holds 0 to {MOST_WORDS} words")
     chosen = [model.words[model.word_id(word)] for word in words]
     options: dict[str, Any] = {"metric": metric, "min_count": min_count, "skip": skip}
-    if n and len(model.rho) > 1:
-        chosen += explore.drift(model, n=n, **options)["word"].to_list()
+    begin = end = None
+    if len(model.rho) > 1:
+        begin, end = (model.slices.labels[model.slices.index(at)] for at in between or explore.ends(model))
+        if n:
+            chosen += explore.drift(model, n=n, between=(begin, end), **options)["word"].to_list()
     chosen = list(dict.fromkeys(chosen))
     if not chosen:
         raise OptionError("the report would hold no word; name some with --words, or ask for more with -n")
     held: list[dict[str, Any]] = []
+    most = max(_LINES // len(chosen), _FEWEST)
     with progress(show=show_progress) as bar:
         lines: dict[str, pl.DataFrame] = {}
         if passages and corpus is not None:
-            bar.stage("reading the texts")
-            each = max(1, _LINES // len(model.slices))
-            lines = find_in_every_slice(corpus, chosen, each=each, width=pages.WIDTH)
+            each = min(max(1, most // len(model.slices)), _EACH)
+            lines = find_in_every_slice(corpus, chosen, each=each, width=pages.WIDTH, bar=bar)
         bar.stage("writing the pages", total=len(chosen))
         for done, word in enumerate(chosen, 1):
             page = pages.word(model, word)
-            held.append(page | {"passages": _lines(lines.get(word), page["chosen"])})
+            held.append(page | {"passages": _lines(lines.get(word), page["chosen"], most)})
             bar.update(done=done, facts=word)
-    text = _render(model, held, pages.start(model, n=min(max(n, 1), pages.MOST_ROWS), **options))
+    text = _render(model, title, held, pages.start(model, begin, end, n=min(max(n, 1), pages.MOST_ROWS), **options))
     path = Path(out)
     with store.replacing(path) as partial:
         partial.write_text(text, encoding="utf-8")
     return path
 
 
-def _lines(found: pl.DataFrame | None, chosen: Sequence[str]) -> list[dict[str, Any]]:
+def _lines(found: pl.DataFrame | None, chosen: Sequence[str], most: int) -> list[dict[str, Any]]:
     """Return lines of the texts: those from slices that are shown at first, and as many others as there is room for."""
     if found is None:
         return []
-    if found.height > _LINES:
+    if found.height > most:
         places = pl.int_range(pl.len())
-        evenly = (places * _LINES // found.height).diff().fill_null(1) > 0
+        evenly = (places * most // found.height).diff().fill_null(1) > 0
         found = found.filter(evenly | pl.col("slice").is_in(chosen))
     return pages.lines_of(found)
 
 
-def _render(model: Model, held: list[dict[str, Any]], start: dict[str, Any]) -> str:
+def _render(model: Model, title: str | None, held: list[dict[str, Any]], start: dict[str, Any]) -> str:
     included = {page["word"] for page in held}
     style, script = (
         "".join((STATIC / name).read_text(encoding="utf-8") for name in names)
@@ -112,7 +123,7 @@ def _render(model: Model, held: list[dict[str, Any]], start: dict[str, Any]) -> 
     def link(word: str) -> Markup | str:
         return Markup('<a href="#{}">{}</a>').format(quote(_name(word)), word) if word in included else word
 
-    shell = templates(model, live=False, link=link, anchor=_name, has_corpus=True, slice_href=None)
+    shell = templates(model, title=title, live=False, link=link, anchor=_name, has_corpus=True, slice_href=None)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'; base-uri 'none'"

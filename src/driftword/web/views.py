@@ -21,6 +21,8 @@ Number = Annotated[int, Query(ge=0, le=10_000_000)]
 Rows = Annotated[int, Query(ge=1, le=pages.MOST_ROWS)]
 Text = Annotated[str, Query(max_length=_LONGEST)]
 Words = Annotated[str, Query(max_length=pages.MOST_WORDS * _LONGEST, description="Words with commas between.")]
+Begin = Annotated[str, Query(max_length=_LONGEST, alias="from")]
+End = Annotated[str, Query(max_length=_LONGEST, alias="to")]
 Labels = Annotated[list[Text] | None, Query(max_length=pages.MOST_SLICES)]
 Filters = Annotated[list[Text] | None, Query(max_length=8, description="COLUMN=VALUE, which a document must have.")]
 
@@ -42,16 +44,11 @@ class Views:
         self.model = model
         self.corpus = corpus
 
-    def start(self, chosen: Chosen) -> Content:
+    def start(self, chosen: Chosen, begin: Begin = "", end: End = "") -> Content:
         """Show the corpus at a glance."""
-        return pages.start(self.model, **chosen)
+        return pages.start(self.model, begin or None, end or None, **chosen)
 
-    def between(
-        self,
-        chosen: Chosen,
-        begin: Annotated[Text, Query(alias="from")] = "",
-        end: Annotated[Text, Query(alias="to")] = "",
-    ) -> Content:
+    def between(self, chosen: Chosen, begin: Begin = "", end: End = "") -> Content:
         """Show two slices against each other."""
         return pages.between(self.model, begin or None, end or None, **chosen)
 

@@ -1,0 +1,250 @@
+"""The explorer and the report in a real browser: Playwright drives the Chromium of this machine."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import uvicorn
+from polars.testing import assert_frame_equal
+
+import driftword as dw
+from driftword.web.app import make_app, open_corpus
+from driftword.web.report import write_report
+
+sync_api = pytest.importorskip("playwright.sync_api")
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="NO BROWSER: the explorer was not tested in one; install chromium, or set CHROMIUM"
+)
+DESK, PHONE = {"width": 1200, "height": 900}, {"width": 390, "height": 800}
+#: Set to a folder to keep pictures of the pages.
+PICTURES = os.environ.get("DRIFTWORD_PICTURES")
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def address(small_model: dw.Model) -> Iterator[str]:
+    config = uvicorn.Config(make_app(small_model, open_corpus(small_model, None)), port=0, log_level="error")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        thread.join(0.02)
+        assert thread.is_alive()
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    thread.join(10)
+
+
+@pytest.fixture
+def page(chromium: Any, address: str, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Give a page at the start; whatever a page complains of in its console fails the test."""
+    context = chromium.new_context(viewport=DESK, base_url=address)
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto("/")
+    yield page
+    if PICTURES:
+        page.screenshot(path=Path(PICTURES) / f"{request.node.name}.png", full_page=True)
+    context.close()
+    assert [text for text in complaints if "404" not in text] == []
+
+
+def columns(page: Any) -> list[str]:
+    return [text.strip(" ×") for text in page.locator("#neighbours + .columns h3").all_inner_texts()]
+
+
+def test_a_word_is_found_with_a_typo(page: Any) -> None:
+    page.get_by_label("Word", exact=True).press_sequentially("habour", delay=20)
+    option = page.locator("#words option[value=harbour]")
+    option.wait_for(state="attached")
+    page.get_by_role("button", name="Look").click()
+    assert page.get_by_role("heading", level=1).inner_text() == "Not found"
+    page.get_by_role("link", name="harbour").click()
+    assert page.get_by_role("heading", level=1).inner_text() == "harbour"
+
+
+def test_slices_show_what_is_near_and_can_be_kept(page: Any, small_model: dw.Model, address: str) -> None:
+    page.goto("/word/ship")
+    page.locator(".way .strip[data-slice='1855']").hover()
+    near = page.locator(".near")
+    near.get_by_text("1855").wait_for()
+    for word in dw.neighbors(small_model, "ship", at=1855)["word"]:
+        assert word in near.inner_text()
+    before = columns(page)
+    unkept = next(str(year) for year in range(1850, 1860) if str(year) not in before)
+    page.evaluate("window.same = true")
+    page.locator(f".way .strip[data-slice='{unkept}']").click()
+    page.get_by_role("heading", name=f"In the texts, {unkept}").wait_for()
+    assert columns(page) == sorted([*before, unkept])
+    assert page.evaluate("window.same") is True  # the page did not load anew
+    assert {line.get_attribute("data-slice") for line in page.locator(".passages li").all()} == {unkept}
+
+    kept = page.url
+    assert f"at={unkept}" in kept
+    other = page.context.new_page()  # someone else opens the address
+    other.goto(kept)
+    assert columns(other) == columns(page)
+    assert other.locator(".passages").inner_text() == page.locator(".passages").inner_text()
+
+    page.locator(f".way .strip[data-slice='{unkept}']").click()
+    sync_api.expect(page.locator("#neighbours + .columns h3")).to_have_count(len(before))
+    page.go_back()
+    page.get_by_role("heading", name=f"In the texts, {unkept}").wait_for()
+    assert columns(page) == sorted([*before, unkept])
+
+
+def test_the_keyboard_leads_from_slice_to_slice(page: Any) -> None:
+    page.goto("/word/ship?at=1852")
+    page.locator(".way .strip[tabindex='0']").focus()
+    page.keyboard.press("ArrowRight")
+    page.locator(".near").get_by_text("1853").wait_for()
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="In the texts, 1853").wait_for()
+    assert columns(page) == ["1852", "1853"]
+    assert page.evaluate("document.activeElement.dataset.slice") == "1853"
+
+
+def test_a_passage_is_reached_from_a_list_of_neighbours(page: Any, small: dw.Corpus) -> None:
+    page.goto("/word/ship?at=1850&at=1856")
+    page.get_by_role("link", name="Read the texts").nth(1).click()
+    page.get_by_role("heading", name="In the texts, 1856").wait_for()
+    line = page.locator(".passages li").first
+    texts = small.documents.filter(slice="1856").collect()["text"].to_list()
+    assert any(line.inner_text().split("…")[1].strip() in text for text in texts)
+    assert line.locator("mark").inner_text().lower() == "ship"
+
+
+def test_the_measure_is_switched_and_the_table_downloaded(page: Any, small_model: dw.Model) -> None:
+    page.get_by_label("Measure").select_option("relative")
+    page.get_by_role("button", name="Show").click()
+    page.wait_for_url("**metric=relative**")
+    expected = dw.drift(small_model, n=30, metric="relative", min_count=5)
+    first = page.locator("table.drift tbody th").first
+    sync_api.expect(first).to_have_text(expected["word"][0])
+    with page.expect_download() as download:
+        page.evaluate("document.querySelector('a[href*=\"index.csv\"]').setAttribute('download', '')")
+        page.get_by_role("link", name="CSV").click()
+    table = pl.read_csv(io.BytesIO(Path(download.value.path()).read_bytes()))
+    assert_frame_equal(table.select(expected.columns), expected, check_dtypes=False)
+    page.get_by_role("link", name="word", exact=True).click()
+    sync_api.expect(first).to_have_text(min(expected["word"]))
+    assert "sort=word" in page.url
+
+
+def test_pages_can_be_read_without_scripts(chromium: Any, address: str) -> None:
+    context = chromium.new_context(java_script_enabled=False, base_url=address)
+    page = context.new_page()
+    page.goto("/word/ship?at=1850")
+    page.locator(".way .strip[data-slice='1857']").click()
+    assert columns(page) == ["1850", "1857"]
+    assert page.locator(".passages mark").count() > 0
+    page.get_by_label("Word", exact=True).fill("wheat")
+    page.get_by_role("button", name="Look").click()
+    assert page.get_by_role("heading", level=1).inner_text() == "wheat"
+    context.close()
+
+
+@pytest.mark.parametrize("path", ["/", "/word/ship", "/compare?words=ship,wheat", "/slice/1853", "/questions"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_fit_a_phone_and_can_be_read_in_the_dark(chromium: Any, address: str, path: str, scheme: str) -> None:
+    context = chromium.new_context(viewport=PHONE, color_scheme=scheme, base_url=address)
+    page = context.new_page()
+    page.goto(path)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    faint = page.evaluate(CONTRAST)
+    assert faint == []
+    unnamed = page.evaluate(
+        "[...document.querySelectorAll('input:not([type=hidden]), select, textarea')]"
+        ".filter(e => !e.labels.length && !e.ariaLabel).length"
+    )
+    assert unnamed == 0
+    if PICTURES:
+        name = path.strip("/").replace("/", "-").partition("?")[0] or "start"
+        page.screenshot(path=Path(PICTURES) / f"phone-{scheme}-{name}.png", full_page=True)
+    context.close()
+
+
+#: Texts whose contrast to the page is below 4.5, as WCAG asks for.
+CONTRAST = """() => {
+  const light = (c) => {
+    const parts = c.match(/[\\d.]+/g).map((v) => Number(v) / 255);
+    const [r, g, b] = parts.map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const inked = (e) => e instanceof SVGElement ? getComputedStyle(e).fill : getComputedStyle(e).color;
+  const paper = light(getComputedStyle(document.body).backgroundColor);
+  return [...document.querySelectorAll('main *, header *, footer *')]
+    .filter((e) => [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim()))
+    .filter((e) => !e.closest('select, input, button, mark, title'))
+    .map((e) => [e.outerHTML.slice(0, 80), light(inked(e))])
+    .map(([text, ink]) => [text, (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05)])
+    .filter(([, contrast]) => contrast < 4.5);
+}"""
+
+
+def test_a_report_works_from_a_file_with_the_network_off(
+    chromium: Any, small_model: dw.Model, small: dw.Corpus, tmp_path: Path
+) -> None:
+    words = ["ship", "wheat", "harbour", "court"]
+    file = write_report(small_model, tmp_path / "report.html", corpus=small, words=words, n=3, min_count=1)
+    context = chromium.new_context(viewport=DESK, offline=True)
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(file.as_uri())
+    assert page.get_by_role("heading", level=1).inner_text().startswith("How words changed")
+
+    page.get_by_role("button", name="word").click()
+    rows = page.locator("table.drift tbody th").all_inner_texts()
+    assert rows == sorted(rows)
+
+    page.get_by_label("Word", exact=True).fill("habrour")
+    page.get_by_label("Word", exact=True).press("Enter")
+    section = page.locator("section.page:target")
+    assert section.get_by_role("heading", level=1).inner_text() == "harbour"
+    assert page.url.endswith("#word-harbour")
+    before = section.locator(".columns").first.locator("h3").all_inner_texts()
+    slice_ = next(str(year) for year in range(1850, 1860) if str(year) not in before)
+    strip = section.locator(f".way .strip[data-slice='{slice_}']")
+    strip.hover()
+    near = dw.neighbors(small_model, "harbour", at=slice_, n=8)["word"].to_list()
+    for word in near:
+        assert word in section.locator(".near").inner_text()
+    strip.click()
+    assert section.locator(".columns").first.locator("h3").all_inner_texts() == sorted([*before, slice_])
+    shown = [line for line in section.locator(".passages li").all() if line.is_visible()]
+    assert {line.get_attribute("data-slice") for line in shown} == {slice_}
+    strip.click()
+    assert section.locator(".columns").first.locator("h3").all_inner_texts() == before
+
+    page.get_by_label("Word", exact=True).fill("zzzzzz")
+    page.get_by_label("Word", exact=True).press("Enter")
+    assert "not in this report" in page.locator("#answer").inner_text()
+    page.get_by_role("link", name="All words").locator("visible=true").click()
+    assert page.get_by_role("heading", name="The words in this report").is_visible()
+    assert complaints == []
+    assert {url.partition(":")[0] for url in asked} <= {"file", "data"}
+    if PICTURES:
+        page.screenshot(path=Path(PICTURES) / "report.png")
+    context.close()
