@@ -7,7 +7,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import driftword as dw
-from driftword.corpus.passages import _occurrences, find_in_every_slice
+from driftword.corpus.locating import nearby, occurrences
+from driftword.corpus.passages import find_in_every_slice
 from driftword.corpus.phrases import join_strings
 from driftword.corpus.tokens import TokenRule
 from driftword.errors import OptionError, UnknownWordError
@@ -85,8 +86,8 @@ def test_joining_only_where_needed_finds_what_joining_all_finds(sotu: dw.Corpus)
         whole = join_strings(words, sotu.phrases.rounds, connectors)
         for target in {name for name, _, _ in whole if name}:
             expected = [(first, last) for name, first, last in whole if name == target]
-            assert _occurrences(sotu, words, target, 10**9) == expected, target
-            assert _occurrences(sotu, words, target, 0)[0] == expected[0]
+            assert occurrences(sotu, words, target, 10**9) == expected, target
+            assert occurrences(sotu, words, target, 0)[0] == expected[0]
 
 
 def test_passages_of_documents_with_a_value(sotu: dw.Corpus) -> None:
@@ -114,3 +115,24 @@ def test_a_corpus_of_ids_has_no_values_to_choose_by() -> None:
     assert find_in_every_slice(corpus, ["b"], each=3, width=20)["b"].height == 3
     with pytest.raises(OptionError, match="made of ids"):
         corpus.passages("a", where={"party": "Whig"})
+
+
+def test_what_is_around_a_word_tells_what_the_whole_text_tells(sotu: dw.Corpus) -> None:
+    texts = sotu.documents.select("text").collect()["text"].gather([3, 60, 120, 180, 230]).to_list()
+    rule = TokenRule()
+    connectors = sotu.meta["options"]["connectors"]
+    sure = asked = 0
+    for i, text in enumerate(texts):
+        raw = rule.split(pl.Series([text]))[0].to_list()
+        begins, end = [], 0
+        for token in raw:
+            begins.append(text.index(token, end))
+            end = begins[-1] + len(token)
+        expected: dict[tuple[int, str], list[tuple[int, int]]] = {}
+        for name, first, last in join_strings([rule.spell(token) for token in raw], sotu.phrases.rounds, connectors):
+            if name in sotu.word_index:
+                expected.setdefault((i, name), []).append((begins[first], begins[last] + len(raw[last])))
+        found = nearby(sotu, texts, {key: len(spans) for key, spans in expected.items()})
+        assert found == {key: expected[key] for key in found}
+        sure, asked = sure + len(found), asked + len(expected)
+    assert sure > 0.8 * asked

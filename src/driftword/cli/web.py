@@ -136,6 +136,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listener = socket.socket(family, kind)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(place)
+        listener.listen()  # whoever comes before the server is ready waits
     except socket.gaierror as error:
         raise OptionError(f"'{host}' is no address of this machine; use 127.0.0.1 or 0.0.0.0") from error
     except OSError as error:

@@ -11,15 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from driftword import store
-from driftword.corpus.phrases import LONERS, join_strings
-from driftword.corpus.tokens import TokenRule, mend
+from driftword.corpus.locating import Asked, locate
 from driftword.errors import OptionError, did_you_mean
 from driftword.progress import Progress
 
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
     from driftword.corpus.slices import At
 
 _BATCH: Final = 256  # documents that are read and split at a time
-_MOST_SPELLED: Final = 500_000  # spellings that are remembered
-_SPELLED: WeakKeyDictionary[Corpus, dict[str, str]] = WeakKeyDictionary()
 
 Wanted = dict[int, "list[_Place]"]
 
@@ -90,6 +86,7 @@ class _Place(NamedTuple):
     chunk: int
     document: int
     rank: int
+    total: int
 
 
 def _quotas(counts: npt.NDArray[np.int64], n: int) -> list[tuple[int, int]]:
@@ -145,18 +142,22 @@ def _spread(corpus: Corpus, positions: npt.NDArray[np.int64], n: int) -> list[_P
     for d, r in sorted(chosen):
         position = int(positions[first[d] + r])
         chunk = int(np.searchsorted(corpus.offsets, position, side="right")) - 1
-        begin = _document_start(corpus, chunk)
+        begin, end = _document_ends(corpus, chunk)
         # A slice may begin inside a document only in corpora made of ids; count from the document's start.
-        earlier = int((corpus.tokens[begin:position] == corpus.tokens[position]).sum())
-        places.append(_Place(position, chunk, int(corpus.chunk_document[chunk]), earlier))
+        same = corpus.tokens[begin:end] == corpus.tokens[position]
+        earlier, total = int(same[: position - begin].sum()), int(same.sum())
+        places.append(_Place(position, chunk, int(corpus.chunk_document[chunk]), earlier, total))
     return places
 
 
-def _document_start(corpus: Corpus, chunk: int) -> int:
-    document = corpus.chunk_document[chunk]
-    while chunk > 0 and corpus.chunk_document[chunk - 1] == document:
-        chunk -= 1
-    return int(corpus.offsets[chunk])
+def _document_ends(corpus: Corpus, chunk: int) -> tuple[int, int]:
+    """Return where the tokens of a chunk's document begin and end."""
+    document, first, last = corpus.chunk_document[chunk], chunk, chunk + 1
+    while first > 0 and corpus.chunk_document[first - 1] == document:
+        first -= 1
+    while last < len(corpus.chunk_document) and corpus.chunk_document[last] == document:
+        last += 1
+    return int(corpus.offsets[first]), int(corpus.offsets[last])
 
 
 def _tables(corpus: Corpus, wanted: Wanted, width: int, bar: Progress) -> dict[int, pl.DataFrame]:
@@ -174,9 +175,11 @@ def _tables(corpus: Corpus, wanted: Wanted, width: int, bar: Progress) -> dict[i
     about: dict[int, dict[str, Any]] = {}
     bar.stage("reading the texts", total=len(by_document))
     for rows in _read(corpus, sorted(by_document)):
-        for row, words in zip(rows.values(), _split(corpus, [row["text"] for row in rows.values()]), strict=True):
-            for number, place in by_document[row["document"]]:
-                lines[number, place] = _line(corpus, number, place, text=row["text"], words=words, width=width)
+        texts = [row["text"] for row in rows.values()]
+        here = [(i, *one) for i, document in enumerate(rows) for one in by_document[document]]
+        asked = [Asked(i, corpus.words[number], place.rank, place.total) for i, number, place in here]
+        for (i, number, place), span in zip(here, locate(corpus, texts, asked), strict=True):
+            lines[number, place] = _line(corpus, number, place, text=texts[i], span=span, width=width)
         bar.update(more=len(rows))
         about |= {document: {**row, "text": None} for document, row in rows.items()}
     return {
@@ -199,89 +202,19 @@ def _read(corpus: Corpus, documents: list[int]) -> Iterator[dict[int, dict[str, 
             else:
                 frames = pl.collect_all([corpus.documents.slice(document, 1) for document in held])
                 rows = {document: frame.row(0, named=True) for document, frame in zip(held, frames, strict=True)}
-            yield {document: {**row, "document": document} for document, row in rows.items()}
+            yield rows
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         assert corpus.path is not None
         raise store.damaged(corpus.path, "documents.parquet cannot be read") from error
 
 
-class _Words(NamedTuple):
-    """The words of a text: as they are written, and as they are spelled in the vocabulary."""
-
-    raw: list[str]
-    spelled: list[str]
-
-
-def _split(corpus: Corpus, texts: list[str]) -> list[_Words]:
-    """Split texts as they were split when the corpus was made."""
-    options = corpus.meta["options"]
-    if options["tokens"] == "custom":
-        return [_Words([], [])] * len(texts)
-    rule = TokenRule(options["tokens"], options["numbers"])
-    tokens, lengths = rule.split(pl.Series(texts, dtype=pl.String))
-    raw = tokens.to_list()
-    spelled = _SPELLED.setdefault(corpus, {})
-    if len(spelled) > _MOST_SPELLED:  # begin anew; other threads keep the one they have
-        spelled = _SPELLED[corpus] = {}
-    counts = _Counts(corpus)
-    for token in {token for token in raw if token not in spelled}:
-        spelled[token] = mend(rule.spell(token), counts)
-    ends = np.cumsum(lengths).tolist()
-    parts = [raw[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
-    return [_Words(part, [spelled[token] for token in part]) for part in parts]
-
-
-def _line(corpus: Corpus, number: int, place: _Place, *, text: str, words: _Words, width: int) -> tuple[str, str, str]:
+def _line(
+    corpus: Corpus, number: int, place: _Place, *, text: str, span: tuple[int, int] | None, width: int
+) -> tuple[str, str, str]:
     """Cut the line of one occurrence out of its text."""
-    target = corpus.words[number]
-    hits = _occurrences(corpus, words.spelled, target, place.rank)
-    if place.rank >= len(hits):
-        return _search(text, target, place.rank, width) or _from_ids(corpus, place, width)
-    first, last = hits[place.rank]
-    begin = end = 0
-    for i, token in enumerate(words.raw[: last + 1]):
-        found = text.index(token, end)  # a token begins at the first letter after the one before it
-        end = found + len(token)
-        if i == first:
-            begin = found
-    return _cut(text, begin, end, width)
-
-
-def _occurrences(corpus: Corpus, words: list[str], target: str, rank: int) -> list[tuple[int, int]]:
-    """Return the first and last token of a word's occurrences, up to the one numbered `rank`.
-
-    No phrase reaches over a word that joins none, so only the stretches between such words that hold the
-    target, or its first part, need to be joined.
-    """
-    connectors = frozenset(corpus.meta["options"]["connectors"])
-    barriers = (LONERS | frozenset(corpus.meta["options"]["keep"]) | {""}) - connectors
-    part = target.partition(" ")[0]
-    hits: list[tuple[int, int]] = []
-    begin = 0
-    for i, word in enumerate([*words, ""]):
-        if word not in barriers:
-            continue
-        stretch = words[begin:i]
-        if part in stretch or target in stretch:
-            joined = join_strings(stretch, corpus.phrases.rounds, connectors)
-            hits += [(begin + first, begin + last) for name, first, last in joined if name == target]
-        if word == target:
-            hits.append((i, i))
-        if len(hits) > rank:
-            break
-        begin = i + 1
-    return hits
-
-
-class _Counts:
-    """Total counts by word, as `mend` asks for them."""
-
-    def __init__(self, corpus: Corpus) -> None:
-        self._corpus = corpus
-
-    def get(self, word: str, default: int = 0) -> int:
-        number = self._corpus.word_index.get(word)
-        return default if number is None else int(self._corpus.raw_counts[number])
+    if span is not None:
+        return _cut(text, *span, width)
+    return _search(text, corpus.words[number], place.rank, width) or _from_ids(corpus, place, width)
 
 
 def _cut(text: str, begin: int, end: int, width: int) -> tuple[str, str, str]:

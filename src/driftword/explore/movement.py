@@ -243,15 +243,13 @@ def pace(model: Model, *, min_count: int = MIN_COUNT) -> pl.DataFrame:
     space.moving(model)
     space.not_negative(min_count=min_count)
     counts = np.asarray(model.counts)
-    before = space.vectors(model, 0)
     movement: list[float | None] = [None]
     words = [0]
     for t in range(1, len(model.slices)):
-        held = space.vectors(model, t)
-        both = np.minimum(counts[t - 1], counts[t]) >= min_count
-        words.append(int(both.sum()))
-        movement.append(float(np.linalg.norm(held - before, axis=1)[both].mean()) if words[-1] else None)
-        before = held
+        both = np.flatnonzero(np.minimum(counts[t - 1], counts[t]) >= min_count)
+        step = space.vectors(model, t)[both] - space.vectors(model, t - 1)[both]
+        words.append(len(both))
+        movement.append(float(np.linalg.norm(step, axis=1).mean()) if len(both) else None)
     return pl.DataFrame(
         {
             "slice": model.slices.labels,

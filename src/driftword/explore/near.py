@@ -84,24 +84,24 @@ def _nearest(
     space.at_least_one(n)
     space.not_negative(min_count=min_count)
     for t in space.slice_numbers(model, at):
-        held = space.vectors(model, t)
         allowed = space.occurring(model, t, min_count)
-        scores = _similarities(held, asked, metric, allowed)
+        scores = _similarities(model, t, asked, metric, min_count)
         for column, v in enumerate(asked):
             others = allowed.copy()
             others[v] = False
             yield t, v, scores[:, column], space.best(scores[:, column], others, n)
 
 
-def _similarities(held: Array, asked: Sequence[int], metric: str, allowed: Array) -> Array:
+def _similarities(model: Model, t: int, asked: Sequence[int], metric: str, min_count: int) -> Array:
+    held = space.vectors(model, t)
     rows = held[asked]
     if metric == "paper":
-        lengths = np.sqrt(np.einsum("vk,vk->v", held, held))
+        lengths = np.sqrt(space.squares(model, t))
         near = held @ np.sign(rows).T
         near /= np.maximum(lengths[:, None] * lengths[asked], 1e-12)
         return np.asarray(near)
-    middle = space.mean(held, allowed) if metric == "centred" else np.zeros(held.shape[1], dtype=held.dtype)
-    return space.cosines(held, space.unit(rows - middle).T, middle)
+    centre = space.middle(model, t, min_count) if metric == "centred" else np.zeros(held.shape[1], dtype=held.dtype)
+    return space.cosines(model, t, space.unit(rows - centre).T, centre)
 
 
 def equivalents(
@@ -132,8 +132,7 @@ def equivalents(
     """
     v = model.word_id(word)
     t = model.slices.index(at)
-    held = space.vectors(model, t)
-    query = held[v] - space.mean(held, space.occurring(model, t, min_count))
+    query = space.vectors(model, t)[v] - space.middle(model, t, min_count)
     return _like(model, query, to, n=n, min_count=min_count)
 
 
@@ -156,9 +155,8 @@ def analogy(
         As in `neighbors`.
     """
     t = model.slices.index(at)
-    held = space.vectors(model, t)
     known = [model.word_id(word) for word in (a, b, c)]
-    one, other, third = space.unit(held[known] - space.mean(held, space.occurring(model, t, min_count)))
+    one, other, third = space.unit(space.vectors(model, t)[known] - space.middle(model, t, min_count))
     query = other - one + third
     return _like(model, query, at if to is None else to, n=n, min_count=min_count, without=known)
 
@@ -171,8 +169,7 @@ def _like(
     rows: list[dict[str, Any]] = []
     for t in space.slice_numbers(model, to):
         allowed = space.occurring(model, t, min_count)
-        held = space.vectors(model, t)
-        scores = space.cosines(held, space.unit(query)[:, None], space.mean(held, allowed))[:, 0]
+        scores = space.cosines(model, t, space.unit(query)[:, None], space.middle(model, t, min_count))[:, 0]
         allowed[list(without)] = False
         rows += _ranked(model, t, scores, space.best(scores, allowed, n))
     return _table(rows)
@@ -183,14 +180,16 @@ def similarity(model: Model, a: str, b: str) -> pl.DataFrame:
     first, second = model.word_id(a), model.word_id(b)
     if first == second:
         raise OptionError(f"a word is always nearest to itself; compare '{a}' with another")
-    rows = []
-    for t, label in enumerate(model.slices.labels):
-        x, y = space.unit(space.vectors(model, t)[[first, second]] - space.means(model)[t])
-        counts = model.counts[t]
-        rows.append(
-            {"slice": label, "similarity": float(x @ y), "count_a": int(counts[first]), "count_b": int(counts[second])}
-        )
-    return pl.DataFrame(rows)
+    both = space.ways(model, [first, second])
+    counts = np.asarray(model.counts)
+    return pl.DataFrame(
+        {
+            "slice": model.slices.labels,
+            "similarity": np.einsum("tk,tk->t", both[:, 0], both[:, 1]),
+            "count_a": counts[:, first].astype(np.int64),
+            "count_b": counts[:, second].astype(np.int64),
+        }
+    )
 
 
 def towards(model: Model, word: str, poles: tuple[Sequence[str], Sequence[str]]) -> pl.DataFrame:
@@ -213,22 +212,18 @@ def towards(model: Model, word: str, poles: tuple[Sequence[str], Sequence[str]])
     ends = [[model.word_id(other) for other in pole] for pole in poles]
     if both := set(ends[0]) & set(ends[1]):
         raise OptionError(f"'{model.words[min(both)]}' stands at both poles; name it at one")
-    rows = []
-    for t, label in enumerate(model.slices.labels):
-        held, mean = space.vectors(model, t), space.means(model)[t]
-        low, high = (space.unit(held[pole] - mean).mean(axis=0) for pole in ends)
-        place = float(space.unit(held[v] - mean) @ space.unit(high - low))
-        seen = [int(model.counts[t][pole].sum()) for pole in ends]
-        rows.append(
-            {
-                "slice": label,
-                "place": place,
-                "count": int(model.counts[t][v]),
-                "count_low": seen[0],
-                "count_high": seen[1],
-            }
-        )
-    return pl.DataFrame(rows)
+    place = space.ways(model, [v])[:, 0]
+    low, high = (space.ways(model, pole).mean(axis=1) for pole in ends)
+    counts = np.asarray(model.counts)
+    return pl.DataFrame(
+        {
+            "slice": model.slices.labels,
+            "place": np.einsum("tk,tk->t", place, space.unit(high - low)),
+            "count": counts[:, v].astype(np.int64),
+            "count_low": counts[:, ends[0]].sum(axis=1, dtype=np.int64),
+            "count_high": counts[:, ends[1]].sum(axis=1, dtype=np.int64),
+        }
+    )
 
 
 def _ranked(model: Model, t: int, scores: Array, places: Array) -> list[dict[str, Any]]:

@@ -19,6 +19,8 @@ Array = npt.NDArray[Any]
 #: A word that occurs less often in a slice has a vector there that is mostly interpolated.
 MIN_COUNT: Final = 5
 _MEANS: WeakKeyDictionary[Model, Array] = WeakKeyDictionary()
+_SQUARES: WeakKeyDictionary[Model, dict[int, Array]] = WeakKeyDictionary()
+_MOST_SQUARES: Final = 100  # slices whose lengths are kept
 
 __all__ = [
     "MIN_COUNT",
@@ -30,12 +32,15 @@ __all__ = [
     "cosines",
     "mean",
     "means",
+    "middle",
     "moving",
     "not_negative",
     "occurring",
     "slice_numbers",
+    "squares",
     "unit",
     "vectors",
+    "ways",
 ]
 
 
@@ -57,6 +62,25 @@ def mean(rows: Array, occurring: Array | None = None) -> Array:
     return np.asarray(share @ rows)  # a product is ten times faster than choosing rows
 
 
+def middle(model: Model, t: int, min_count: int) -> Array:
+    """Return the mean of the words that occur so often in slice t, ``(K,)``."""
+    if min_count == MIN_COUNT:
+        return np.asarray(means(model)[t])
+    return mean(vectors(model, t), occurring(model, t, min_count))
+
+
+def squares(model: Model, t: int) -> Array:
+    """Return the squared lengths of all vectors of slice t, ``(V,)``; they are kept, as many questions need them."""
+    held = _SQUARES.setdefault(model, {})
+    t = t if len(model.rho) > 1 else 0
+    if t not in held:
+        if len(held) >= _MOST_SQUARES:
+            held = _SQUARES[model] = {}
+        rows = vectors(model, t)
+        held[t] = np.einsum("vk,vk->v", rows, rows)
+    return held[t]
+
+
 def means(model: Model) -> Array:
     """Return the mean of each slice, of the words that occur at least `MIN_COUNT` times there, ``(T, K)``.
 
@@ -68,15 +92,20 @@ def means(model: Model) -> Array:
     return _MEANS[model]
 
 
-def cosines(rows: Array, queries: Array, middle: Array) -> Array:
-    """Return the cosines of rows, the mean taken away, with queries of length one: ``(V, K)`` and ``(K, Q)``.
+def ways(model: Model, words: Sequence[int]) -> Array:
+    """Return the directions of words in every slice, the mean of the slice taken away, ``(T, n, K)``."""
+    held = np.asarray(model.rho[:, list(words)], dtype=np.float64)
+    return unit(held - means(model)[:, None])
 
-    Taking the mean away from the products and the lengths saves a copy of all rows.
+
+def cosines(model: Model, t: int, queries: Array, centre: Array) -> Array:
+    """Return the cosines of all words of slice t, a centre taken away, with queries of length one, ``(V, Q)``.
+
+    Taking the centre away from the products and the lengths saves a copy of all vectors.
     """
-    products = rows @ np.column_stack([queries, middle])
-    squares = np.einsum("vk,vk->v", rows, rows) - 2 * products[:, -1] + middle @ middle
-    lengths = np.sqrt(np.maximum(squares, 1e-12))
-    return np.asarray(np.clip((products[:, :-1] - middle @ queries) / lengths[:, None], -1, 1))
+    products = vectors(model, t) @ np.column_stack([queries, centre])
+    lengths = np.sqrt(np.maximum(squares(model, t) - 2 * products[:, -1] + centre @ centre, 1e-12))
+    return np.asarray(np.clip((products[:, :-1] - centre @ queries) / lengths[:, None], -1, 1))
 
 
 def occurring(model: Model, t: int, min_count: int) -> Array:

@@ -25,6 +25,7 @@ from driftword.explore.space import choose
 from driftword.model import Model
 from driftword.web.draw import STATIC, draw, standalone
 from driftword.web.guard import LOCAL, guard
+from driftword.web.kept import KeptAnswers
 from driftword.web.rendering import templates
 from driftword.web.views import Text, Views, address, word_address
 
@@ -54,7 +55,8 @@ def make_app(
         A word that readers must bring in the address of their first visit.
     """
     app = FastAPI(title="driftword", docs_url=None, redoc_url=None)
-    guard(app, hosts=hosts, token=token)
+    app.add_middleware(KeptAnswers)
+    guard(app, hosts=hosts, token=token)  # the last one added is the first one asked
     views = Views(model, corpus)
     page = _pages(app, model, corpus, title)
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from driftword.corpus import Slices
 
@@ -148,21 +148,19 @@ def _strips(
     """Lay a strip over each slice that leads to its address; scripts show there what is near."""
     parts = []
     entered = next(iter(kept), across.labels[0])  # Tab leads to one strip, the arrow keys to the others
+    size = f'y="{_TOP - 6}" height="{height - _BOTTOM - _TOP + 6}"'
     for t, label in enumerate(across.labels):
         address = href(label)
         if not address:
             continue
         counts = [one["counts"][t] for one in series if one["counts"]]
         told = f"{label}, {counts[0]:,} times" if len(counts) == 1 else label
-        box = Markup('<rect x="{}" y="{}" width="{}" height="{}"/>').format(
-            across.begin[t], _TOP - 6, round(across.end[t] - across.begin[t], 1), height - _BOTTOM - _TOP + 6
-        )
         parts.append(
-            Markup('<a class="strip{}" href="{}" data-slice="{}" tabindex="{}"><title>{}</title>{}</a>').format(
-                " kept" if label in kept else "", address, label, 0 if label == entered else -1, told, box
-            )
+            f'<a class="strip{" kept" if label in kept else ""}" href="{escape(address)}" data-slice="{escape(label)}" '
+            f'tabindex="{0 if label == entered else -1}"><title>{escape(told)}</title>'
+            f'<rect x="{across.begin[t]}" width="{across.end[t] - across.begin[t]:.1f}" {size}/></a>'
         )
-    return Markup("").join(parts)
+    return Markup("".join(parts))
 
 
 def _bars(across: _Across, values: Sequence[float | None], y: Callable[[float], float]) -> Markup:

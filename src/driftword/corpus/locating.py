@@ -1,0 +1,202 @@
+"""Where in a text a word stands.
+
+A word is found by splitting the text as it was split when the corpus was made. Few words need the whole
+text for that: what looks like the word is split with what is around it, and if that finds as many
+occurrences as the corpus has counted in the document, they are all there are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import polars as pl
+
+from driftword.corpus.phrases import LONERS, join_strings
+from driftword.corpus.tokens import TokenRule, mend
+
+if TYPE_CHECKING:
+    from driftword.corpus.corpus import Corpus
+
+_AROUND: Final = 120  # characters on either side of what looks like a word
+_MOST_SPELLED: Final = 500_000  # spellings that are remembered
+_SPELLED: WeakKeyDictionary[Corpus, dict[str, str]] = WeakKeyDictionary()
+
+Span = tuple[int, int]
+
+
+class Asked(NamedTuple):
+    """Which occurrence of a word in a text is wanted, and how many the text has."""
+
+    text: int
+    word: str
+    rank: int
+    total: int
+
+
+def locate(corpus: Corpus, texts: Sequence[str], asked: Sequence[Asked]) -> list[Span | None]:
+    """Return the first and the last character of occurrences; None where a user's own function split the texts."""
+    if corpus.meta["options"]["tokens"] == "custom":
+        return [None] * len(asked)
+    known = nearby(corpus, texts, {(one.text, one.word): one.total for one in asked})
+    unsure = sorted({one.text for one in asked if (one.text, one.word) not in known})
+    words = dict(zip(unsure, _split(corpus, [texts[i] for i in unsure]), strict=True))
+    return [
+        known[one.text, one.word][one.rank]
+        if (one.text, one.word) in known
+        else everywhere(corpus, texts[one.text], words[one.text], one)
+        for one in asked
+    ]
+
+
+class _Words(NamedTuple):
+    """The words of a text: as they are written, and as they are spelled in the vocabulary."""
+
+    raw: list[str]
+    spelled: list[str]
+
+
+def _split(corpus: Corpus, texts: Sequence[str]) -> list[_Words]:
+    """Split texts as they were split when the corpus was made."""
+    options = corpus.meta["options"]
+    rule = TokenRule(options["tokens"], options["numbers"])
+    tokens, lengths = rule.split(pl.Series(texts, dtype=pl.String))
+    raw = tokens.to_list()
+    spelled = _SPELLED.setdefault(corpus, {})
+    if len(spelled) > _MOST_SPELLED:  # begin anew; other threads keep the one they have
+        spelled = _SPELLED[corpus] = {}
+    counts = _Counts(corpus)
+    for token in {token for token in raw if token not in spelled}:
+        spelled[token] = mend(rule.spell(token), counts)
+    ends = np.cumsum(lengths).tolist()
+    parts = [raw[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
+    return [_Words(part, [spelled[token] for token in part]) for part in parts]
+
+
+def everywhere(corpus: Corpus, text: str, words: _Words, asked: Asked) -> Span | None:
+    """Find an occurrence in a text that has been split as a whole."""
+    hits = occurrences(corpus, words.spelled, asked.word, asked.rank)
+    if asked.rank >= len(hits):
+        return None
+    first, last = hits[asked.rank]
+    begins = _begins(text, words.raw[: last + 1])
+    return begins[first], begins[last] + len(words.raw[last])
+
+
+def nearby(
+    corpus: Corpus, texts: Sequence[str], totals: Mapping[tuple[int, str], int]
+) -> dict[tuple[int, str], list[Span]]:
+    """Find all occurrences of words in texts by what is around each; those for which that is not sure are left out."""
+    spans: dict[tuple[int, str], list[Span]] = {}
+    windows: list[tuple[tuple[int, str], int, int, int]] = []  # whose, its ends, and what looks like the word
+    for key, total in totals.items():
+        text = texts[key[0]]
+        alike = [match.start() for match in _pattern(key[1]).finditer(text)]
+        if len(alike) >= total and 4 * _AROUND * len(alike) < len(text):  # or the whole text is no more work
+            spans[key] = []
+            windows += [(key, *_around(text, place), place) for place in alike]
+    parts = _split(corpus, [texts[key[0]][begin:end] for key, begin, end, _ in windows])
+    connectors, barriers = _connectors(corpus), _barriers(corpus)
+    for (key, begin, end, place), words in zip(windows, parts, strict=True):
+        text = texts[key[0]]
+        begins = [begin + at for at in _begins(text[begin:end], words.raw)]
+        if key not in spans or place not in begins:  # it is the middle of another word
+            continue
+        first = last = begins.index(place)
+        if words.spelled[first] not in barriers:
+            low, high = _stretch(words.spelled, first, barriers)
+            if (low == 0 and begin > 0) or (high == len(words.raw) and end < len(text)):
+                del spans[key]  # a phrase may reach farther
+                continue
+            joined = join_strings(words.spelled[low:high], corpus.phrases.rounds, connectors)
+            last = next((low + b for name, a, b in joined if low + a == first and name == key[1]), -1)
+        elif words.spelled[first] != key[1]:
+            continue
+        if last >= 0:
+            spans[key].append((begins[first], begins[last] + len(words.raw[last])))
+    return {key: found for key, found in spans.items() if len(found) == totals[key]}
+
+
+def occurrences(corpus: Corpus, words: Sequence[str], target: str, rank: int) -> list[tuple[int, int]]:
+    """Return the first and last token of a word's occurrences, up to the one numbered `rank`.
+
+    No phrase reaches over a word that joins none, so only the stretches between such words that hold the
+    target, or its first part, need to be joined.
+    """
+    connectors, barriers = _connectors(corpus), _barriers(corpus)
+    part = target.partition(" ")[0]
+    hits: list[tuple[int, int]] = []
+    done = 0  # words before this one have been looked at
+    for place in [i for i, word in enumerate(words) if word in (part, target)]:
+        if len(hits) > rank:
+            break
+        if place < done:
+            continue
+        if words[place] in barriers:
+            hits += [(place, place)] if words[place] == target else []
+            continue
+        begin, done = _stretch(words, place, barriers)
+        joined = join_strings(words[begin:done], corpus.phrases.rounds, connectors)
+        hits += [(begin + first, begin + last) for name, first, last in joined if name == target]
+    return hits
+
+
+def _stretch(words: Sequence[str], place: int, barriers: frozenset[str]) -> tuple[int, int]:
+    """Return the ends of the words around one among which a phrase may lie."""
+    begin = end = place
+    while begin > 0 and words[begin - 1] not in barriers:
+        begin -= 1
+    while end < len(words) and words[end] not in barriers:
+        end += 1
+    return begin, end
+
+
+def _connectors(corpus: Corpus) -> frozenset[str]:
+    return frozenset(corpus.meta["options"]["connectors"])
+
+
+def _barriers(corpus: Corpus) -> frozenset[str]:
+    """Return the words that join no phrase."""
+    return (LONERS | frozenset(corpus.meta["options"]["keep"]) | {""}) - _connectors(corpus)
+
+
+def _begins(text: str, tokens: Sequence[str]) -> list[int]:
+    """Return where tokens begin: each at the first such letters after the one before it."""
+    begins, end = [], 0
+    for token in tokens:
+        begins.append(text.index(token, end))
+        end = begins[-1] + len(token)
+    return begins
+
+
+def _around(text: str, place: int) -> Span:
+    """Return the ends of what is around a place, at spaces where there are some."""
+    begin, end = max(place - _AROUND, 0), min(place + _AROUND, len(text))
+    if begin > 0:
+        begin = text.find(" ", begin, place) + 1 or begin
+    if end < len(text):
+        last = text.rfind(" ", place, end)
+        end = last if last > place else end
+    return begin, end
+
+
+@lru_cache(maxsize=256)
+def _pattern(word: str) -> re.Pattern[str]:
+    """Return what the first part of a word may look like in a text."""
+    forms = {"'": "['\u2019\u02bc]", "-": "[-\u2010\u2011]"}
+    return re.compile("".join(forms.get(c, re.escape(c)) for c in word.partition(" ")[0]), re.IGNORECASE)
+
+
+class _Counts:
+    """Total counts by word, as `mend` asks for them."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+
+    def get(self, word: str, default: int = 0) -> int:
+        number = self._corpus.word_index.get(word)
+        return default if number is None else int(self._corpus.raw_counts[number])
