@@ -4,7 +4,7 @@ BIN := .venv/bin
 BASE := .venv/.base
 READY := .venv/.ready
 
-.PHONY: help demo test lint format bench bench-gpu bench-speed clean
+.PHONY: help demo test lint format bench bench-explorer bench-gpu bench-speed clean
 
 help:
 	@echo "make demo    set up, run driftword on two centuries of speeches, show the result"
@@ -13,6 +13,7 @@ help:
 	@echo "make format  put the code into house style"
 	@echo "make bench   how fast and small preparing is, beside a plain pipeline"
 	@echo "make bench-speed   how fast fitting is, beside gensim"
+	@echo "make bench-explorer MODEL=un.model   how fast the explorer answers, and how many readers it holds"
 	@echo "make bench-gpu CORPUS=un.corpus   how fast fitting is on this machine's GPU"
 
 # What a user has; what only developers need comes with $(READY).
@@ -47,6 +48,9 @@ bench: $(READY)
 
 bench-gpu: $(READY)
 	$(BIN)/python benchmarks/bench_gpu.py $(CORPUS)
+
+bench-explorer: $(READY)
+	$(BIN)/python benchmarks/explorer.py $(MODEL)
 
 bench-speed: $(READY)
 	$(BIN)/python benchmarks/speed.py

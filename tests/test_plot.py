@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import date, timedelta
+from pathlib import Path
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import numpy as np
 import polars as pl
@@ -85,3 +88,16 @@ def test_long_spans_count_whole_years() -> None:
 
 def test_names_at_the_ends_of_lines_keep_apart() -> None:
     assert layout.stacked([0.1, 0.11, 0.5], least=0.05) == pytest.approx([0.1, 0.15, 0.5])
+
+
+def test_words_that_would_end_the_drawing_are_drawn(tmp_path: Path) -> None:
+    words = ["constructor", "__proto__", "a\x01b", "plain", "other"]
+    rho = np.random.default_rng(0).normal(size=(4, 5, 3)).astype(np.float32)
+    corpus = {"words": words, "slices": dw.Slices.from_labels(range(1990, 1994)), "counts": np.full((4, 5), 9)}
+    meta = {"spec": asdict(dw.Spec(dim=3)), "history": [], "provenance": {}}
+    model = dw.Model(rho, rho[0], corpus=corpus, meta=meta)
+    for name, chart in (("d", dw.plot.drift(model)), ("n", dw.plot.neighbors(model, "constructor", n=4))):
+        text = dw.plot.save(chart, tmp_path / f"{name}.svg").read_text()
+        ElementTree.fromstring(text)
+        for word in ("plain", "other", "ab", "constructor" if name == "d" else "__proto__"):
+            assert word in text

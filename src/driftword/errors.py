@@ -52,11 +52,23 @@ def did_you_mean(value: str, known: Iterable[str], *, n: int = 1) -> str:
 def closest(value: str, known: Iterable[str], *, n: int = 1) -> list[str]:
     """Return the known names that look most like one that is not known.
 
-    Names that differ only in case or surrounding space come first.
+    Names that differ only in case or surrounding space come first, then those that one letter more, less, changed or
+    swapped would make of it, in the order in which they are known.
     """
     options = list(dict.fromkeys(known))
     folded = value.strip().casefold()
     close = [name for name in options if name.strip().casefold() == folded]
+    close += [name for name in options if name not in close and _one_slip(folded, name.casefold())]
     near = [name for name in options if abs(len(name) - len(value)) <= max(2, len(value) // 2)]
     close += [name for name in get_close_matches(value, near, n=n, cutoff=0.6) if name not in close]
     return close[:n]
+
+
+def _one_slip(one: str, other: str) -> bool:
+    """Tell whether one letter more, less, changed or swapped with the next makes one word of the other."""
+    if abs(len(one) - len(other)) > 1 or one == other:
+        return False
+    begin = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    rest, left = one[begin:], other[begin:]
+    swapped = rest[:2] == left[1::-1] and rest[2:] == left[2:]
+    return rest[1:] == left[1:] or rest[1:] == left or rest == left[1:] or (len(rest) > 1 and swapped)

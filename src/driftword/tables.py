@@ -1,4 +1,4 @@
-"""Tables as they stand in a paper: Markdown and LaTeX."""
+"""Tables as they stand in a paper: Markdown and LaTeX; and text that a page can show."""
 
 from __future__ import annotations
 
@@ -15,6 +15,14 @@ _SPECIAL: Final = {
     "\\": r"\textbackslash{}",
 }
 _MARKS: Final = re.compile(r"[\\|<>*_`\[\]]")  # what Markdown would take for its own
+
+
+_HIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # XML allows none of these
+
+
+def printable(text: str) -> str:
+    """Leave out characters that no page or figure can show."""
+    return _HIDDEN.sub("", text)
 
 
 def markdown(table: pl.DataFrame, *, digits: int = 3) -> str:

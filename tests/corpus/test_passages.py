@@ -8,7 +8,7 @@ from polars.testing import assert_frame_equal
 
 import driftword as dw
 from driftword.corpus.locating import nearby, occurrences
-from driftword.corpus.passages import find_in_every_slice
+from driftword.corpus.passages import find_in_slices
 from driftword.corpus.phrases import join_strings
 from driftword.corpus.tokens import TokenRule
 from driftword.errors import OptionError, UnknownWordError
@@ -104,15 +104,16 @@ def test_passages_of_documents_with_a_value(sotu: dw.Corpus) -> None:
 
 def test_many_words_at_once_are_those_of_each(sotu: dw.Corpus) -> None:
     words = ["war", "social security", "u.s.", "energy"]
-    found = find_in_every_slice(sotu, words, each=2, width=40)
+    numbers = {label: 1 + t % 3 for t, label in enumerate(sotu.slices.labels)}
+    found = find_in_slices(sotu, dict.fromkeys(words, numbers), width=40)
     for word in words:
-        apart = [sotu.passages(word, at=label, n=2, width=40) for label in sotu.slices.labels]
+        apart = [sotu.passages(word, at=label, n=n, width=40) for label, n in numbers.items()]
         assert_frame_equal(found[word], pl.concat(apart))
 
 
 def test_a_corpus_of_ids_has_no_values_to_choose_by() -> None:
     corpus = dw.Corpus.from_ids(["a", "b"], [0, 1] * 10, [0, 20], chunk_slice=[0], chunk_split=["train"], slices=[1900])
-    assert find_in_every_slice(corpus, ["b"], each=3, width=20)["b"].height == 3
+    assert find_in_slices(corpus, {"b": {"1900": 3}}, width=20)["b"].height == 3
     with pytest.raises(OptionError, match="made of ids"):
         corpus.passages("a", where={"party": "Whig"})
 

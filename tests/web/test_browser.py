@@ -120,6 +120,12 @@ def test_the_keyboard_leads_from_slice_to_slice(page: Any) -> None:
     page.get_by_role("heading", name="In the texts, 1853").wait_for()
     assert columns(page) == ["1852", "1853"]
     assert page.evaluate("document.activeElement.dataset.slice") == "1853"
+    for key, year in (("Home", 1850), ("End", 1859)):
+        page.keyboard.press(key)
+        assert page.evaluate("document.activeElement.dataset.slice") == str(year)
+    page.keyboard.press("Space")
+    page.get_by_role("heading", name="In the texts, 1859").wait_for()
+    assert columns(page) == ["1852", "1853", "1859"]
 
 
 def test_a_passage_is_reached_from_a_list_of_neighbours(page: Any, small: dw.Corpus) -> None:
@@ -228,19 +234,33 @@ def test_a_report_works_from_a_file_with_the_network_off(
     slice_ = next(str(year) for year in range(1850, 1860) if str(year) not in before)
     strip = section.locator(f".way .strip[data-slice='{slice_}']")
     strip.hover()
-    near = dw.neighbors(small_model, "harbour", at=slice_, n=8)["word"].to_list()
+    near = dw.neighbors(small_model, "harbour", at=slice_)["word"].to_list()
     for word in near:
         assert word in section.locator(".near").inner_text()
     strip.click()
     assert section.locator(".columns").first.locator("h3").all_inner_texts() == sorted([*before, slice_])
     shown = [line for line in section.locator(".passages li").all() if line.is_visible()]
     assert {line.get_attribute("data-slice") for line in shown} == {slice_}
-    strip.click()
+    lists = [
+        column.locator("li").all_inner_texts() for column in section.locator(".columns").first.locator("section").all()
+    ]
+    words = [{line.strip(" +−") for line in lines} for lines in lists]
+    for before_it, lines, after_it in zip([None, *words], lists, [*words[1:], None], strict=False):
+        for line in lines:
+            assert ("+" in line) == (before_it is not None and line.strip(" +−") not in before_it)
+            assert ("−" in line) == (after_it is not None and line.strip(" +−") not in after_it)
+    section.get_by_role("link", name="texts", exact=True).click()
+    assert section.count() == 0  # the target is the title of the texts now
+    section = page.locator("section.page:has(:target)")
+    assert section.get_by_role("heading", name=f"In the texts, {slice_}").is_visible()
+    page.go_back()
+    section = page.locator("section.page:target")
+    section.locator(f".way .strip[data-slice='{slice_}']").click()
     assert section.locator(".columns").first.locator("h3").all_inner_texts() == before
 
     page.get_by_label("Word", exact=True).fill("zzzzzz")
     page.get_by_label("Word", exact=True).press("Enter")
-    assert "not in this report" in page.locator("#answer").inner_text()
+    assert "is not among the" in page.locator("#answer").inner_text()
     page.get_by_role("link", name="All words").locator("visible=true").click()
     assert page.get_by_role("heading", name="The words in this report").is_visible()
     assert complaints == []

@@ -69,5 +69,13 @@ def test_mistakes_and_other_methods_are_not_kept() -> None:
     assert wrong.asked == ["/a", "/a"]
     assert not kept.answers
     pages = Pages()
-    ask(KeptAnswers(pages), "/a", "/a", method="HEAD")
+    ask(KeptAnswers(pages), "/a", "/a", method="POST")
     assert pages.asked == ["/a", "/a"]
+
+
+def test_asking_for_the_head_alone_gives_no_body() -> None:
+    pages = Pages()
+    kept = KeptAnswers(pages)
+    assert ask(kept, "/a", method="HEAD") == [b""]
+    assert ask(kept, "/a") == [b"/a" * 100]
+    assert pages.asked == ["/a"]

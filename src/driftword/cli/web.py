@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib.util
 import secrets
 import socket
@@ -15,6 +17,7 @@ import typer
 
 from driftword.cli.shell import MODEL, command
 from driftword.errors import OptionError
+from driftword.tables import printable
 
 _ENOUGH = "with enough text"
 _TITLE = typer.Option(help="What to call the texts.", show_default="the name of the corpus")
@@ -58,8 +61,8 @@ def explore(
     from driftword.web.app import make_app, open_corpus
     from driftword.web.guard import LOCAL
 
-    if token is not None and not token.strip():
-        raise OptionError("the token is empty; choose one, or leave --token out")
+    if token is not None and (not token.strip() or printable(token) != token):
+        raise OptionError("the token is empty or has letters that cannot be sent; choose another, or leave --token out")
     model = Model.open(path)
     held = open_corpus(model, corpus)
     if held is None:
@@ -80,7 +83,8 @@ def explore(
     if browser:
         threading.Timer(0.5, webbrowser.open, [address]).start()
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
-    server.run(sockets=[listener])
+    with contextlib.suppress(KeyboardInterrupt):
+        server.run(sockets=[listener])
 
 
 @command(no_args_is_help=True)
@@ -111,6 +115,7 @@ def report(
       driftword report sotu.model --words energy,"social security" -n 100 --skip 200 --no-passages
     """
     _check_installed()
+    from driftword import terminal
     from driftword.explore import ends
     from driftword.model import Model
     from driftword.web.app import open_corpus
@@ -119,6 +124,8 @@ def report(
     model = Model.open(path)
     chosen = [word.strip() for word in words.split(",") if word.strip()]
     held = open_corpus(model, corpus) if passages else None
+    if passages and held is None:
+        terminal.warn("the model's corpus is not where it was, so no texts are in the report; name it with --corpus")
     between = None
     if begin is not None or end is not None:
         first, last = ends(model)
@@ -137,9 +144,11 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(place)
         listener.listen()  # whoever comes before the server is ready waits
-    except socket.gaierror as error:
+    except (socket.gaierror, UnicodeError) as error:
         raise OptionError(f"'{host}' is no address of this machine; use 127.0.0.1 or 0.0.0.0") from error
     except OSError as error:
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise OptionError(f"'{host}' is no address of this machine; use 127.0.0.1 or 0.0.0.0") from error
         raise OptionError(
             f"port {port} of {host} cannot be used ({error.strerror}); choose another with --port, or 0"
         ) from error

@@ -9,7 +9,7 @@ it is written, and corpora made of ids show their words.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -53,17 +53,21 @@ def find_passages(
     return _tables(corpus, {number: places}, width, Progress())[number]
 
 
-def find_in_every_slice(
-    corpus: Corpus, words: Sequence[str], *, each: int, width: int, bar: Progress | None = None
+def find_in_slices(
+    corpus: Corpus, wanted: Mapping[str, Mapping[str, int]], *, width: int, bar: Progress | None = None
 ) -> dict[str, pl.DataFrame]:
-    """Return lines of several words, up to `each` from every slice; every document is read only once."""
-    wanted: Wanted = {}
-    for number in map(corpus.word_id, words):
-        everywhere = np.flatnonzero(corpus.tokens == number)
+    """Return so many lines of several words from slices, as `wanted` says for each; a document is read only once."""
+    places: Wanted = {}
+    for word, numbers in wanted.items():
+        everywhere = np.flatnonzero(corpus.tokens == corpus.word_id(word))
         slices = corpus.chunk_slice[_chunks(corpus, everywhere)]
-        wanted[number] = [p for t in np.unique(slices) for p in _spread(corpus, everywhere[slices == t], each)]
-    tables = _tables(corpus, wanted, width, bar or Progress())
-    return {word: tables[corpus.word_id(word)] for word in words}
+        places[corpus.word_id(word)] = [
+            place
+            for label, n in numbers.items()
+            for place in _spread(corpus, everywhere[slices == corpus.slices.index(label)], n)
+        ]
+    tables = _tables(corpus, places, width, bar or Progress())
+    return {word: tables[corpus.word_id(word)] for word in wanted}
 
 
 def _allowed(corpus: Corpus, where: Mapping[str, str]) -> npt.NDArray[np.bool_]:

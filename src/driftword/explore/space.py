@@ -127,6 +127,8 @@ def moving(model: Model) -> None:
     """Refuse a model in which nothing can move."""
     if len(model.slices) == 1:
         raise OptionError("the model has a single slice, so nothing moves; prepare the corpus with shorter slices")
+    if len(model.rho) == 1 and model.spec.model != "static":
+        raise OptionError("the model was fitted in a single pass, in which nothing moves yet; fit it in more passes")
     if len(model.rho) == 1:
         raise OptionError("a static model has one embedding for all slices, so nothing moves; fit a dynamic one")
 

@@ -13,7 +13,7 @@ from driftword.plot.charts import (
     similarity,
     trajectory,
 )  # fmt: skip
-from driftword.plot.saving import FORMATS, page, save
+from driftword.plot.saving import FORMATS, drawable, save
 
 __all__ = [
     "FORMATS",
@@ -21,12 +21,12 @@ __all__ = [
     "OPTIONS",
     "WITHOUT_WORD",
     "changes",
+    "drawable",
     "drift",
     "frequency",
     "history",
     "map",
     "neighbors",
-    "page",
     "save",
     "similarity",
     "trajectory",

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import altair as alt
+
 from driftword import store
 from driftword.errors import OptionError
+from driftword.tables import printable
 
 FORMATS: Final = ("svg", "png", "pdf", "html", "json")
+_OF_OBJECTS: Final = {
+    "__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__", "__proto__", "constructor",
+    "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString", "valueOf",
+}  # fmt: skip
 
 
 def save(chart: Any, path: str | os.PathLike[str]) -> Path:
@@ -21,12 +26,32 @@ def save(chart: Any, path: str | os.PathLike[str]) -> Path:
     form = path.suffix.lower().removeprefix(".")
     if form not in FORMATS:
         raise OptionError(f"'{path.name}' ends in no format that a figure can have; use one of .{', .'.join(FORMATS)}")
+    chart = drawable(chart)
     with store.replacing(path) as partial:
         if form == "html":
             partial.write_text(_safe_html(chart), encoding="utf-8")
         else:
             chart.save(str(partial), format=form, **({"ppi": 216} if form == "png" else {}))
     return path
+
+
+def drawable(chart: Any) -> Any:
+    """Return the chart with words that can be drawn.
+
+    Some characters would end the program that draws, and Vega takes words such as "constructor", which every
+    object of JavaScript has, for something else; a space of no width makes them plain words again.
+    """
+    spec = chart.to_dict()
+    mended = _mended(spec)
+    return chart if mended == spec else alt.Chart.from_dict(mended)
+
+
+def _mended(part: Any) -> Any:
+    if isinstance(part, str):
+        return part + "\u200b" if part in _OF_OBJECTS else printable(part)
+    if isinstance(part, list):
+        return [_mended(one) for one in part]
+    return {name: _mended(one) for name, one in part.items()} if isinstance(part, dict) else part
 
 
 def _safe_html(chart: Any) -> str:
@@ -37,26 +62,3 @@ def _safe_html(chart: Any) -> str:
     if not found:
         raise AssertionError("the chart is not in its own page")
     return before + spec.replace("<", "\\u003c") + after
-
-
-def page(charts: Sequence[Any], path: str | os.PathLike[str], *, title: str) -> Path:
-    """Save several charts on one HTML page, as pictures: it needs nothing but itself to be shown."""
-    import vl_convert
-
-    pictures = "\n".join(f"<figure>{vl_convert.vegalite_to_svg(chart.to_dict())}</figure>" for chart in charts)
-    path = Path(path)
-    with store.replacing(path) as partial:
-        partial.write_text(_PAGE.format(title=html.escape(title), pictures=pictures), encoding="utf-8")
-    return path
-
-
-_PAGE: Final = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>{title}</title>
-<style>
-body{{font:16px Helvetica,Arial,sans-serif;max-width:860px;margin:2em auto;padding:0 1em;background:#fff;color:#222}}
-figure{{margin:2em 0}} svg{{max-width:100%;height:auto}}</style></head>
-<body><h1>{title}</h1>
-{pictures}
-</body></html>
-"""

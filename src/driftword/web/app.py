@@ -23,14 +23,21 @@ from driftword.corpus import Corpus
 from driftword.errors import DriftwordError, OptionError, UnknownSliceError, UnknownWordError
 from driftword.explore.space import choose
 from driftword.model import Model
+from driftword.tables import printable
 from driftword.web.draw import STATIC, draw, standalone
 from driftword.web.guard import LOCAL, guard
 from driftword.web.kept import KeptAnswers
 from driftword.web.rendering import templates
-from driftword.web.views import Text, Views, address, word_address
+from driftword.web.views import Labels, Text, Views, address, word_address
 
 #: Figures for print, which `driftword.plot` draws.
-PRINTED: Final = ("trajectory", "neighbors", "frequency", "map", "changes")
+PRINTED: Final = {
+    "trajectory": "its way",
+    "neighbors": "neighbours",
+    "frequency": "frequency and movement",
+    "map": "map",
+    "changes": "changes",
+}
 FORMS: Final = {"svg": "image/svg+xml", "png": "image/png"}
 TYPES: Final = {".css": "text/css", ".js": "text/javascript"}
 
@@ -66,15 +73,15 @@ def make_app(
         def as_json(content: Any = Depends(view)) -> Any:
             return {name: value for name, value in content.items() if not name.startswith("_")}
 
-        def as_csv(content: Any = Depends(view)) -> Response:
-            return _csv(content["table"])
+        def as_csv(request: Request, content: Any = Depends(view)) -> Response:
+            return _csv(content["table"], request, content.get("columns", ()))
 
-        def as_figure(figure: str, form: str, content: Any = Depends(view)) -> Response:
+        def as_figure(request: Request, figure: str, form: str, content: Any = Depends(view)) -> Response:
             choose("figure", figure, content["figures"])
             choose("format", form, FORMS)
             held = content["figures"][figure]
             svg = standalone(draw(model.slices, held), held["title"], content["cite"])
-            return Response(svg if form == "svg" else _png(svg), media_type=FORMS[form])
+            return _picture(svg if form == "svg" else _png(svg), form, request)
 
         def as_page(content: Any = Depends(view)) -> HTMLResponse:
             return page(template, **{name.lstrip("_"): value for name, value in content.items()})
@@ -90,17 +97,21 @@ def make_app(
         return RedirectResponse(word_address(model.words[model.word_id(q)]), status_code=303)
 
     @app.get("/word/{word}/passages.csv")
-    def passages_csv(rows: Any = Depends(views.passages)) -> Response:
-        return _csv([{**row.pop("about"), **row} for row in rows])
+    def passages_csv(request: Request, rows: Any = Depends(views.passages)) -> Response:
+        return _csv(
+            [{**row.pop("about"), **row} for row in rows], request, ("slice", "left", "keyword", "right", "date")
+        )
 
     @app.get("/word/{word}/print/{kind}.{form}")
-    def word_printed(word: str, kind: str, form: str) -> Response:
-        return _printed(model, choose("figure", kind, PRINTED), form, word=model.words[model.word_id(word)])
+    def word_printed(request: Request, word: str, kind: str, form: str, *, at: Labels = None) -> Response:
+        choose("figure", kind, PRINTED)
+        options = {"at": at} if at and kind in ("trajectory", "neighbors") else {}
+        return _printed(model, kind, form, request, word=views.known(word), **options)
 
     @app.get("/print/drift.{form}")
-    def drift_printed(form: str, content: Any = Depends(views.between)) -> Response:
+    def drift_printed(request: Request, form: str, content: Any = Depends(views.between)) -> Response:
         shown = {name: content[name] for name in ("metric", "n", "min_count", "skip")}
-        return _printed(model, "drift", form, between=(content["begin"], content["end"]), **shown)
+        return _printed(model, "drift", form, request, between=(content["begin"], content["end"]), **shown)
 
     @app.get("/questions", response_class=HTMLResponse)
     def questions(content: Any = Depends(views.questions)) -> HTMLResponse:
@@ -137,11 +148,12 @@ def _pages(app: FastAPI, model: Model, corpus: Corpus | None, title: str | None)
     shell = templates(
         model, title=title, live=True, asset={file.name: f"/static/{name}" for name, file in assets.items()},
         link=_link, address=address, word_address=word_address, slice_href=slice_address, printed=PRINTED,
-        has_corpus=corpus is not None, corpus_path=model.meta["provenance"].get("corpus_path"),
+        texts_id="texts", figure_of=address, has_corpus=corpus is not None,
+        corpus_path=model.meta["provenance"].get("corpus_path"),
     )  # fmt: skip
 
     def page(name: str, status: int = 200, **content: Any) -> HTMLResponse:
-        return HTMLResponse(shell.get_template(name).render(**content), status_code=status)
+        return HTMLResponse(printable(shell.get_template(name).render(**content)), status_code=status)
 
     return page
 
@@ -153,7 +165,9 @@ def _answer_mistakes(app: FastAPI, page: Page) -> None:
         if request.url.path.endswith(".json"):
             return JSONResponse({"error": sentence, "instead": list(instead)}, status_code=status)
         title = "Not found" if status == 404 else "Not possible"
-        return page("wrong.html", status, title=title, sentence=sentence, instead=instead)
+        asked = {"/compare": "/questions", "/axis": "/questions", "/between": "/between"}.get(request.url.path)
+        again = f"{asked}?{request.url.query}" if asked == "/questions" else asked
+        return page("wrong.html", status, title=title, sentence=sentence, instead=instead, again=again)
 
     @app.exception_handler(DriftwordError)
     def mistaken(request: Request, error: DriftwordError) -> Response:
@@ -164,13 +178,25 @@ def _answer_mistakes(app: FastAPI, page: Page) -> None:
     def misread(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         name = next((part for part in reversed(first["loc"]) if isinstance(part, str)), "the address")
-        if first["type"] == "missing":
-            return wrong(request, 422, f"The address does not say '{name}'; add ?{name}=... or use the form.")
-        return wrong(request, 422, f"'{name}' is not understood: {first['msg'].lower()}.")
+        known = first.get("ctx", {})
+        told = {
+            "missing": f"The address does not say '{name}'; add ?{name}=... or use the form.",
+            "int_parsing": f"'{name}' must be a whole number.",
+            "greater_than_equal": f"'{name}' must be at least {known.get('ge')}.",
+            "less_than_equal": f"'{name}' must be at most {known.get('le'):,}." if "le" in known else "",
+            "too_long": f"'{name}' may be given at most {known.get('max_length')} times.",
+            "string_too_long": f"'{name}' is longer than {known.get('max_length')} letters.",
+        }
+        return wrong(
+            request, 422, told.get(first["type"], "") or f"'{name}' is not understood: {first['msg'].lower()}."
+        )
 
     @app.exception_handler(HTTPException)
     def missing(request: Request, error: HTTPException) -> Response:
-        return wrong(request, error.status_code, "There is no such page.")
+        told = "Pages are read here, and nothing else." if error.status_code == 405 else "There is no such page."
+        answer = wrong(request, error.status_code, told)
+        answer.headers.update(error.headers or {})
+        return answer
 
 
 def open_corpus(model: Model, given: str | Path | None) -> Corpus | None:
@@ -195,24 +221,37 @@ def _link(word: str) -> Markup:
     return Markup('<a href="{}">{}</a>').format(word_address(word), word)
 
 
-def _csv(rows: list[dict[str, Any]]) -> Response:
-    """Write a table for other programs; lists of words become one text."""
+def _file(request: Request) -> dict[str, str]:
+    """Return the header that names what is saved from an address: iraq-passages.csv."""
+    parts = [part for part in request.url.path.split("/") if part not in ("", "word", "figure", "print")]
+    return {"Content-Disposition": f"inline; filename*=UTF-8''{quote('-'.join(parts), safe='')}"}
+
+
+def _picture(made: str | bytes, form: str, request: Request) -> Response:
+    """Answer with a figure; an SVG brings its own style, and may do nothing else."""
+    policy = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"} if form == "svg" else {}
+    return Response(made, media_type=FORMS[form], headers={**_file(request), **policy})
+
+
+def _csv(rows: list[dict[str, Any]], request: Request, columns: Sequence[str] = ()) -> Response:
+    """Write a table for other programs; lists of words become one text. An empty one has its columns all the same."""
     plain = [
         {name: "; ".join(value) if isinstance(value, list) else value for name, value in row.items()} for row in rows
     ]
-    return Response(pl.DataFrame(plain, infer_schema_length=None).write_csv(), media_type="text/csv")
+    table = pl.DataFrame(plain or {name: [] for name in columns}, infer_schema_length=None)
+    return Response(table.write_csv(), media_type="text/csv", headers=_file(request))
 
 
-def _printed(model: Model, kind: str, form: str, **options: Any) -> Response:
+def _printed(model: Model, kind: str, form: str, request: Request, **options: Any) -> Response:
     """Draw a figure of `driftword.plot`, which takes a while to load and which few readers ask for."""
     choose("format", form, FORMS)
     import vl_convert
 
     from driftword import plot
 
-    chart = getattr(plot, kind)(model, **options).to_dict()
+    chart = plot.drawable(getattr(plot, kind)(model, **options)).to_dict()
     made = vl_convert.vegalite_to_svg(chart) if form == "svg" else vl_convert.vegalite_to_png(chart, scale=2)
-    return Response(made, media_type=FORMS[form])
+    return _picture(made, form, request)
 
 
 def _png(svg: str) -> bytes:

@@ -15,11 +15,12 @@ from typing import Any, Final
 from markupsafe import Markup, escape
 
 from driftword.corpus import Slices
+from driftword.tables import printable
 
 STATIC: Final = Path(__file__).parent / "static"
 WIDTH, HALF = 760, 480  # of a figure that has a page's width, and of one that shares it
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 14, 22, 26
-_NAMES: Final = 130  # room for the names at the ends of lines
+_NAMES: Final = 150  # room for the names at the ends of lines
 _LINE: Final = 15  # from one line of text to the next
 _LETTER: Final = 7.2
 _PLENTY: Final = 50  # occurrences from which a dot is as dark as can be
@@ -61,7 +62,8 @@ def draw(slices: Slices, held: Figure, *, href: Callable[[str], str] | None = No
     if held["kind"] == "bars":
         parts += [_bars(across, one["values"], y) for one in series]
     else:
-        parts += [_line(across, one, y, number) for number, one in enumerate(series)]
+        whole = held["kind"] == "way"
+        parts += [_line(across, one, y, number, whole=whole) for number, one in enumerate(series)]
     if several:
         parts.append(_names(series, y, right, height))
     role = "group" if href is not None else "img"
@@ -76,7 +78,7 @@ def standalone(svg: Markup, title: str, caption: str) -> str:
     style = (STATIC / "figure.css").read_text(encoding="utf-8").partition("/* dark */")[0]
     width, height = (int(number) for number in svg.split('viewBox="0 0 ')[1].split('"')[0].split(" "))
     height += 52
-    return str(
+    return printable(
         Markup(
             '<svg xmlns="http://www.w3.org/2000/svg" width="{}" height="{}" viewBox="0 -52 {} {}"><style>{}</style>'
             '<rect y="-52" width="100%" height="100%" fill="#fff"/>'
@@ -168,12 +170,15 @@ def _bars(across: _Across, values: Sequence[float | None], y: Callable[[float], 
     return Markup('<path class="bar" d="{}"/>').format("".join(parts))
 
 
-def _line(across: _Across, one: dict[str, Any], y: Callable[[float], float], number: int) -> Markup:
+def _line(across: _Across, one: dict[str, Any], y: Callable[[float], float], number: int, *, whole: bool) -> Markup:
     values, counts = one["values"], one["counts"]
     places = [None if v is None else (x, y(v)) for x, v in zip(across.middle, values, strict=True)]
     seen = [place if counts is None or counts[t] else None for t, place in enumerate(places)]
     # Dashes only where something is not seen, and to the slices beside it.
     guess = [place if None in seen[max(t - 1, 0) : t + 2] else None for t, place in enumerate(places)]
+    if not whole:  # nor before a word first occurs, nor after it last does
+        known = [t for t, place in enumerate(seen) if place is not None] or [0]
+        guess = [place if known[0] <= t <= known[-1] else None for t, place in enumerate(guess)]
     return Markup('<g class="s{}"><path class="guess" d="{}"/><path class="seen" d="{}"/>{}</g>').format(
         number, _path(guess), _path(seen), _dots(seen, counts)
     )
@@ -219,7 +224,7 @@ def _names(series: Sequence[dict[str, Any]], y: Callable[[float], float], right:
             ends[place][0] = min(ends[place][0], ceiling)
     return Markup("").join(
         Markup('<text class="s{} name" x="{}" y="{}">{}</text>').format(
-            number, right + 8, round(place + 4, 1), name if len(name) < 18 else name[:16] + "…"
+            number, right + 8, round(place + 4, 1), name if len(name) < 20 else name[:18] + "…"
         )
         for place, number, name in ends
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
@@ -25,9 +27,13 @@ def guard(app: FastAPI, *, hosts: Sequence[str] | None, token: str | None) -> No
 
     @app.middleware("http")
     async def secured(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-        response = _refused(request, hosts, token) or await call_next(request)
+        try:
+            response = _refused(request, hosts, token) or await call_next(request)
+        except Exception:  # readers get a sentence; whoever runs the explorer sees the rest
+            logging.getLogger(__name__).exception("%s cannot be shown", request.url.path)
+            response = PlainTextResponse("This cannot be shown: a fault in driftword.", status_code=500)
         for name, value in HEADERS.items():
-            response.headers[name] = value
+            response.headers.setdefault(name, value)  # a figure has a policy of its own
         return response
 
 
@@ -41,13 +47,19 @@ def _refused(request: Request, hosts: Sequence[str] | None, token: str | None) -
     given = request.query_params.get("token")
     if given is not None and hmac.compare_digest(given.encode(), token.encode()):
         # From now on the browser keeps it, and addresses can be passed on without it.
-        address = request.url.remove_query_params("token")
-        response = RedirectResponse(f"{address.path}?{address.query}".rstrip("?"), status_code=303)
-        response.set_cookie(COOKIE, token, httponly=True, samesite="strict")
+        path = "/" + request.scope["raw_path"].decode("latin-1").lstrip("/\\")  # never another site
+        query = request.url.remove_query_params("token").query
+        response = RedirectResponse(f"{path}?{query}".rstrip("?"), status_code=303)
+        response.set_cookie(COOKIE, _kept(token), httponly=True, samesite="lax")
         return response
-    if hmac.compare_digest(request.cookies.get(COOKIE, "").encode(), token.encode()):
+    if hmac.compare_digest(request.cookies.get(COOKIE, "").encode(), _kept(token).encode()):
         return None
     return PlainTextResponse(
         "This explorer is not open to everyone: use the whole address that was given to you, with its token.",
         status_code=401,
     )
+
+
+def _kept(token: str) -> str:
+    """Return what the browser keeps in the place of a token, which may have any letters."""
+    return hashlib.sha256(token.encode()).hexdigest()

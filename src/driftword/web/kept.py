@@ -26,7 +26,7 @@ class KeptAnswers:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer from memory, or ask the pages."""
-        if scope["type"] != "http" or scope["method"] != "GET":
+        if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
             await self.app(scope, receive, send)
             return
         address = (scope["path"], scope["query_string"])
@@ -38,7 +38,8 @@ class KeptAnswers:
                 self.waiting[address] = asyncio.create_task(self._work_out(scope, address))
             answer = await asyncio.shield(self.waiting[address])  # a reader who leaves does not take it from the others
         for message in answer:
-            await send(dict(message))
+            bare = scope["method"] == "HEAD" and message["type"] == "http.response.body"
+            await send({**message, "body": b""} if bare else dict(message))
 
     async def _work_out(self, scope: Scope, address: Address) -> Answer:
         answer: Answer = []
@@ -50,7 +51,7 @@ class KeptAnswers:
             answer.append(message)
 
         try:
-            await self.app({**scope, "headers": list(scope["headers"])}, nothing, hold)
+            await self.app({**scope, "method": "GET", "headers": list(scope["headers"])}, nothing, hold)
             if answer and answer[0]["status"] == 200:
                 self._keep(address, answer)
         finally:

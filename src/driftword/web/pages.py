@@ -21,9 +21,22 @@ MOST_SLICES: Final = 12
 MOST_WORDS: Final = 6
 PASSAGES: Final = 12
 WIDTH: Final = 110  # characters of a passage on either side
+#: What each measure of drift tells, in a few words.
+MEASURES: Final = {
+    "absolute": "how far a word moved",
+    "cosine": "how much its direction changed",
+    "thirds": "the same, from the first third of the time to the last",
+    "farthest": "how far it ever was from its beginning",
+    "path": "how long its whole way is",
+    "step": "its largest single step",
+    "neighbors": "how many of its 25 nearest words were exchanged",
+    "ranks": "how differently its nearest words are ranked",
+    "relative": "how far it moved, beside words that are as frequent",
+}
 SORTS: Final = ("drift", "word", "count_first", "count_last", "slices")
 _FEW: Final = 6  # neighbours that tell in a table what a word was near to
 _SMALL: Final = {"width": HALF, "height": 150}
+_LONGEST_VALUE: Final = 100
 _MOST_VALUES: Final = 400  # of a column by which passages can be chosen
 
 Content = dict[str, Any]
@@ -63,7 +76,7 @@ def start(
         options: dict[str, Any] = {"metric": metric, "n": n, "min_count": min_count, "skip": skip, "sort": sort}
         first, last = explore.ends(model)
         found = between(model, begin or first, end or last, **options)
-        content = found | content | {"table": found["table"]}
+        content = found | content | {"table": found["table"], "enough": (found["begin"], found["end"]) == (first, last)}
     return content
 
 
@@ -75,7 +88,8 @@ def between(
     space.moving(model)
     space.choose("order", sort, SORTS)
     labels = model.slices.labels
-    first, last = (labels[model.slices.index(at or labels[edge])] for at, edge in ((begin, 0), (end, -1)))
+    times = sorted(model.slices.index(at or labels[edge]) for at, edge in ((begin, 0), (end, -1)))
+    first, last = (labels[t] for t in times)
     table = explore.drift(
         model, n=bounded("n", n, MOST_ROWS), metric=metric, between=(first, last), min_count=min_count, skip=skip
     )
@@ -96,6 +110,7 @@ def between(
         "skip": skip,
         "sort": sort,
         "table": table.to_dicts(),
+        "columns": table.columns,
         "figures": {},
         "cite": cite(model),
     }
@@ -167,7 +182,9 @@ def word(
     if not moving:
         return content
     if len(labels) > 2:
-        content["changes"] = explore.changes(model, name, n=3).to_dicts()
+        content["changes"] = sorted(
+            explore.changes(model, name, n=3).to_dicts(), key=lambda row: labels.index(row["slice"])
+        )
     way = explore.trajectory(model, name, at=chosen[0], n=1)
     steps = np.linalg.norm(np.diff(np.asarray(model[name], dtype=np.float64), axis=0), axis=1)
     others = [model.words[model.word_id(other)] for other in others] or _telling_words(content["neighbors"])
@@ -265,7 +282,9 @@ def columns(corpus: Corpus | None) -> dict[str, list[str]]:
     return {
         name: found.to_list()
         for name, found in values.items()
-        if 1 < len(found) <= _MOST_VALUES and not times.issuperset(found)
+        if 1 < len(found) <= _MOST_VALUES
+        and not times.issuperset(found)
+        and all(len(value) <= _LONGEST_VALUE and value.isprintable() for value in found)
     }
 
 
@@ -338,7 +357,9 @@ def _nearness(model: Model, name: str, others: Sequence[str]) -> dict[str, Any]:
         table = explore.similarity(model, name, other)
         both = table.select(pl.min_horizontal("count_a", "count_b"))["count_a"]
         series.append(_series(other, table["similarity"].to_list(), both.to_list()))
-    return figure(f"How near {name} is to other words", "cosine, slice means removed", "lines", series=series)
+    return figure(
+        f"How near {name} is to other words", "nearness (cosine): 1 is nearest, 0 unrelated", "lines", series=series
+    )
 
 
 def _series(name: str, values: Sequence[float | None], counts: Sequence[int] | None = None) -> dict[str, Any]:

@@ -7,10 +7,10 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from driftword.explore.movement import METRICS
 from driftword.explore.space import MIN_COUNT
 from driftword.model import Model
 from driftword.web.draw import draw
+from driftword.web.pages import MEASURES
 
 
 def templates(model: Model, *, title: str | None = None, **names: Any) -> Environment:
@@ -22,7 +22,7 @@ def templates(model: Model, *, title: str | None = None, **names: Any) -> Enviro
     found.filters["thousands"] = "{:,}".format
     found.globals |= {
         "draw": partial(draw, model.slices),
-        "metrics": METRICS,
+        "measures": MEASURES,
         "little": MIN_COUNT,
         "model_title": title or model.title,
         **names,

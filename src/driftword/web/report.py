@@ -6,29 +6,29 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-import polars as pl
 from markupsafe import Markup
 
 from driftword import explore, store
 from driftword.corpus import Corpus
-from driftword.corpus.passages import find_in_every_slice
+from driftword.corpus.passages import find_in_slices
 from driftword.corpus.slices import At
 from driftword.errors import OptionError
 from driftword.model import Model
-from driftword.progress import progress
+from driftword.progress import Progress, progress
+from driftword.tables import printable
 from driftword.web import pages
 from driftword.web.draw import STATIC
 from driftword.web.rendering import templates
 
 MOST_WORDS: Final = 1000
-_NEAR: Final = 8  # neighbours that show in every slice
+_NEAR: Final = 10  # neighbours that show in every slice
 _LINES: Final = 16_000  # lines of the texts in the whole report, some 5 MB
-_FEWEST, _EACH = 40, 5  # lines of a word in any case, and from any one slice
+_FEWEST, _EACH = 40, 5  # lines of a word in any case, and from any one slice; so many from those shown at first
 
 
 def write_report(
@@ -71,6 +71,10 @@ def write_report(
     show_progress
         Show a progress bar; by default where standard error is a terminal.
     """
+    path = Path(out)
+    if not path.name:
+        raise OptionError(f"'{out}' is no file to write; name one, such as report.html")
+    path = path.resolve()  # what a link leads to, not the link
     if not 0 <= n <= MOST_WORDS:
         raise OptionError(f"n is {n}; a report holds 0 to {MOST_WORDS} words")
     chosen = [model.words[model.word_id(word)] for word in words]
@@ -82,35 +86,42 @@ def write_report(
             chosen += explore.drift(model, n=n, between=(begin, end), **options)["word"].to_list()
     chosen = list(dict.fromkeys(chosen))
     if not chosen:
-        raise OptionError("the report would hold no word; name some with --words, or ask for more with -n")
+        why = "no word meets these conditions" if len(model.rho) > 1 and n else "nothing is ranked in it"
+        raise OptionError(f"the report would hold no word, as {why}; name some with --words")
     held: list[dict[str, Any]] = []
-    most = max(_LINES // len(chosen), _FEWEST)
     with progress(show=show_progress) as bar:
-        lines: dict[str, pl.DataFrame] = {}
-        if passages and corpus is not None:
-            each = min(max(1, most // len(model.slices)), _EACH)
-            lines = find_in_every_slice(corpus, chosen, each=each, width=pages.WIDTH, bar=bar)
-        bar.stage("writing the pages", total=len(chosen))
+        bar.stage("asking the model", total=len(chosen))
         for done, word in enumerate(chosen, 1):
-            page = pages.word(model, word)
-            held.append(page | {"passages": _lines(lines.get(word), page["chosen"], most)})
+            held.append(pages.word(model, word) | {"passages": []})
             bar.update(done=done, facts=word)
+        if passages and corpus is not None:
+            _add_lines(corpus, held, bar)
     text = _render(model, title, held, pages.start(model, begin, end, n=min(max(n, 1), pages.MOST_ROWS), **options))
-    path = Path(out)
     with store.replacing(path) as partial:
-        partial.write_text(text, encoding="utf-8")
+        partial.write_text(printable(text), encoding="utf-8")
     return path
 
 
-def _lines(found: pl.DataFrame | None, chosen: Sequence[str], most: int) -> list[dict[str, Any]]:
-    """Return lines of the texts: those from slices that are shown at first, and as many others as there is room for."""
-    if found is None:
-        return []
-    if found.height > most:
-        places = pl.int_range(pl.len())
-        evenly = (places * most // found.height).diff().fill_null(1) > 0
-        found = found.filter(evenly | pl.col("slice").is_in(chosen))
-    return pages.lines_of(found)
+def _add_lines(corpus: Corpus, held: list[dict[str, Any]], bar: Progress) -> None:
+    """Add lines of the texts: several from slices that are shown at first, some from the others as room allows."""
+    most = max(_LINES // len(held), _FEWEST)
+    wanted = {
+        page["word"]: {
+            label: _EACH if label in page["chosen"] else min(max(1, most // len(page["slices"])), _EACH)
+            for label in _thinned(page, most)
+        }
+        for page in held
+    }
+    found = find_in_slices(corpus, wanted, width=pages.WIDTH, bar=bar)
+    for page in held:
+        page["passages"] = pages.lines_of(found[page["word"]])
+
+
+def _thinned(page: dict[str, Any], most: int) -> list[str]:
+    """Return the slices in which a word occurs, evenly thinned where there are more than lines."""
+    seen = [label for label, count in zip(page["slices"], page["counts"], strict=True) if count]
+    step = max(1, -(-len(seen) // most))
+    return [label for t, label in enumerate(seen) if t % step == 0 or label in page["chosen"]]
 
 
 def _render(model: Model, title: str | None, held: list[dict[str, Any]], start: dict[str, Any]) -> str:
@@ -130,7 +141,10 @@ def _render(model: Model, title: str | None, held: list[dict[str, Any]], start: 
     )
     page = shell.get_template("_word.html")
     shown = [
-        (one["word"], Markup(page.render(**one, text="", keep=lambda _, word=one["word"]: "#" + quote(_name(word)))))
+        (
+            one["word"],
+            Markup(page.render(**one, text="", texts_id=_name(one["word"], "texts"), keep=_strip(one["word"]))),
+        )
         for one in held
     ]
     return str(
@@ -157,6 +171,11 @@ def _data(model: Model, held: list[dict[str, Any]]) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _name(word: str) -> str:
-    """Return the name of a word's page within the file."""
-    return "word-" + quote(word, safe="")
+def _name(word: str, kind: str = "word") -> str:
+    """Return the name of a word's page within the file, or of its texts."""
+    return f"{kind}-{quote(word, safe='')}"
+
+
+def _strip(word: str) -> Callable[[str], str]:
+    """Return where the slices of a word's way lead: a script shows them on its page."""
+    return lambda _: "#" + quote(_name(word))

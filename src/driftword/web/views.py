@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Final
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 from fastapi import Depends, Query
 
@@ -15,6 +15,7 @@ from driftword.web import pages
 from driftword.web.pages import Content
 
 MOST_SUGGESTED: Final = 12
+_NEIGHBORS: Final = 10
 _LONGEST: Final = 200  # letters of a word or a slice in an address
 
 Number = Annotated[int, Query(ge=0, le=10_000_000)]
@@ -24,7 +25,7 @@ Words = Annotated[str, Query(max_length=pages.MOST_WORDS * _LONGEST, description
 Begin = Annotated[str, Query(max_length=_LONGEST, alias="from")]
 End = Annotated[str, Query(max_length=_LONGEST, alias="to")]
 Labels = Annotated[list[Text] | None, Query(max_length=pages.MOST_SLICES)]
-Filters = Annotated[list[Text] | None, Query(max_length=8, description="COLUMN=VALUE, which a document must have.")]
+Filters = Annotated[list[Text] | None, Query(max_length=100, description="COLUMN=VALUE, which a document must have.")]
 
 
 def chosen_drift(
@@ -43,6 +44,23 @@ class Views:
     def __init__(self, model: Model, corpus: Corpus | None) -> None:
         self.model = model
         self.corpus = corpus
+        held = corpus is not None and corpus.has_documents
+        self.columns = list(corpus.documents.collect_schema()) if corpus is not None and held else []
+
+    def known(self, word: str) -> str:
+        """Return the word that an address names; `word_address` writes some of them twice encoded."""
+        asked = word if word in self.model.word_index else unquote(word)
+        return self.model.words[self.model.word_id(asked if asked in self.model.word_index else word)]
+
+    def filters(self, where: Sequence[str] | None) -> dict[str, str]:
+        """Read what documents must have, COLUMN=VALUE; a column without a value allows all."""
+        found = {}
+        for text in where or []:
+            column = max((name for name in self.columns if text.startswith(f"{name}=")), key=len, default=None)
+            column = text.partition("=")[0] if column is None else column
+            if column and len(text) > len(column) + 1:
+                found[column] = text[len(column) + 1 :]
+        return found
 
     def start(self, chosen: Chosen, begin: Begin = "", end: End = "") -> Content:
         """Show the corpus at a glance."""
@@ -58,21 +76,30 @@ class Views:
 
     def compare(self, words: Words) -> Content:
         """Show several words through time."""
-        return pages.compare(self.model, listed(words))
+        return pages.compare(self.model, listed(words)) | {
+            "_here": lambda ending="": address(f"/compare{ending}", words=words)
+        }
 
     def axis(self, words: Words, low: Words, high: Words) -> Content:
         """Show words between two poles of meaning."""
-        return pages.axis(self.model, listed(words), listed(low), listed(high))
+        return pages.axis(self.model, listed(words), listed(low), listed(high)) | {
+            "_here": lambda ending="": address(f"/axis{ending}", words=words, low=low, high=high)
+        }
 
-    def questions(self, words: Words = "") -> Content:
+    def questions(self, words: Words = "", low: Words = "", high: Words = "") -> Content:
         """Show the forms for all comparisons."""
         return {
-            "title": "Compare", "words": words, "slices": self.model.slices.labels, "moving": len(self.model.rho) > 1
-        }  # fmt: skip
+            "title": "Compare",
+            "words": words,
+            "low": listed(low),
+            "high": listed(high),
+            "slices": self.model.slices.labels,
+            "moving": len(self.model.rho) > 1,
+        }
 
     def near(self, word: str, at: Text, n: Rows = 10) -> Content:
         """Show what is near to a word in one slice."""
-        return pages.near(self.model, word, at, n=n)
+        return pages.near(self.model, self.known(word), at, n=n)
 
     def suggest(self, q: Text = "") -> list[str]:
         """Complete a word."""
@@ -82,22 +109,35 @@ class Views:
         self, word: str, *, text: Text = "", where: Filters = None, n: Rows = pages.PASSAGES
     ) -> list[dict[str, Any]]:
         """Show the texts behind a word."""
-        return pages.passages(self.corpus, word, text, n=n, where=filters(where))
+        return pages.passages(self.corpus, self.known(word), text, n=n, where=self.filters(where))
 
     def word(
-        self, word: str, *, at: Labels = None, n: Rows = 10, others: Words = "", taken: Text = "",
+        self, word: str, *, at: Labels = None, n: Rows = _NEIGHBORS, others: Words = "", taken: Text = "",
         text: Text = "", where: Filters = None, lines: Rows = pages.PASSAGES,
     ) -> Content:  # fmt: skip
         """Show all of a word."""
+        word = self.known(word)
         content = pages.word(self.model, word, at=at or [], n=n, others=listed(others), taken=taken or None)
-        chosen, known = content["chosen"], filters(where)
+        chosen, known = content["chosen"], self.filters(where)
+        state = {
+            "at": chosen if at else [],
+            "n": n if n != _NEIGHBORS else None,
+            "others": others,
+            "taken": taken,
+            "text": text,
+            "where": where,
+            "lines": lines if lines != pages.PASSAGES else None,
+        }
+
+        def here(ending: str = "", **changed: Any) -> str:
+            """Return the address of this view, with some of it changed."""
+            return word_address(content["word"], ending, **{**state, **changed})
 
         def keep(label: str) -> str:
             """Return the address that keeps a slice and shows its texts, or puts it away."""
-            kept = [other for other in chosen if other != label]
-            kept = kept if label in chosen else [*kept, label][-pages.MOST_SLICES :]
-            shown = label if label not in chosen else ""
-            return word_address(content["word"], at=kept, n=n, others=others, text=shown, where=where) + "#neighbours"
+            if label in chosen:
+                return here(at=[other for other in chosen if other != label], text="") + "#neighbours"
+            return here(at=[*chosen, label][-pages.MOST_SLICES :], text=label) + "#neighbours"
 
         return content | {
             "passages": pages.passages(self.corpus, word, text, n=lines, where=known),
@@ -105,24 +145,16 @@ class Views:
             "where": known,
             "lines": lines,
             "n": n,
-            "others": listed(others),
-            "_filters": where or [],
+            "_state": {name: value for name, value in state.items() if value},
             "_facets": pages.columns(self.corpus),
-            "_kept": chosen if at else [],
+            "_here": here,
             "_keep": keep,
-            "_texts": lambda label: word_address(word, at=chosen if at else [], text=label, where=where),
         }
 
 
 def listed(words: str) -> list[str]:
     """Read words with commas between."""
-    return [word.strip() for word in words.split(",") if word.strip()]
-
-
-def filters(where: Sequence[str] | None) -> dict[str, str]:
-    """Read what documents must have; a column without a value allows all."""
-    pairs = [text.partition("=") for text in where or []]
-    return {column: value for column, _, value in pairs if column and value}
+    return [word.strip() for word in words.replace(";", ",").split(",") if word.strip()]
 
 
 def address(path: str, **options: Any) -> str:
@@ -132,5 +164,11 @@ def address(path: str, **options: Any) -> str:
 
 
 def word_address(word: str, ending: str = "", **options: Any) -> str:
-    """Return the address of a word's page."""
-    return address(f"/word/{quote(word, safe='')}{ending}", **options)
+    """Return the address of a word's page.
+
+    Words such as "and/or", ".." or "x.json" would lead elsewhere; they are encoded twice.
+    """
+    name = quote(word, safe="")
+    if "/" in word or not word.strip(".") or word.endswith((".json", ".csv")):
+        name = quote(name.replace(".", "%2E"), safe="")
+    return address(f"/word/{name}{ending}", **options)

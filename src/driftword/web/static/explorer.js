@@ -29,11 +29,14 @@ async function fetched(address) {
   }
 }
 
-/** @param {string} word */
-const wordAddress = (word) => "/word/" + encodeURIComponent(word);
+/**
+ * Words with dots or slashes are looked up: their addresses are written in another way.
+ * @param {string} word
+ */
+const wordAddress = (word) => (/[./]/.test(word) ? "/search?q=" : "/word/") + encodeURIComponent(word);
 
 watchWays(
-  async (word, slice) => /** @type {Near | undefined} */ (await fetched(`${wordAddress(word)}/near.json?at=${encodeURIComponent(slice)}`)),
+  async (_, slice) => /** @type {Near | undefined} */ (await fetched(`${location.pathname}/near.json?at=${encodeURIComponent(slice)}`)),
   (word) => {
     const link = document.createElement("a");
     link.href = wordAddress(word);

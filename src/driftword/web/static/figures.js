@@ -28,13 +28,16 @@ function watchWays(ask, linked) {
   document.addEventListener("pointerover", show);
   document.addEventListener("focusin", show);
   document.addEventListener("keydown", (event) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     const strip = stripOf(event);
-    if (step === undefined || !strip) return;
+    if (!strip) return;
     const strips = [...(strip.parentElement?.querySelectorAll(".strip") ?? [])];
-    const next = strips[strips.indexOf(strip) + step];
-    if (next instanceof SVGElement) next.focus();
+    const place = strips.indexOf(strip);
+    const places = /** @type {Record<string, number>} */ ({ ArrowRight: place + 1, ArrowLeft: place - 1, Home: 0, End: strips.length - 1, " ": place });
+    const next = strips[places[event.key]];
+    if (!(event.key in places)) return;
     event.preventDefault();
+    if (event.key === " ") strip.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }));
+    else if (next instanceof SVGElement) next.focus();
   });
 }
 

@@ -4,6 +4,8 @@
 /** @typedef {{counts: number[], near: (number[] | null)[]}} Held */
 /** @type {{labels: string[], words: string[], pages: Record<string, Held>}} */
 const held = JSON.parse(document.getElementById("data")?.textContent ?? "{}");
+/** @type {Map<string, Held>} Not an object: words such as "constructor" are in every object. */
+const pages = new Map(Object.entries(held.pages));
 const box = /** @type {HTMLInputElement} */ (document.getElementById("q"));
 const answer = /** @type {HTMLElement} */ (document.getElementById("answer"));
 
@@ -31,7 +33,7 @@ function apart(a, b) {
 
 /** @param {string} asked */
 function find(asked) {
-  const words = Object.keys(held.pages);
+  const words = [...pages.keys()];
   const near = words.map((word) => ({ word, far: apart(asked, word) })).sort((x, y) => x.far - y.far)[0];
   return (
     words.find((word) => word === asked) ??
@@ -41,11 +43,13 @@ function find(asked) {
   );
 }
 
+box.addEventListener("input", () => (answer.textContent = ""));
 box.addEventListener("change", () => {
   const asked = box.value.trim().toLowerCase();
   if (!asked) return;
   const found = find(asked);
-  answer.textContent = found === undefined ? `“${asked}” is not in this report.` : "";
+  const words = pages.size;
+  answer.textContent = found === undefined ? `“${asked}” is not among the ${words} words of this report.` : found === asked ? "" : `${asked} → ${found}`;
   if (found !== undefined) {
     location.hash = encodeURIComponent(nameOf(found));
     box.value = "";
@@ -59,13 +63,13 @@ box.addEventListener("change", () => {
  */
 function nearIn(word, slice) {
   const t = held.labels.indexOf(slice);
-  const page = held.pages[word];
+  const page = pages.get(word);
   return page && { slice, count: page.counts[t], neighbors: (page.near[t] ?? []).map((w) => held.words[w]) };
 }
 
 /** @param {string} word */
 function linked(word) {
-  if (!(word in held.pages)) return document.createTextNode(word);
+  if (!pages.has(word)) return document.createTextNode(word);
   const link = document.createElement("a");
   link.href = "#" + encodeURIComponent(nameOf(word));
   link.textContent = word;
@@ -88,8 +92,43 @@ function showLines(page, slice) {
   }
   const title = page.querySelector(".texts");
   if (!title) return;
-  const some = lines.some((line) => !line.hasAttribute("hidden"));
-  title.textContent = slice === undefined ? "In the texts" : `In the texts, ${slice}${some ? "" : ": none here"}`;
+  const shown = lines.filter((line) => !line.hasAttribute("hidden")).length;
+  const near = slice === undefined ? undefined : nearIn(page.getAttribute("data-word") ?? "", slice);
+  title.textContent = near === undefined ? "In the texts" : `In the texts, ${slice}: ${shown} of ${near.count.toLocaleString("en")} occurrences`;
+}
+
+/**
+ * Mark anew what has entered since the list before, and what is not in the next.
+ * @param {Element} columns
+ */
+function mark(columns) {
+  const lists = [...columns.children].map((column) => [...column.querySelectorAll("li")]);
+  /** @param {Element} item */
+  const wordOf = (item) => (item.querySelector("a") ?? item.firstChild)?.textContent?.trim() ?? "";
+  const words = lists.map((list) => new Set(list.map(wordOf)));
+  lists.forEach((list, i) =>
+    list.forEach((item) => {
+      const marks = document.createElement("span");
+      marks.className = "marks";
+      if (i > 0 && !words[i - 1].has(wordOf(item))) marks.append(" ", sign("entered", "+", "new: not in the list before"));
+      if (i + 1 < words.length && !words[i + 1].has(wordOf(item))) marks.append(" ", sign("left", "−", "leaves: not in the next list"));
+      item.querySelector(".marks")?.remove();
+      item.append(marks);
+    }),
+  );
+}
+
+/**
+ * @param {string} name
+ * @param {string} text
+ * @param {string} told
+ */
+function sign(name, text, told) {
+  const node = document.createElement("span");
+  node.className = name;
+  node.title = told;
+  node.textContent = text;
+  return node;
 }
 
 document.addEventListener("click", (event) => {
@@ -124,6 +163,7 @@ document.addEventListener("click", (event) => {
     const after = [...columns.children].find((other) => held.labels.indexOf(other.getAttribute("data-slice") ?? "") > held.labels.indexOf(slice));
     columns.insertBefore(column, after ?? null);
   }
+  mark(columns);
   showLines(page, there ? undefined : slice);
 });
 
