@@ -37,7 +37,7 @@ lint: $(READY)
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2
 
 format: $(READY)
 	$(BIN)/ruff check --fix src tests benchmarks

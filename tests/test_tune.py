@@ -66,7 +66,7 @@ def test_impossible_requests_are_refused(small: dw.Corpus) -> None:
 def test_the_command_prints_what_was_tried(tmp_path: Path) -> None:
     dw.prepare(letters(), slices="5y", out=tmp_path / "c", subsample=None)
     arguments = ["fit", str(tmp_path / "c"), "--out", str(tmp_path / "m"), "--dim", "4", "--passes", "2", "--tune"]
-    done = CliRunner().invoke(app, arguments)
+    done = CliRunner(env={"COLUMNS": "140"}).invoke(app, arguments)
     assert done.exit_code == 0, done.output
     assert "learning_rate" in done.output
     held = json.loads((tmp_path / "m.tuning.json").read_text())

@@ -274,6 +274,9 @@ def test_wrong_questions_get_a_sentence(model: dw.Model) -> None:
     with pytest.raises(OptionError, match="two lists of words"):
         dw.towards(model, "slow", ("still", "late"))  # type: ignore[arg-type]
     static = make(model.rho[:1], model.counts)
+    with pytest.raises(OptionError, match="a single pass"):
+        dw.drift(static)
+    static.spec = dw.Spec(model="static")
     for question in (dw.drift, dw.changes, lambda m: dw.trajectory(m, "slow"), lambda m: dw.movers(m, at=1930)):
         with pytest.raises(OptionError, match="static model"):
             question(static)

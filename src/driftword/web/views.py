@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Annotated, Any, Final
-from urllib.parse import quote, unquote, urlencode
+from urllib.parse import quote, urlencode
 
 from fastapi import Depends, Query
 
@@ -48,9 +49,11 @@ class Views:
         self.columns = list(corpus.documents.collect_schema()) if corpus is not None and held else []
 
     def known(self, word: str) -> str:
-        """Return the word that an address names; `word_address` writes some of them twice encoded."""
-        asked = word if word in self.model.word_index else unquote(word)
-        return self.model.words[self.model.word_id(asked if asked in self.model.word_index else word)]
+        """Return the word that an address names, as `word_address` writes it."""
+        if word.startswith("~") and word not in self.model.word_index:
+            with contextlib.suppress(ValueError):
+                word = bytes.fromhex(word[1:]).decode()
+        return self.model.words[self.model.word_id(word)]
 
     def filters(self, where: Sequence[str] | None) -> dict[str, str]:
         """Read what documents must have, COLUMN=VALUE; a column without a value allows all."""
@@ -166,9 +169,8 @@ def address(path: str, **options: Any) -> str:
 def word_address(word: str, ending: str = "", **options: Any) -> str:
     """Return the address of a word's page.
 
-    Words such as "and/or", ".." or "x.json" would lead elsewhere; they are encoded twice.
+    Words such as "and/or", ".." or "x.json" would lead elsewhere; they are written as ~ and their bytes.
     """
-    name = quote(word, safe="")
-    if "/" in word or not word.strip(".") or word.endswith((".json", ".csv")):
-        name = quote(name.replace(".", "%2E"), safe="")
+    odd = "/" in word or "%" in word or not word.strip(".") or word.endswith((".json", ".csv")) or word.startswith("~")
+    name = f"~{word.encode().hex()}" if odd else quote(word, safe="")
     return address(f"/word/{name}{ending}", **options)

@@ -30,10 +30,10 @@ async function fetched(address) {
 }
 
 /**
- * Words with dots or slashes are looked up: their addresses are written in another way.
+ * Words such as "and/or" are looked up: their addresses are written in another way.
  * @param {string} word
  */
-const wordAddress = (word) => (/[./]/.test(word) ? "/search?q=" : "/word/") + encodeURIComponent(word);
+const wordAddress = (word) => (/[./~%]/.test(word) ? "/search?q=" : "/word/") + encodeURIComponent(word);
 
 watchWays(
   async (_, slice) => /** @type {Near | undefined} */ (await fetched(`${location.pathname}/near.json?at=${encodeURIComponent(slice)}`)),
