@@ -49,7 +49,7 @@ def test_every_slice_leads_to_its_address() -> None:
     assert all(address == f"/x?at={label}&amp;y" for _, address, label, _ in strips)
     assert [label for kept, _, label, _ in strips if kept] == ["1903"]
     assert [label for _, _, label, tab in strips if tab == "0"] == ["1903"]
-    edges = [float(x) for x in re.findall(r'<rect x="([\d.]+)"', svg)]
+    edges = [float(x) for x in re.findall(r'</title><path d="M([\d.]+) ', svg)]
     assert edges == sorted(edges)
 
 

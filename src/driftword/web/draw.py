@@ -150,7 +150,7 @@ def _strips(
     """Lay a strip over each slice that leads to its address; scripts show there what is near."""
     parts = []
     entered = next(iter(kept), across.labels[0])  # Tab leads to one strip, the arrow keys to the others
-    size = f'y="{_TOP - 6}" height="{height - _BOTTOM - _TOP + 6}"'
+    top, tall = _TOP - 6, height - _BOTTOM - _TOP + 6
     for t, label in enumerate(across.labels):
         address = href(label)
         if not address:
@@ -160,7 +160,7 @@ def _strips(
         parts.append(
             f'<a class="strip{" kept" if label in kept else ""}" href="{escape(address)}" data-slice="{escape(label)}" '
             f'tabindex="{0 if label == entered else -1}"><title>{escape(told)}</title>'
-            f'<rect x="{across.begin[t]}" width="{across.end[t] - across.begin[t]:.1f}" {size}/></a>'
+            f'<path d="M{across.begin[t]} {top}h{across.end[t] - across.begin[t]:.1f}v{tall}H{across.begin[t]}z"/></a>'
         )
     return Markup("".join(parts))
 

@@ -20,7 +20,7 @@ MOST_ROWS: Final = 200
 MOST_SLICES: Final = 12
 MOST_WORDS: Final = 6
 PASSAGES: Final = 12
-WIDTH: Final = 110  # characters of a passage on either side
+WIDTH: Final = 100  # characters of a passage on either side
 #: What each measure of drift tells, in a few words.
 MEASURES: Final = {
     "absolute": "how far a word moved",

@@ -28,7 +28,8 @@ from driftword.web.rendering import templates
 MOST_WORDS: Final = 1000
 _NEAR: Final = 10  # neighbours that show in every slice
 _LINES: Final = 16_000  # lines of the texts in the whole report, some 5 MB
-_FEWEST, _EACH = 40, 5  # lines of a word in any case, and from any one slice; so many from those shown at first
+_FEWEST, _EACH = 40, 5  # lines of a word in any case, and at most from one slice
+_FIRST: Final = 3  # lines from each slice that is shown at first
 
 
 def write_report(
@@ -105,11 +106,9 @@ def write_report(
 def _add_lines(corpus: Corpus, held: list[dict[str, Any]], bar: Progress) -> None:
     """Add lines of the texts: several from slices that are shown at first, some from the others as room allows."""
     most = max(_LINES // len(held), _FEWEST)
+    each = min(max(1, most // len(held[0]["slices"])), _EACH)
     wanted = {
-        page["word"]: {
-            label: _EACH if label in page["chosen"] else min(max(1, most // len(page["slices"])), _EACH)
-            for label in _thinned(page, most)
-        }
+        page["word"]: {label: max(each, _FIRST) if label in page["chosen"] else each for label in _thinned(page, most)}
         for page in held
     }
     found = find_in_slices(corpus, wanted, width=pages.WIDTH, bar=bar)
