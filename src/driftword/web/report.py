@@ -75,7 +75,6 @@ def write_report(
     path = Path(out)
     if not path.name:
         raise OptionError(f"'{out}' is no file to write; name one, such as report.html")
-    path = path.resolve()  # what a link leads to, not the link
     if not 0 <= n <= MOST_WORDS:
         raise OptionError(f"n is {n}; a report holds 0 to {MOST_WORDS} words")
     chosen = [model.words[model.word_id(word)] for word in words]
@@ -98,7 +97,7 @@ def write_report(
         if passages and corpus is not None:
             _add_lines(corpus, held, bar)
     text = _render(model, title, held, pages.start(model, begin, end, n=min(max(n, 1), pages.MOST_ROWS), **options))
-    with store.replacing(path) as partial:
+    with store.replacing(path.resolve()) as partial:  # what a link leads to, not the link
         partial.write_text(printable(text), encoding="utf-8")
     return path
 
