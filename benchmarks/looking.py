@@ -28,21 +28,21 @@ def main() -> None:
     labels = model.slices.labels
     middle = labels[len(labels) // 2]
     common = np.argsort(-np.asarray(model.counts).sum(axis=0))[: min(2000, len(model.words))]
-    words = [model.words[v] for v in np.random.default_rng(0).choice(common, 11)]
-    other = words[0]
+    other, third, *words = [model.words[v] for v in np.random.default_rng(0).choice(common, 13, replace=False)]
     questions: list[tuple[str, float, Callable[[str], object]]] = [
         ("neighbors, one slice", 0.05, lambda word: dw.neighbors(model, word, at=middle)),
         ("model.at().most_similar", 0.05, lambda word: model.at(middle).most_similar(word)),
         ("neighbors, all slices", 3, lambda word: dw.neighbors(model, word)),
         ("trajectory", 3, lambda word: dw.trajectory(model, word)),
         ("similarity", 3, lambda word: dw.similarity(model, word, other)),
-        ("towards", 3, lambda word: dw.towards(model, word, ([other], [words[1]]))),
+        ("towards", 3, lambda word: dw.towards(model, word, ([other], [third]))),
         ("equivalents, all slices", 3, lambda word: dw.equivalents(model, word, at=middle)),
-        ("analogy", 3, lambda word: dw.analogy(model, other, word, words[1], at=middle)),
+        ("analogy", 3, lambda word: dw.analogy(model, other, word, third, at=middle)),
         ("changes of a word", 3, lambda word: dw.changes(model, word)),
     ]
     whole: list[tuple[str, float, Callable[[str], object]]] = [
         ("changes of all words", 3, lambda _: dw.changes(model)),
+        ("pace", 1, lambda _: dw.pace(model)),
         ("movers", 1, lambda _: dw.movers(model, at=middle)),
         *((f"drift, {metric}", 1.0, lambda _, metric=metric: dw.drift(model, metric=metric)) for metric in METRICS),  # type: ignore[misc]
     ]
