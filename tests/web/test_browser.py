@@ -227,7 +227,7 @@ def test_a_report_works_from_a_file_with_the_network_off(
 
     page.get_by_label("Word", exact=True).fill("habrour")
     page.get_by_label("Word", exact=True).press("Enter")
-    section = page.locator("section.page:target")
+    section = page.locator("section.page.shown")
     assert section.get_by_role("heading", level=1).inner_text() == "harbour"
     assert page.url.endswith("#word-harbour")
     before = section.locator(".columns").first.locator("h3").all_inner_texts()
@@ -249,12 +249,19 @@ def test_a_report_works_from_a_file_with_the_network_off(
         for line in lines:
             assert ("+" in line) == (before_it is not None and line.strip(" +−") not in before_it)
             assert ("−" in line) == (after_it is not None and line.strip(" +−") not in after_it)
+    assert page.url.endswith("".join(f"@{label}" for label in sorted([*before, slice_])))
+    other = context.new_page()  # someone else opens the address
+    other.goto(page.url)
+    there = other.locator("section.page.shown .columns").first.locator("h3").all_inner_texts()
+    assert there == sorted([*before, slice_])
+    other.close()
+    page.bring_to_front()
     section.get_by_role("link", name="texts", exact=True).click()
     assert section.count() == 0  # the target is the title of the texts now
     section = page.locator("section.page:has(:target)")
     assert section.get_by_role("heading", name=f"In the texts, {slice_}").is_visible()
     page.go_back()
-    section = page.locator("section.page:target")
+    section = page.locator("section.page.shown")
     section.locator(f".way .strip[data-slice='{slice_}']").click()
     assert section.locator(".columns").first.locator("h3").all_inner_texts() == before
 

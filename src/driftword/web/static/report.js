@@ -131,43 +131,85 @@ function sign(name, text, told) {
   return node;
 }
 
-document.addEventListener("click", (event) => {
-  const strip = stripOf(event);
-  const page = strip?.closest(".page");
-  const word = page?.getAttribute("data-word") ?? "";
-  const slice = strip?.dataset.slice ?? "";
-  const columns = page?.querySelector(".columns");
-  if (!strip || !page || !columns) return;
-  event.preventDefault();
+/**
+ * Keep a slice of a page beside the others, or put it away.
+ * @param {Element} page
+ * @param {Element} strip
+ */
+function toggle(page, strip) {
+  const columns = page.querySelector(".columns");
+  const slice = strip.getAttribute("data-slice") ?? "";
+  const near = nearIn(page.getAttribute("data-word") ?? "", slice);
+  if (!columns || !near) return;
   const there = [...columns.children].find((column) => column.getAttribute("data-slice") === slice);
-  const near = nearIn(word, slice);
   strip.classList.toggle("kept", !there);
   if (there) there.remove();
-  else if (near) {
-    const column = document.createElement("section");
-    column.dataset.slice = slice;
-    const title = document.createElement("h3");
-    title.textContent = slice;
-    const count = document.createElement("p");
-    count.className = "count";
-    count.textContent = `${near.count.toLocaleString("en")} times`;
-    const words = document.createElement("ol");
-    words.append(
-      ...near.neighbors.map((other) => {
-        const item = document.createElement("li");
-        item.append(linked(other));
-        return item;
-      }),
-    );
-    column.append(title, count, words);
+  else {
     const after = [...columns.children].find((other) => held.labels.indexOf(other.getAttribute("data-slice") ?? "") > held.labels.indexOf(slice));
-    columns.insertBefore(column, after ?? null);
+    columns.insertBefore(columnOf(near), after ?? null);
   }
   mark(columns);
   showLines(page, there ? undefined : slice);
+}
+
+/** @param {Near} near */
+function columnOf(near) {
+  const column = document.createElement("section");
+  column.dataset.slice = near.slice;
+  const title = document.createElement("h3");
+  title.textContent = near.slice;
+  const count = document.createElement("p");
+  count.className = "count";
+  count.textContent = `${near.count.toLocaleString("en")} times`;
+  const words = document.createElement("ol");
+  for (const other of near.neighbors) {
+    const item = document.createElement("li");
+    item.append(linked(other));
+    words.append(item);
+  }
+  column.append(title, count, words);
+  return column;
+}
+
+/** @param {Element} page */
+const keptIn = (page) => [...page.querySelectorAll(".way .strip.kept")].map((strip) => strip.getAttribute("data-slice") ?? "");
+
+document.addEventListener("click", (event) => {
+  const strip = stripOf(event);
+  const page = strip?.closest(".page");
+  if (!strip || !page) return;
+  event.preventDefault();
+  toggle(page, strip);
+  // The address says which slices are kept; nothing else changes.
+  history.replaceState(null, "", "#" + encodeURIComponent(page.id) + keptIn(page).map((slice) => "@" + encodeURIComponent(slice)).join(""));
 });
 
+/**
+ * Read a part of an address, which people may have typed.
+ * @param {string} text
+ */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Show the page and the slices that an address names. */
+function follow() {
+  const [id, ...slices] = location.hash.slice(1).split("@").map(decoded);
+  for (const page of document.querySelectorAll(".page")) {
+    page.classList.toggle("shown", page.id === id);
+    if (page.id !== id || !slices.length) continue;
+    for (const strip of page.querySelectorAll(".way .strip"))
+      if (slices.includes(strip.getAttribute("data-slice") ?? "") !== strip.classList.contains("kept")) toggle(page, strip);
+  }
+}
+
 for (const page of document.querySelectorAll(".page")) showLines(page);
+follow();
+window.addEventListener("hashchange", follow);
 
 for (const button of document.querySelectorAll("button[data-sort]"))
   button.addEventListener("click", () => {
