@@ -19,7 +19,6 @@ from driftword.cli.shell import MODEL, command
 from driftword.errors import OptionError
 from driftword.tables import printable
 
-_ENOUGH = "with enough text"
 _TITLE = typer.Option(help="What to call the texts.", show_default="the name of the corpus")
 _NEEDED = ("fastapi", "uvicorn", "jinja2")
 
@@ -42,8 +41,7 @@ def explore(
 ) -> None:
     """Look at a model in the browser: words that changed, their ways, neighbours and texts.
 
-    It listens on this machine alone, unless another --host is given; then readers need the token in the address
-    that is shown. Ctrl-C ends it.
+    It listens on this machine alone; with another --host, readers need a token. Ctrl-C ends it.
 
     [bold]Examples[/bold]
 
@@ -93,8 +91,12 @@ def report(
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write.")] = Path("report.html"),
     words: Annotated[str, typer.Option(help="Words that must be in it, with commas between.")] = "",
     n: Annotated[int, typer.Option("-n", help="How many of the words that changed most.")] = 50,
-    begin: Annotated[str | None, typer.Option("--from", help="Changed from this slice.", show_default=_ENOUGH)] = None,
-    end: Annotated[str | None, typer.Option("--to", help="To this slice.", show_default=_ENOUGH)] = None,
+    begin: Annotated[
+        str | None, typer.Option("--from", help="Changed from this slice.", show_default="the first with enough text")
+    ] = None,
+    end: Annotated[
+        str | None, typer.Option("--to", help="To this slice.", show_default="the last with enough text")
+    ] = None,
     metric: Annotated[str, typer.Option(help="As in [bold]drift[/bold].")] = "absolute",
     min_count: Annotated[int, typer.Option(help="Only words that occur so often in both slices.")] = 5,
     skip: Annotated[int, typer.Option(help="Leave out so many of the most frequent words.")] = 0,
