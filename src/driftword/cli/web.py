@@ -99,7 +99,9 @@ def report(
     ] = None,
     metric: Annotated[str, typer.Option(help="As in [bold]drift[/bold].")] = "absolute",
     min_count: Annotated[int, typer.Option(help="Only words that occur so often in both slices.")] = 5,
-    skip: Annotated[int, typer.Option(help="Leave out so many of the most frequent words.")] = 0,
+    skip: Annotated[
+        int | None, typer.Option(help="Leave out so many of the most frequent words.", show_default="2%, at most 200")
+    ] = None,
     title: Annotated[str | None, _TITLE] = None,
     passages: Annotated[
         bool, typer.Option("--passages/--no-passages", help="Lines of the texts, which may be under copyright.")

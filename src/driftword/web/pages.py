@@ -44,7 +44,7 @@ Content = dict[str, Any]
 
 def start(
     model: Model, begin: str | None = None, end: str | None = None, *, metric: str = "absolute", n: int = 30,
-    min_count: int = 5, skip: int = 0, sort: str = "drift",
+    min_count: int = 5, skip: int | None = None, sort: str = "drift",
 ) -> Content:  # fmt: skip
     """Return the corpus at a glance, the words that changed most, and the slices in which language did."""
     labels = model.slices.labels
@@ -82,9 +82,10 @@ def start(
 
 def between(
     model: Model, begin: str | None, end: str | None, *, metric: str = "absolute", n: int = 30, min_count: int = 5,
-    skip: int = 0, sort: str = "drift",
+    skip: int | None = None, sort: str = "drift",
 ) -> Content:  # fmt: skip
     """Return the words that changed most from one slice to another, and what each was near to in both."""
+    skip = usual_skip(model) if skip is None else skip
     space.moving(model)
     space.choose("order", sort, SORTS)
     labels = model.slices.labels
@@ -114,6 +115,11 @@ def between(
         "figures": {},
         "cite": cite(model),
     }
+
+
+def usual_skip(model: Model) -> int:
+    """Return how many of the most frequent words are left out: their use changes with style rather than meaning."""
+    return min(200, len(model.words) // 50)
 
 
 def one_slice(model: Model, label: str, **options: Any) -> Content:

@@ -42,7 +42,7 @@ def write_report(
     between: tuple[At, At] | None = None,
     metric: str = "absolute",
     min_count: int = 5,
-    skip: int = 0,
+    skip: int | None = None,
     title: str | None = None,
     passages: bool = True,
     show_progress: bool | None = None,
@@ -64,7 +64,7 @@ def write_report(
     between
         Two slices between which they changed; by default the first and the last with enough text (`explore.ends`).
     metric, min_count, skip
-        As in `explore.drift`.
+        As in `explore.drift`; by default one in fifty words is skipped, at most 200.
     title
         What to call the texts; by default the name of the corpus.
     passages
@@ -78,6 +78,7 @@ def write_report(
     if not 0 <= n <= MOST_WORDS:
         raise OptionError(f"n is {n}; a report holds 0 to {MOST_WORDS} words")
     chosen = [model.words[model.word_id(word)] for word in words]
+    skip = pages.usual_skip(model) if skip is None else skip
     options: dict[str, Any] = {"metric": metric, "min_count": min_count, "skip": skip}
     begin = end = None
     if len(model.rho) > 1:

@@ -30,7 +30,11 @@ Filters = Annotated[list[Text] | None, Query(max_length=100, description="COLUMN
 
 
 def chosen_drift(
-    metric: Text = "absolute", n: Rows = 30, min_count: Number = MIN_COUNT, skip: Number = 0, sort: Text = "drift"
+    metric: Text = "absolute",
+    n: Rows = 30,
+    min_count: Number = MIN_COUNT,
+    skip: Number | None = None,
+    sort: Text = "drift",
 ) -> dict[str, Any]:
     """Read how the words that changed most are chosen."""
     return {"metric": metric, "n": n, "min_count": min_count, "skip": skip, "sort": sort}
