@@ -11,7 +11,7 @@ import pytest
 
 import driftword as dw
 from driftword.errors import DriftwordError, OptionError
-from driftword.explore import telling
+from driftword.explore import space, telling
 from driftword.explore.movement import METRICS
 
 SLICES = 9
@@ -324,3 +324,15 @@ def test_a_drift_of_no_words_is_a_table_all_the_same(model: dw.Model) -> None:
     table = dw.drift(model, min_count=10**6)
     assert table.is_empty()
     assert table.schema["word"] == pl.String
+
+
+def test_a_question_about_some_slices_reads_those_alone(model: dw.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model may be larger than memory."""
+    fresh = make(model.rho, model.counts)  # of which nothing is known yet
+    read: set[int] = set()
+    vectors = space.vectors
+    monkeypatch.setattr(space, "vectors", lambda held, t: (read.add(t), vectors(held, t))[1])
+    dw.equivalents(fresh, "slow", at=1910, to=1930)
+    dw.neighbors(fresh, "slow", at=1930, metric="centred")
+    dw.drift(fresh, metric="cosine", between=(1910, 1930))
+    assert read == {1, 3}

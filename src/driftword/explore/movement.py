@@ -108,15 +108,15 @@ def _measure(model: Model, metric: str, first: int, last: int, wanted: Array) ->
             before = behind
         return total
     if metric == "farthest":
-        begin, apart = space.unit(_centred(model, first)), np.zeros(len(model.words), dtype=np.float32)
+        begin, apart = space.unit(space.centred(model, first)), np.zeros(len(model.words), dtype=np.float32)
         for t in range(first + 1, last + 1):
-            np.maximum(apart, 1 - (begin * space.unit(_centred(model, t))).sum(axis=1), out=apart)
+            np.maximum(apart, 1 - (begin * space.unit(space.centred(model, t))).sum(axis=1), out=apart)
         return apart
     if metric == "thirds":
         share = max(1, (last - first + 1) // 3)
         return _distance(*(_centred_sum(model, t, t + share) for t in (first, last - share + 1)))
     if metric == "cosine":
-        return _distance(_centred(model, first), _centred(model, last))
+        return _distance(space.centred(model, first), space.centred(model, last))
     if metric in ("neighbors", "ranks"):
         return _exchange(model, first, last, wanted, ranks=metric == "ranks")
     apart = np.linalg.norm(space.vectors(model, last) - space.vectors(model, first), axis=1)
@@ -125,17 +125,12 @@ def _measure(model: Model, metric: str, first: int, last: int, wanted: Array) ->
     return _relative(apart, np.asarray(model.counts)[[first, last]].sum(axis=0))
 
 
-def _centred(model: Model, t: int) -> Array:
-    return space.centred(space.vectors(model, t), space.occurring(model, t, MIN_COUNT))
-
-
 def _centred_sum(model: Model, begin: int, end: int) -> Array:
     total = np.zeros((len(model.words), model.rho.shape[2]), dtype=np.float32)
     means = np.zeros(model.rho.shape[2], dtype=np.float32)
     for t in range(begin, end):
-        held = space.vectors(model, t)
-        total += held
-        means += space.mean(held, space.occurring(model, t, MIN_COUNT))
+        total += space.vectors(model, t)
+        means += space.mean(model, t)
     return total - means
 
 
@@ -168,7 +163,7 @@ def _exchange(model: Model, first: int, last: int, wanted: Array, *, ranks: bool
     asked = np.flatnonzero(wanted & (np.minimum(counts[first], counts[last]) >= MIN_COUNT))
     n = min(NEIGHBORS, len(common) - 1)
     result = np.zeros(len(model.words), dtype=np.float32)
-    spaces = [space.unit(_centred(model, t)) for t in (first, last)]
+    spaces = [space.unit(space.centred(model, t)) for t in (first, last)]
     for begin in range(0, len(asked), _BATCH):
         part = asked[begin : begin + _BATCH]
         near = []

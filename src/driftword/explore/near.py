@@ -100,7 +100,7 @@ def _similarities(model: Model, t: int, asked: Sequence[int], metric: str, min_c
         near = held @ np.sign(rows).T
         near /= np.maximum(lengths[:, None] * lengths[asked], 1e-12)
         return np.asarray(near)
-    centre = space.middle(model, t, min_count) if metric == "centred" else np.zeros(held.shape[1], dtype=held.dtype)
+    centre = space.mean(model, t, min_count) if metric == "centred" else np.zeros(held.shape[1], dtype=held.dtype)
     return space.cosines(model, t, space.unit(rows - centre).T, centre)
 
 
@@ -132,7 +132,7 @@ def equivalents(
     """
     v = model.word_id(word)
     t = model.slices.index(at)
-    query = space.vectors(model, t)[v] - space.middle(model, t, min_count)
+    query = space.vectors(model, t)[v] - space.mean(model, t, min_count)
     return _like(model, query, to, n=n, min_count=min_count)
 
 
@@ -156,7 +156,7 @@ def analogy(
     """
     t = model.slices.index(at)
     known = [model.word_id(word) for word in (a, b, c)]
-    one, other, third = space.unit(space.vectors(model, t)[known] - space.middle(model, t, min_count))
+    one, other, third = space.unit(space.vectors(model, t)[known] - space.mean(model, t, min_count))
     query = other - one + third
     return _like(model, query, at if to is None else to, n=n, min_count=min_count, without=known)
 
@@ -169,7 +169,7 @@ def _like(
     rows: list[dict[str, Any]] = []
     for t in space.slice_numbers(model, to):
         allowed = space.occurring(model, t, min_count)
-        scores = space.cosines(model, t, space.unit(query)[:, None], space.middle(model, t, min_count))[:, 0]
+        scores = space.cosines(model, t, space.unit(query)[:, None], space.mean(model, t, min_count))[:, 0]
         allowed[list(without)] = False
         rows += _ranked(model, t, scores, space.best(scores, allowed, n))
     return _table(rows)

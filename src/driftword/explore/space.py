@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -18,9 +18,9 @@ from driftword.model import Model
 Array = npt.NDArray[Any]
 #: A word that occurs less often in a slice has a vector there that is mostly interpolated.
 MIN_COUNT: Final = 5
-_MEANS: WeakKeyDictionary[Model, Array] = WeakKeyDictionary()
+_MEANS: WeakKeyDictionary[Model, dict[int, Array]] = WeakKeyDictionary()
 _SQUARES: WeakKeyDictionary[Model, dict[int, Array]] = WeakKeyDictionary()
-_MOST_SQUARES: Final = 100  # slices whose lengths are kept
+_MOST_SQUARES: Final = 100  # slices of a model whose lengths are kept; means are small
 
 __all__ = [
     "MIN_COUNT",
@@ -31,8 +31,6 @@ __all__ = [
     "choose",
     "cosines",
     "mean",
-    "means",
-    "middle",
     "moving",
     "not_negative",
     "occurring",
@@ -49,53 +47,45 @@ def vectors(model: Model, t: int) -> Array:
     return np.asarray(model.rho[t if len(model.rho) > 1 else 0], dtype=np.float32)
 
 
-def centred(rows: Array, occurring: Array | None = None) -> Array:
-    """Take away the mean of the words that occur: what all words of a slice share says nothing about one of them."""
-    return np.asarray(rows - mean(rows, occurring))
+def centred(model: Model, t: int) -> Array:
+    """Return the vectors of slice t, their mean taken away: what all words share says nothing about one of them."""
+    return vectors(model, t) - mean(model, t)
 
 
-def mean(rows: Array, occurring: Array | None = None) -> Array:
-    """Return the mean of the words that occur, ``(K,)``; of all where none does."""
-    if occurring is None or not occurring.any():
-        return np.asarray(rows.mean(axis=0))
-    share = (occurring / occurring.sum()).astype(rows.dtype)
-    return np.asarray(share @ rows)  # a product is ten times faster than choosing rows
-
-
-def middle(model: Model, t: int, min_count: int) -> Array:
-    """Return the mean of the words that occur so often in slice t, ``(K,)``."""
+def mean(model: Model, t: int, min_count: int = MIN_COUNT) -> Array:
+    """Return the mean of the words that occur so often in slice t, ``(K,)``; of all where none does."""
     if min_count == MIN_COUNT:
-        return np.asarray(means(model)[t])
-    return mean(vectors(model, t), occurring(model, t, min_count))
+        return _kept(_MEANS, model, t, lambda: _mean(model, t, min_count))
+    return _mean(model, t, min_count)
+
+
+def _mean(model: Model, t: int, min_count: int) -> Array:
+    rows, here = vectors(model, t), occurring(model, t, min_count)
+    if not here.any():
+        return np.asarray(rows.mean(axis=0))
+    return np.asarray((here / here.sum()).astype(rows.dtype) @ rows)  # ten times faster than choosing rows
 
 
 def squares(model: Model, t: int) -> Array:
-    """Return the squared lengths of all vectors of slice t, ``(V,)``; they are kept, as many questions need them."""
-    held = _SQUARES.setdefault(model, {})
-    t = t if len(model.rho) > 1 else 0
+    """Return the squared lengths of all vectors of slice t, ``(V,)``."""
+    rows = vectors(model, t)
+    return _kept(_SQUARES, model, t if len(model.rho) > 1 else 0, lambda: np.einsum("vk,vk->v", rows, rows))
+
+
+def _kept(kept: WeakKeyDictionary[Model, dict[int, Array]], model: Model, t: int, make: Callable[[], Array]) -> Array:
+    """Work out once for each slice what many questions need; a slice that nobody asks about is not read."""
+    held = kept.setdefault(model, {})
     if t not in held:
-        if len(held) >= _MOST_SQUARES:
-            held = _SQUARES[model] = {}
-        rows = vectors(model, t)
-        held[t] = np.einsum("vk,vk->v", rows, rows)
+        if kept is _SQUARES and len(held) >= _MOST_SQUARES:
+            held = kept[model] = {}
+        held[t] = np.asarray(make())
     return held[t]
-
-
-def means(model: Model) -> Array:
-    """Return the mean of each slice, of the words that occur at least `MIN_COUNT` times there, ``(T, K)``.
-
-    They are worked out once for each model: that takes one reading of all its vectors.
-    """
-    if model not in _MEANS:
-        slices = range(len(model.slices))
-        _MEANS[model] = np.array([mean(vectors(model, t), occurring(model, t, MIN_COUNT)) for t in slices])
-    return _MEANS[model]
 
 
 def ways(model: Model, words: Sequence[int]) -> Array:
     """Return the directions of words in every slice, the mean of the slice taken away, ``(T, n, K)``."""
     held = np.asarray(model.rho[:, list(words)], dtype=np.float64)
-    return unit(held - means(model)[:, None])
+    return unit(held - np.array([mean(model, t) for t in range(len(model.slices))])[:, None])
 
 
 def cosines(model: Model, t: int, queries: Array, centre: Array) -> Array:

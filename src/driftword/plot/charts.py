@@ -204,9 +204,7 @@ def map(model: Model, word: str, *, n: int = 8) -> Any:
     space.moving(model)
     times = explore.telling(model, word, n=5)
     near = {t: explore.neighbors(model, word, at=model.slices.labels[t], n=n, metric="centred") for t in times}
-    held = {
-        t: space.unit(space.centred(space.vectors(model, t), space.occurring(model, t, space.MIN_COUNT))) for t in times
-    }
+    held = {t: space.unit(space.centred(model, t)) for t in times}
     known: dict[str, int] = {}
     for t in (times[-1], times[0]):  # a word that is near at both ends is shown as it was at first
         known |= dict.fromkeys(near[t]["word"].to_list(), t)
