@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         changes,
         drift,
         equivalents,
+        frequency,
         movers,
         neighborhoods,
         neighbors,
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Corpus", "DriftwordError", "Model", "Slices", "Spec", "analogy", "changes", "compare", "drift", "equivalents",
-    "evaluate", "export", "fit", "movers", "neighborhoods", "neighbors", "pace", "plot", "prepare", "read_word2vec",
-    "similarity", "towards", "trajectory", "tune",
+    "evaluate", "export", "fit", "frequency", "movers", "neighborhoods", "neighbors", "pace", "plot", "prepare",
+    "read_word2vec", "similarity", "towards", "trajectory", "tune",
 ]  # fmt: skip
 
 _PLACES = {
@@ -40,7 +41,7 @@ _PLACES = {
     "errors": ("DriftwordError",),
     "evaluate": ("compare", "evaluate"),
     "explore": (
-        "analogy", "changes", "drift", "equivalents", "movers", "neighborhoods", "neighbors", "pace",
+        "analogy", "changes", "drift", "equivalents", "frequency", "movers", "neighborhoods", "neighbors", "pace",
         "similarity", "towards", "trajectory",
     ),
     "export": ("export", "read_word2vec"),

@@ -336,3 +336,15 @@ def test_a_question_about_some_slices_reads_those_alone(model: dw.Model, monkeyp
     dw.neighbors(fresh, "slow", at=1930, metric="centred")
     dw.drift(fresh, metric="cosine", between=(1910, 1930))
     assert read == {1, 3}
+
+
+def test_frequency_stands_beside_movement(model: dw.Model) -> None:
+    table = dw.frequency(model, "sudden")
+    v, counts = model.word_id("sudden"), np.asarray(model.counts)
+    assert table["count"].to_list() == counts[:, v].tolist()
+    assert table["per_million"].to_list() == pytest.approx((1e6 * counts[:, v] / counts.sum(axis=1)).tolist())
+    way = model.rho[:, v].astype(float)
+    assert table["step"][0] is None
+    assert table["step"].to_list()[1:] == pytest.approx(np.linalg.norm(np.diff(way, axis=0), axis=1).tolist())
+    assert table["slice"][table["step"].arg_max()] == "1960"
+    assert dw.frequency(make(model.rho[:1], model.counts), "sudden")["step"].to_list() == [None] * SLICES

@@ -110,6 +110,14 @@ def test_every_slice_of_a_way_leads_to_its_texts(reader: TestClient) -> None:
     assert re.findall(r"<h3>(\d{4})", reader.get(away).text)[:2] == ["1850", "1859"]
 
 
+def test_a_year_names_the_slice_that_holds_it(tmp_path: Path) -> None:
+    corpus = dw.prepare(letters(), slices="5y", out=tmp_path / "c", subsample=None)
+    model = dw.fit(corpus, dw.Spec(dim=4, rounds=1), passes=2, out=tmp_path / "m")
+    page = TestClient(make_app(model, corpus), base_url=HERE).get("/word/ship", params={"text": "1857"}).text
+    assert "In the texts, 1855-1859" in page
+    assert f"12 of {int(model.counts[1][model.word_id('ship')])} occurrences" in page
+
+
 def test_pointing_at_a_slice_asks_for_its_neighbours(reader: TestClient, small_model: dw.Model) -> None:
     near = reader.get("/word/ship/near.json", params={"at": "1855", "n": 4}).json()
     assert near["neighbors"] == dw.neighbors(small_model, "ship", at=1855, n=4)["word"].to_list()

@@ -101,6 +101,20 @@ def trajectory(
 
 
 @question
+def frequency(path: Annotated[Path, MODEL], word: Annotated[str, _WORD]) -> Any:
+    """Show how often a word occurs, slice by slice, and how far it moved: whether its use changed or only its count.
+
+    [bold]Example[/bold]
+
+      driftword frequency sotu.model energy
+    """
+    from driftword import explore
+    from driftword.model import Model
+
+    return explore.frequency(Model.open(path), word)
+
+
+@question
 def similarity(
     path: Annotated[Path, MODEL],
     one: Annotated[str, _WORD],

@@ -2,7 +2,7 @@
 
 from driftword.explore.movement import changes, drift, ends, movers, pace
 from driftword.explore.near import analogy, equivalents, neighborhoods, neighbors, similarity, towards
-from driftword.explore.path import telling, trajectory
+from driftword.explore.path import frequency, telling, trajectory
 
 __all__ = [
     "analogy",
@@ -10,6 +10,7 @@ __all__ = [
     "drift",
     "ends",
     "equivalents",
+    "frequency",
     "movers",
     "neighborhoods",
     "neighbors",

@@ -65,6 +65,29 @@ def trajectory(
     )
 
 
+def frequency(model: Model, word: str) -> pl.DataFrame:
+    """Return how often a word occurs and how far it moved: so one sees whether its use changed or only its count.
+
+    Returns
+    -------
+    One row per slice: slice, count, per_million words of text, and step, the distance from the slice before (null for
+    the first slice, and where nothing moves).
+    """
+    counts = np.asarray(model.counts)
+    v = model.word_id(word)
+    way = np.asarray(model.rho[:, v], dtype=np.float64)
+    steps = np.linalg.norm(np.diff(way, axis=0), axis=1).tolist() or [None] * (len(model.slices) - 1)
+    return pl.DataFrame(
+        {
+            "slice": model.slices.labels,
+            "count": counts[:, v].astype(np.int64),
+            "per_million": 1e6 * counts[:, v] / np.maximum(counts.sum(axis=1, dtype=np.int64), 1),
+            "step": [None, *steps],
+        },
+        schema_overrides={"step": pl.Float64},
+    )
+
+
 def _line(way: Array) -> Array:
     """Project a way on its first principal component, turned so that it ends above its beginning."""
     moved = way - way.mean(axis=0)

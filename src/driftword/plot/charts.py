@@ -179,13 +179,7 @@ def similarity(model: Model, word: str, others: str | Sequence[str]) -> Any:
 def frequency(model: Model, word: str) -> Any:
     """Draw a word's movement above its frequency: so one sees whether its use changed or only its count."""
     space.moving(model)
-    counts = np.asarray(model.counts)[:, model.word_id(word)].astype(np.int64)
-    table = timed(model, pl.DataFrame({"slice": model.slices.labels, "count": counts}))
-    total = np.asarray(model.counts).sum(axis=1)
-    table = table.with_columns(
-        step=pl.Series(_steps(model, word)),
-        share=1e6 * pl.col("count") / pl.Series(np.maximum(total, 1).astype(np.float64)),
-    )
+    table = timed(model, explore.frequency(model, word)).with_columns(pl.col("step").fill_null(0))
     panels = [
         alt.Chart(table)
         .mark_bar(color=colour, opacity=0.8)
@@ -193,7 +187,7 @@ def frequency(model: Model, word: str) -> Any:
         .properties(width=WIDTH, height=150)
         for name, title, colour in (
             ("step", "distance to the slice before", COLOURS[0]),
-            ("share", "per million words", COLOURS[4]),
+            ("per_million", "per million words", COLOURS[4]),
         )
     ]
     return finish(alt.vconcat(*panels), model, f"“{word}”: movement and frequency", height=None)
@@ -268,7 +262,7 @@ def history(model: Model) -> Any:
 def changes(model: Model, word: str, *, n: int = 3) -> Any:
     """Draw how far a word moved into each slice, and the slices in which a new use begins."""
     cuts = explore.changes(model, word, n=n)
-    table = timed(model, pl.DataFrame({"slice": model.slices.labels, "step": _steps(model, word)}))
+    table = timed(model, explore.frequency(model, word)).with_columns(pl.col("step").fill_null(0))
     marks = table.join(cuts.select("slice", "explained"), on="slice").with_columns(
         text=pl.format("{} ({}%)", "slice", (100 * pl.col("explained")).round().cast(pl.Int64))
     )
@@ -293,8 +287,3 @@ def _some(table: pl.DataFrame, why: str) -> None:
     """Refuse to draw an empty figure."""
     if table.is_empty():
         raise OptionError(f"there is nothing to draw: {why}")
-
-
-def _steps(model: Model, word: str) -> Any:
-    """Return how far a word moved into each slice; into the first, not at all."""
-    return np.r_[0.0, np.linalg.norm(np.diff(np.asarray(model[word], dtype=np.float64), axis=0), axis=1)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -43,12 +42,13 @@ Content = dict[str, Any]
 
 
 def start(
-    model: Model, begin: str | None = None, end: str | None = None, *, metric: str = "absolute", n: int = 30,
-    min_count: int = 5, skip: int | None = None, sort: str = "drift",
-) -> Content:  # fmt: skip
-    """Return the corpus at a glance, the words that changed most, and the slices in which language did."""
+    model: Model, begin: str | None = None, end: str | None = None, *, pace: pl.DataFrame | None = None, **options: Any
+) -> Content:
+    """Return the corpus at a glance, the words that changed most, and the slices in which language did.
+
+    `pace` may be given where it is known already; `options` are those of `between`.
+    """
     labels = model.slices.labels
-    held = next((entry for entry in model.history if entry["pass"] == model.meta.get("best_pass")), {})
     tokens = np.asarray(model.counts).sum(axis=1, dtype=np.int64).tolist()
     tokens_each = figure(
         "Words of text in each slice", "words of text", "bars", series=[_series("words", tokens)], **_SMALL
@@ -59,7 +59,7 @@ def start(
         "words": len(model.words),
         "slices": list(labels),
         "tokens": tokens,
-        "held_out": {name: held.get(name) for name in ("L_pos", "L_neg", "L")},
+        "held_out": model.info()["validation"],
         "model": model.spec.model,
         "figures": figures,
         "table": [],
@@ -67,13 +67,12 @@ def start(
         "cite": cite(model),
     }
     if content["moving"]:
-        speed = _pace(model)
+        speed = explore.pace(model) if pace is None else pace
         figures["pace"] = figure(
             "How far language moved into each slice", "mean distance from the slice before", "lines",
             series=[_series("movement", speed["movement"].to_list())], **_SMALL,
         )  # fmt: skip
         content["fastest"] = speed.drop_nulls("movement").sort("movement", descending=True).head(5).to_dicts()
-        options: dict[str, Any] = {"metric": metric, "n": n, "min_count": min_count, "skip": skip, "sort": sort}
         first, last = explore.ends(model)
         found = between(model, begin or first, end or last, **options)
         content = found | content | {"table": found["table"], "enough": (found["begin"], found["end"]) == (first, last)}
@@ -162,14 +161,14 @@ def word(
     taken
         The slice in which it is taken to find what stands there in others; by default the last of those shown.
     """
-    v = model.word_id(asked)
-    name, labels = model.words[v], model.slices.labels
+    name, labels = model.words[model.word_id(asked)], model.slices.labels
     n = bounded("n", n, MOST_ROWS)
     at_most("slices", at, MOST_SLICES)
     at_most("words", others, MOST_WORDS)
     chosen = [labels[t] for t in (sorted(space.slice_numbers(model, list(at))) if at else explore.telling(model, name))]
     near = explore.neighbors(model, name, at=chosen, n=n)
-    counts = np.asarray(model.counts)[:, v].astype(np.int64).tolist()
+    often = explore.frequency(model, name)
+    counts = often["count"].to_list()
     moving = len(model.rho) > 1
     content: Content = {
         "title": name,
@@ -181,7 +180,7 @@ def word(
         "moving": moving,
         "changes": [],
         "figures": {"frequency": figure(f"How often {name} occurs", "per million words", "bars",
-                                        series=[_series(name, _share(model, v))], **_SMALL)},
+                                        series=[_series(name, often["per_million"].to_list())], **_SMALL)},
         "table": near.to_dicts(),
         "cite": cite(model),
     }  # fmt: skip
@@ -192,7 +191,6 @@ def word(
             explore.changes(model, name, n=3).to_dicts(), key=lambda row: labels.index(row["slice"])
         )
     way = explore.trajectory(model, name, at=chosen[0], n=1)
-    steps = np.linalg.norm(np.diff(np.asarray(model[name], dtype=np.float64), axis=0), axis=1)
     others = [model.words[model.word_id(other)] for other in others] or _telling_words(content["neighbors"])
     taken = labels[model.slices.index(taken)] if taken else chosen[-1]
     elsewhere = [label for label in chosen if label != taken]
@@ -200,7 +198,7 @@ def word(
         "way": figure(f"{name} through time", "meaning, on the line along which it moved most", "way",
                       series=[_series(name, way["place"].to_list(), counts)], height=260),
         "movement": figure(f"How far {name} moved into each slice", "distance from the slice before", "bars",
-                           series=[_series(name, [None, *steps.tolist()])], **_SMALL),
+                           series=[_series(name, often["step"].to_list())], **_SMALL),
         "similarity": _nearness(model, name, [other for other in others if other != name]),
     }  # fmt: skip
     found = explore.equivalents(model, name, at=taken, to=elsewhere, n=5).to_dicts() if elsewhere else []
@@ -274,7 +272,6 @@ def lines_of(found: pl.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-@lru_cache(maxsize=4)
 def columns(corpus: Corpus | None) -> dict[str, list[str]]:
     """Return the columns by which passages can be chosen, and their values."""
     if corpus is None or not corpus.has_documents:
@@ -299,9 +296,8 @@ def compare(model: Model, words: Sequence[str]) -> Content:
     names = list(dict.fromkeys(model.words[model.word_id(name)] for name in at_most("words", words, MOST_WORDS)))
     if len(names) < 2:
         raise OptionError(f"comparing needs two to {MOST_WORDS} different words; name them with commas between")
-    ids = [model.word_id(name) for name in names]
-    counts = [np.asarray(model.counts)[:, v].astype(np.int64).tolist() for v in ids]
-    shares = [_share(model, v) for v in ids]
+    often = [explore.frequency(model, name) for name in names]
+    counts, shares = ([table[column].to_list() for table in often] for column in ("count", "per_million"))
     near = [explore.similarity(model, names[0], other)["similarity"].to_list() for other in names[1:]]
     figures = {"similarity": _nearness(model, names[0], names[1:])}
     if len(model.rho) > 1:
@@ -372,27 +368,11 @@ def _series(name: str, values: Sequence[float | None], counts: Sequence[int] | N
     return {"name": name, "values": list(values), "counts": None if counts is None else list(counts)}
 
 
-def _share(model: Model, v: int) -> list[float]:
-    counts = np.asarray(model.counts)
-    return list((1e6 * counts[:, v] / np.maximum(counts.sum(axis=1, dtype=np.int64), 1)).tolist())
-
-
-@lru_cache(maxsize=4)
-def _pace(model: Model) -> pl.DataFrame:
-    return explore.pace(model)
-
-
 def suggest(model: Model, asked: str, n: int) -> list[str]:
     """Complete a word; where nothing begins so, name the words that look like it."""
     folded = asked.strip().casefold()
     found = [name for name in model.words if name.startswith(folded)][:n] if folded else []
-    return found or (close(model, folded)[:n] if folded else [])
-
-
-@lru_cache(maxsize=1000)
-def close(model: Model, folded: str) -> list[str]:
-    """Return the words that look most like one that is not there."""
-    return closest(folded, model.words, n=5)
+    return found or (closest(folded, model.words, n=5) if folded else [])
 
 
 def cite(model: Model) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Annotated, Any, Final
 from urllib.parse import quote, urlencode
 
+import polars as pl
 from fastapi import Depends, Query
 
+from driftword import explore
 from driftword.corpus import Corpus
 from driftword.explore.space import MIN_COUNT
 from driftword.model import Model
@@ -52,6 +55,16 @@ class Views:
         held = corpus is not None and corpus.has_documents
         self.columns = list(corpus.documents.collect_schema()) if corpus is not None and held else []
 
+    @cached_property
+    def pace(self) -> pl.DataFrame | None:
+        """How far language moved into each slice."""
+        return explore.pace(self.model) if len(self.model.rho) > 1 else None
+
+    @cached_property
+    def facets(self) -> dict[str, list[str]]:
+        """The columns by which passages can be chosen, and their values."""
+        return pages.columns(self.corpus)
+
     def known(self, word: str) -> str:
         """Return the word that an address names, as `word_address` writes it."""
         if word.startswith("~") and word not in self.model.word_index:
@@ -71,7 +84,7 @@ class Views:
 
     def start(self, chosen: Chosen, begin: Begin = "", end: End = "") -> Content:
         """Show the corpus at a glance."""
-        return pages.start(self.model, begin or None, end or None, **chosen)
+        return pages.start(self.model, begin or None, end or None, pace=self.pace, **chosen)
 
     def between(self, chosen: Chosen, begin: Begin = "", end: End = "") -> Content:
         """Show two slices against each other."""
@@ -126,6 +139,7 @@ class Views:
         word = self.known(word)
         content = pages.word(self.model, word, at=at or [], n=n, others=listed(others), taken=taken or None)
         chosen, known = content["chosen"], self.filters(where)
+        text = self.model.slices.labels[self.model.slices.index(text)] if text else ""
         state = {
             "at": chosen if at else [],
             "n": n if n != _NEIGHBORS else None,
@@ -153,7 +167,7 @@ class Views:
             "lines": lines,
             "n": n,
             "_state": {name: value for name, value in state.items() if value},
-            "_facets": pages.columns(self.corpus),
+            "_facets": self.facets,
             "_here": here,
             "_keep": keep,
         }
