@@ -132,6 +132,10 @@ def test_a_passage_is_reached_from_a_list_of_neighbours(page: Any, small: dw.Cor
     page.goto("/word/ship?at=1850&at=1856")
     page.get_by_role("link", name="Read the texts").nth(1).click()
     page.get_by_role("heading", name="In the texts, 1856").wait_for()
+    page.evaluate("document.querySelector('main').same = true")
+    page.get_by_role("link", name="texts", exact=True).first.click()
+    page.wait_for_url("**#texts")
+    assert page.evaluate("document.querySelector('main').same") is True  # nothing was fetched again
     line = page.locator(".passages li").first
     texts = small.documents.filter(slice="1856").collect()["text"].to_list()
     assert any(line.inner_text().split("…")[1].strip() in text for text in texts)

@@ -45,6 +45,8 @@ watchWays(
   },
 );
 
+let shown = location.pathname + location.search;
+
 /**
  * Show an address in the place of this page, without a jump.
  * @param {string} address
@@ -60,6 +62,8 @@ async function show(address, focused) {
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   const main = page.querySelector("main");
   if (!main) return void location.assign(address);
+  const place = new URL(address);
+  shown = place.pathname + place.search;
   document.title = page.title;
   document.querySelector("main")?.replaceWith(main);
   for (const strip of focused === undefined ? [] : document.querySelectorAll(".way .strip"))
@@ -87,4 +91,6 @@ document.addEventListener("submit", (event) => {
   show(address.href);
 });
 
-window.addEventListener("popstate", () => show(location.href));
+window.addEventListener("popstate", () => {
+  if (location.pathname + location.search !== shown) show(location.href); // or it is another place of this page
+});
