@@ -124,9 +124,9 @@ def report(
     from driftword.model import Model
     from driftword.web.app import open_corpus
     from driftword.web.report import write_report
+    from driftword.web.views import listed
 
     model = Model.open(path)
-    chosen = [word.strip() for word in words.split(",") if word.strip()]
     held = open_corpus(model, corpus) if passages else None
     if passages and held is None:
         terminal.warn("the model's corpus is not where it was, so no texts are in the report; name it with --corpus")
@@ -135,8 +135,8 @@ def report(
         first, last = ends(model)
         between = (begin or first, end or last)
     written = write_report(
-        model, out, corpus=held, words=chosen, n=n, between=between, metric=metric, min_count=min_count, skip=skip,
-        title=title, passages=passages,
+        model, out, corpus=held, words=listed(words), n=n, between=between, metric=metric, min_count=min_count,
+        skip=skip, title=title, passages=passages,
     )  # fmt: skip
     print(f"wrote {written} ({written.stat().st_size / 1e6:.1f} MB)")
 
@@ -144,10 +144,12 @@ def report(
 def _listen(host: str, port: int) -> socket.socket:
     try:
         family, kind, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(place)
-        listener.listen()  # whoever comes before the server is ready waits
+        with contextlib.ExitStack() as unless_it_fails:
+            listener = unless_it_fails.enter_context(socket.socket(family, kind))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(place)
+            listener.listen()  # whoever comes before the server is ready waits
+            unless_it_fails.pop_all()
     except (socket.gaierror, UnicodeError) as error:
         raise OptionError(f"'{host}' is no address of this machine; use 127.0.0.1 or 0.0.0.0") from error
     except OSError as error:

@@ -217,11 +217,10 @@ def _names(series: Sequence[dict[str, Any]], y: Callable[[float], float], right:
     ends.sort()
     for before, after in pairwise(ends):
         after[0] = max(after[0], before[0] + _LINE)
-    over = ends[-1][0] - (height - _BOTTOM) if ends else 0
-    for place in reversed(range(len(ends))):  # push back from the lower edge
-        if over > 0:
-            ceiling = ends[place + 1][0] - _LINE if place + 1 < len(ends) else height - _BOTTOM
-            ends[place][0] = min(ends[place][0], ceiling)
+    floor = height - _BOTTOM
+    for end in reversed(ends):  # push back from the lower edge
+        end[0] = min(end[0], floor)
+        floor = end[0] - _LINE
     return Markup("").join(
         Markup('<text class="s{} name" x="{}" y="{}">{}</text>').format(
             number, right + 8, round(place + 4, 1), name if len(name) < 20 else name[:18] + "…"

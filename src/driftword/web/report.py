@@ -97,7 +97,7 @@ def write_report(
             bar.update(done=done, facts=word)
         if passages and corpus is not None:
             _add_lines(corpus, held, bar)
-    text = _render(model, title, held, pages.start(model, begin, end, n=min(max(n, 1), pages.MOST_ROWS), **options))
+    text = _render(model, title, held, pages.start(model, begin, end, n=min(n or 30, pages.MOST_ROWS), **options))
     with store.replacing(path.resolve()) as partial:  # what a link leads to, not the link
         partial.write_text(printable(text), encoding="utf-8")
     return path
@@ -133,7 +133,7 @@ def _render(model: Model, title: str | None, held: list[dict[str, Any]], start: 
     def link(word: str) -> Markup | str:
         return Markup('<a href="#{}">{}</a>').format(quote(_name(word)), word) if word in included else word
 
-    shell = templates(model, title=title, live=False, link=link, anchor=_name, has_corpus=True, slice_href=None)
+    shell = templates(model, title=title, live=False, link=link, anchor=_name, slice_href=None)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'; base-uri 'none'"
