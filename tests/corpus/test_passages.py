@@ -137,3 +137,13 @@ def test_what_is_around_a_word_tells_what_the_whole_text_tells(sotu: dw.Corpus) 
         assert found == {key: expected[key] for key in found}
         sure, asked = sure + len(found), asked + len(expected)
     assert sure > 0.8 * asked
+
+
+def test_a_word_written_otherwise_is_found_too(tmp_path: Path) -> None:
+    """What looks like the word may be another, and the word may not look like itself: then the whole text tells."""
+    text = "A quiet har-\nbour " + "lay below " * 120 + "many harbours and " + "lay above " * 120 + "one harbour ."
+    corpus = dw.prepare([(text, 1900), ("harbour harbour", 1901)], out=tmp_path / "c", min_count=1, phrases=False)
+    lines = corpus.passages("harbour", at=1900)
+    assert lines["keyword"].to_list() == ["har- bour", "harbour"]
+    assert lines["right"][0].startswith(" lay below")
+    assert lines["left"][1].endswith("one ")

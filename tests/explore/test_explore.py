@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import driftword as dw
+from driftword import explore
 from driftword.errors import DriftwordError, OptionError
 from driftword.explore import space, telling
 from driftword.explore.movement import METRICS
@@ -348,3 +349,13 @@ def test_frequency_stands_beside_movement(model: dw.Model) -> None:
     assert table["step"].to_list()[1:] == pytest.approx(np.linalg.norm(np.diff(way, axis=0), axis=1).tolist())
     assert table["slice"][table["step"].arg_max()] == "1960"
     assert dw.frequency(make(model.rho[:1], model.counts), "sudden")["step"].to_list() == [None] * SLICES
+
+
+def test_thin_slices_are_not_compared_by_default(model: dw.Model) -> None:
+    counts = np.array(model.counts)
+    assert explore.ends(make(model.rho, counts)) == ("1900", "1980")
+    counts[0, 10:] = counts[1, 10:] = counts[-1, 20:] = 1
+    assert explore.ends(make(model.rho, counts)) == ("1920", "1970")
+    counts[:, :] = 0
+    counts[4] = 50
+    assert explore.ends(make(model.rho, counts)) == ("1900", "1980")

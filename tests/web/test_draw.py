@@ -87,3 +87,22 @@ def test_a_figure_by_itself_says_what_it_was_made_from() -> None:
     assert "Ships <b>" in texts
     assert "letters & more" in texts
     assert "prefers-color-scheme" not in svg
+
+
+def test_a_line_begins_where_its_word_does() -> None:
+    counts = [0] * 5 + [9] * 5 + [0] * 2 + [9] * 5 + [0] * 3
+    for kind, dashes in (("lines", 3), ("way", 11)):  # over the gap alone; and to the ends
+        svg = str(draw(YEARS, figure("a", "b", kind, series=[series("ship", [float(t) for t in range(20)], counts)])))
+        (guess,) = re.findall(r'<path class="guess" d="([^"]*)"', svg)
+        assert guess.count("L") == dashes
+
+
+@pytest.mark.parametrize("end", [0.0, 1.0])
+def test_names_of_lines_that_end_together_stay_inside(end: float) -> None:
+    lines = [series(f"name {i}", [0.0, 1.0] * 9 + [0.5, end]) for i in range(6)]
+    svg = str(draw(YEARS, figure("a", "b", "lines", series=lines)))
+    places = sorted(float(y) for y in re.findall(r'<text class="s\d name" x="[\d.]+" y="(-?[\d.]+)"', svg))
+    assert len(places) == 6
+    assert all(b - a >= 14.9 for a, b in pairwise(places))
+    assert places[0] > 10
+    assert places[-1] < 230

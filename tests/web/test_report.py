@@ -6,9 +6,11 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import asdict
 from html import unescape
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -85,3 +87,16 @@ def test_long_histories_are_thinned_evenly(tmp_path: Path, monkeypatch: pytest.M
     assert 60 <= len(lines) <= 100
     assert lines[0] < "1990-04"
     assert lines[-1] > "2009-09"
+
+
+def test_words_that_look_like_scripts_stay_words(tmp_path: Path) -> None:
+    evil = "</script><script>alert(1)</script>"
+    rho = np.random.default_rng(0).normal(size=(4, 3, 3)).astype(np.float32)
+    held = {"words": [evil, "plain", "__proto__"], "slices": dw.Slices.from_labels(range(1990, 1994))}
+    meta = {"spec": asdict(dw.Spec(dim=3)), "history": [], "provenance": {}}
+    model = dw.Model(rho, rho[0], corpus={**held, "counts": np.full((4, 3), 9)}, meta=meta)
+    page = write_report(model, tmp_path / "r.html").read_text()
+    assert "<script>alert" not in page
+    assert page.count("<script") == 2
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    assert set(data["pages"]) == set(held["words"])
