@@ -76,9 +76,10 @@ def test_a_word_is_found_with_a_typo(page: Any) -> None:
     option = page.locator("#words option[value=harbour]")
     option.wait_for(state="attached")
     page.get_by_role("button", name="Look").click()
-    assert page.get_by_role("heading", level=1).inner_text() == "Not found"
+    title = page.get_by_role("heading", level=1)
+    sync_api.expect(title).to_have_text("Not found")
     page.get_by_role("link", name="harbour").click()
-    assert page.get_by_role("heading", level=1).inner_text() == "harbour"
+    sync_api.expect(title).to_have_text("harbour")
 
 
 def test_slices_show_what_is_near_and_can_be_kept(page: Any, small_model: dw.Model, address: str) -> None:
@@ -145,18 +146,54 @@ def test_a_passage_is_reached_from_a_list_of_neighbours(page: Any, small: dw.Cor
 def test_the_measure_is_switched_and_the_table_downloaded(page: Any, small_model: dw.Model) -> None:
     page.get_by_label("Measure").select_option("relative")
     page.get_by_role("button", name="Show").click()
-    page.wait_for_url("**metric=relative**")
+    page.wait_for_url("**metric=relative**")  # the table is there as soon as its address is
     expected = dw.drift(small_model, n=30, metric="relative", min_count=5)
     first = page.locator("table.drift tbody th").first
-    sync_api.expect(first).to_have_text(expected["word"][0])
+    assert first.inner_text() == expected["word"][0]
     with page.expect_download() as download:
         page.evaluate("document.querySelector('a[href*=\"index.csv\"]').setAttribute('download', '')")
         page.get_by_role("link", name="CSV").click()
     table = pl.read_csv(io.BytesIO(Path(download.value.path()).read_bytes()))
     assert_frame_equal(table.select(expected.columns), expected, check_dtypes=False)
     page.get_by_role("link", name="word", exact=True).click()
-    sync_api.expect(first).to_have_text(min(expected["word"]))
-    assert "sort=word" in page.url
+    page.wait_for_url("**sort=word**")
+    assert first.inner_text() == min(expected["word"])
+
+
+def test_the_address_changes_with_the_page_and_late_answers_are_dropped(page: Any) -> None:
+    held: list[Any] = []
+    page.route("**metric=relative**", lambda route: held.append(route))  # answered when the test says so
+    start, kept = page.url, page.locator("a[href*='index.csv']").get_attribute("href")
+    page.get_by_label("Measure").select_option("relative")
+    with page.expect_request("**metric=relative**"):
+        page.get_by_role("button", name="Show").click()
+    assert page.locator("main").get_attribute("aria-busy") == "true"
+    assert page.url == start
+    assert page.locator("a[href*='index.csv']").get_attribute("href") == kept
+    page.get_by_label("Measure").select_option("cosine")
+    page.get_by_role("button", name="Show").click()
+    page.wait_for_url("**metric=cosine**")
+    with page.expect_response("**metric=relative**"):
+        held[0].continue_()
+    page.evaluate("new Promise((done) => setTimeout(done, 100))")
+    assert "metric=cosine" in page.url
+    assert "metric=cosine" in page.locator("a[href*='index.csv']").get_attribute("href")
+    assert page.locator("main").get_attribute("aria-busy") is None
+
+    page.unroute("**metric=relative**")
+    page.get_by_label("Measure").select_option("relative")
+    page.get_by_role("button", name="Show").click()
+    page.wait_for_url("**metric=relative**")
+    page.route("**metric=cosine**", lambda route: held.append(route))
+    with page.expect_request("**metric=cosine**"):
+        page.go_back()
+    page.go_forward()  # before the page there has come
+    with page.expect_response("**metric=cosine**"):
+        held[1].continue_()
+    page.evaluate("new Promise((done) => setTimeout(done, 100))")
+    assert "metric=relative" in page.url
+    assert "metric=relative" in page.locator("a[href*='index.csv']").get_attribute("href")
+    assert page.locator("main").get_attribute("aria-busy") is None
 
 
 def test_pages_can_be_read_without_scripts(chromium: Any, address: str) -> None:
@@ -164,11 +201,12 @@ def test_pages_can_be_read_without_scripts(chromium: Any, address: str) -> None:
     page = context.new_page()
     page.goto("/word/ship?at=1850")
     page.locator(".way .strip[data-slice='1857']").click()
+    page.wait_for_url("**at=1857**")
     assert columns(page) == ["1850", "1857"]
     assert page.locator(".passages mark").count() > 0
     page.get_by_label("Word", exact=True).fill("wheat")
     page.get_by_role("button", name="Look").click()
-    assert page.get_by_role("heading", level=1).inner_text() == "wheat"
+    sync_api.expect(page.get_by_role("heading", level=1)).to_have_text("wheat")
     context.close()
 
 
@@ -232,15 +270,15 @@ def test_a_report_works_from_a_file_with_the_network_off(
     page.get_by_label("Word", exact=True).fill("habrour")
     page.get_by_label("Word", exact=True).press("Enter")
     section = page.locator("section.page.shown")
-    assert section.get_by_role("heading", level=1).inner_text() == "harbour"
-    assert page.url.endswith("#word-harbour")
+    sync_api.expect(section.get_by_role("heading", level=1)).to_have_text("harbour")
+    page.wait_for_url("**#word-harbour")
     before = section.locator(".columns").first.locator("h3").all_inner_texts()
     slice_ = next(str(year) for year in range(1850, 1860) if str(year) not in before)
     strip = section.locator(f".way .strip[data-slice='{slice_}']")
     strip.hover()
     near = dw.neighbors(small_model, "harbour", at=slice_)["word"].to_list()
     for word in near:
-        assert word in section.locator(".near").inner_text()
+        sync_api.expect(section.locator(".near")).to_contain_text(word)
     strip.click()
     assert section.locator(".columns").first.locator("h3").all_inner_texts() == sorted([*before, slice_])
     shown = [line for line in section.locator(".passages li").all() if line.is_visible()]
@@ -253,7 +291,7 @@ def test_a_report_works_from_a_file_with_the_network_off(
         for line in lines:
             assert ("+" in line) == (before_it is not None and line.strip(" +−") not in before_it)
             assert ("−" in line) == (after_it is not None and line.strip(" +−") not in after_it)
-    assert page.url.endswith("".join(f"@{label}" for label in sorted([*before, slice_])))
+    page.wait_for_url(lambda url: url.endswith("".join(f"@{label}" for label in sorted([*before, slice_]))))
     other = context.new_page()  # someone else opens the address
     other.goto(page.url)
     there = other.locator("section.page.shown .columns").first.locator("h3").all_inner_texts()
@@ -261,9 +299,9 @@ def test_a_report_works_from_a_file_with_the_network_off(
     other.close()
     page.bring_to_front()
     section.get_by_role("link", name="texts", exact=True).click()
-    assert section.count() == 0  # the target is the title of the texts now
+    sync_api.expect(section).to_have_count(0)  # the target is the title of the texts now
     section = page.locator("section.page:has(:target)")
-    assert section.get_by_role("heading", name=f"In the texts, {slice_}").is_visible()
+    sync_api.expect(section.get_by_role("heading", name=f"In the texts, {slice_}")).to_be_visible()
     page.go_back()
     section = page.locator("section.page.shown")
     section.locator(f".way .strip[data-slice='{slice_}']").click()
@@ -271,9 +309,9 @@ def test_a_report_works_from_a_file_with_the_network_off(
 
     page.get_by_label("Word", exact=True).fill("zzzzzz")
     page.get_by_label("Word", exact=True).press("Enter")
-    assert "is not among the" in page.locator("#answer").inner_text()
+    sync_api.expect(page.locator("#answer")).to_contain_text("is not among the")
     page.get_by_role("link", name="All words").locator("visible=true").click()
-    assert page.get_by_role("heading", name="The words in this report").is_visible()
+    sync_api.expect(page.get_by_role("heading", name="The words in this report")).to_be_visible()
     assert complaints == []
     assert {url.partition(":")[0] for url in asked} <= {"file", "data"}
     if PICTURES:

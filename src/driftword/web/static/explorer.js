@@ -10,7 +10,9 @@ let waiting;
 box.addEventListener("input", () => {
   clearTimeout(waiting);
   waiting = setTimeout(async () => {
-    const found = /** @type {string[] | undefined} */ (await fetched("/suggest.json?q=" + encodeURIComponent(box.value)));
+    const typed = box.value;
+    const found = /** @type {string[] | undefined} */ (await fetched("/suggest.json?q=" + encodeURIComponent(typed)));
+    if (box.value !== typed) return; // the reader typed on
     // The browser hides completions that do not begin with what was typed; naming it shows those for a typo too.
     list.replaceChildren(...(found ?? []).map((word) => new Option(word.startsWith(box.value) ? word : `${box.value} → ${word}`, word)));
   }, 120);
@@ -46,24 +48,30 @@ watchWays(
 );
 
 let shown = location.pathname + location.search;
+/** Counts what was asked for, so that a late answer never replaces a newer one. */
+let asked = 0;
 
 /**
- * Show an address in the place of this page, without a jump.
- * @param {string} address
+ * Show an address in the place of this page, without a jump. The address bar changes with the page, not before it:
+ * what a reader copies, cites or downloads meanwhile belongs to what they see.
+ * @param {URL} address
  * @param {string} [focused] slice to focus again
  */
 async function show(address, focused) {
-  let answer;
+  const turn = ++asked;
+  document.querySelector("main")?.setAttribute("aria-busy", "true");
+  let text;
   try {
-    answer = await fetch(address);
+    text = await (await fetch(address)).text();
   } catch {
-    return void location.assign(address);
+    text = ""; // the explorer has been stopped: the browser says so
   }
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  if (turn !== asked) return;
+  const page = new DOMParser().parseFromString(text, "text/html");
   const main = page.querySelector("main");
   if (!main) return void location.assign(address);
-  const place = new URL(address);
-  shown = place.pathname + place.search;
+  if (location.href !== address.href) history.pushState(null, "", address);
+  shown = address.pathname + address.search;
   document.title = page.title;
   document.querySelector("main")?.replaceWith(main);
   for (const strip of focused === undefined ? [] : document.querySelectorAll(".way .strip"))
@@ -76,8 +84,7 @@ document.addEventListener("click", (event) => {
   event.preventDefault();
   const address = new URL(link.getAttribute("href") ?? "", location.href);
   const slice = link instanceof SVGElement ? link.dataset.slice : undefined;
-  history.pushState(null, "", address);
-  show(address.href, slice).then(() => slice === undefined && address.hash && document.querySelector(address.hash)?.scrollIntoView());
+  show(address, slice).then(() => slice === undefined && address.hash && document.querySelector(address.hash)?.scrollIntoView());
 });
 
 document.addEventListener("submit", (event) => {
@@ -87,10 +94,11 @@ document.addEventListener("submit", (event) => {
   const address = new URL(form.action);
   const given = [...new FormData(form)].filter(([, value]) => value !== "").map(([name, value]) => [name, String(value)]);
   address.search = new URLSearchParams(given).toString();
-  history.pushState(null, "", address);
-  show(address.href);
+  show(address);
 });
 
 window.addEventListener("popstate", () => {
-  if (location.pathname + location.search !== shown) show(location.href); // or it is another place of this page
+  if (location.pathname + location.search !== shown) return void show(new URL(location.href));
+  asked += 1; // another place of this page, or back to it before the other one had come
+  document.querySelector("main")?.removeAttribute("aria-busy");
 });
