@@ -133,6 +133,41 @@ def test_an_interrupted_run_leaves_the_old_corpus(tmp_path: Path, number: int, s
     assert [file.name for file in tmp_path.iterdir()] == ["c"]
 
 
+@pytest.mark.parametrize(
+    "interrupted",
+    [
+        "ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGINT))()",  # exceptions are ignored in there
+        "exec('raise KeyboardInterrupt')",  # Python ends by the signal after this, even where it is caught
+    ],
+)
+def test_an_interrupt_is_never_lost(interrupted: str) -> None:
+    done = run_command(interrupted)
+    assert (done.returncode, done.stderr) == (130, "driftword: interrupted; nothing was written\n")
+
+
+def test_an_interrupt_that_turned_into_another_error_is_no_fault() -> None:
+    done = run_command(
+        "try: os.kill(os.getpid(), signal.SIGINT); time.sleep(1)",
+        "except BaseException: raise TypeError('no type')",
+    )
+    assert (done.returncode, done.stderr) == (130, "driftword: interrupted\n")
+
+
+def run_command(*body: str) -> subprocess.CompletedProcess[str]:
+    """Run a command made of these lines."""
+    lines = [
+        "import ctypes, os, signal, sys, time",
+        "from driftword.cli import shell",
+        "@shell.command('wait')",
+        "def wait() -> None:",
+        *(f"    {line}" for line in body),
+        "    for _ in range(1000): time.sleep(0.01)",
+        "sys.argv = ['driftword', 'wait']",
+        "shell.main()",
+    ]
+    return subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, env=PLAIN)
+
+
 def test_a_reader_that_stops_early_is_no_fault(small: dw.Corpus) -> None:
     command = f"{sys.executable} -m driftword passages {small.path} the -n 5000 --csv | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, env=PLAIN)

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import sys
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,6 +48,42 @@ def test_an_old_store_survives_a_failed_successor(tmp_path: Path) -> None:
         raise RuntimeError
     assert store.open_store(tmp_path / "c", kind="corpus").meta["value"] == 1
     assert leftovers(tmp_path) == ["c"]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a file may be left open
+def test_an_interrupt_at_any_line_leaves_the_old_store_or_the_new_one(tmp_path: Path) -> None:
+    lines = 0
+
+    def interrupt(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal lines
+        if frame.f_code.co_filename != store.__file__:
+            return None
+        lines += event == "line"
+        if lines == stop:
+            lines += 1  # once
+            raise KeyboardInterrupt
+        return interrupt
+
+    tracer, values = sys.gettrace(), []
+    for stop in itertools.count(1):
+        folder = tmp_path / str(stop)
+        write(folder / "c", 1)
+        lines = 0
+        sys.settrace(interrupt)
+        try:
+            write(folder / "c", 2, overwrite=True)
+        except KeyboardInterrupt:
+            pass
+        else:
+            break
+        finally:
+            sys.settrace(tracer)
+        values.append(store.open_store(folder / "c", kind="corpus").meta["value"])
+        if values[-1] == 1:
+            assert leftovers(folder) == ["c"]
+    assert set(values) == {1, 2}
+    assert len(values) > 50
+    assert leftovers(folder) == ["c"]
 
 
 def test_overwriting_is_asked_for_and_only_replaces_stores(tmp_path: Path) -> None:

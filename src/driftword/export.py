@@ -85,8 +85,9 @@ def export(
                 names = sorted(path.name for path in partial.iterdir())
                 (partial / _LIST).write_text(json.dumps({"format": form, "files": names}, indent=1), encoding="utf-8")
             if target.is_dir() and not target.is_symlink():
-                shutil.rmtree(target)
-            partial.replace(target)
+                store.swap(partial, target)
+            else:
+                partial.replace(target)
         finally:
             shutil.rmtree(partial) if partial.is_dir() else partial.unlink(missing_ok=True)
     return target

@@ -91,16 +91,16 @@ def create(
         _sweep(target)
         _check_target(given, target, kind=kind, overwrite=overwrite)
         for parent in reversed([p for p in target.parents if not p.exists()]):
+            undo.callback(_remove_empty, parent)  # before it is made: an interrupt may come between any two lines
             parent.mkdir()
-            undo.callback(_remove_empty, parent)
         partial = _beside(target, "partial")
-        partial.mkdir()
         undo.callback(shutil.rmtree, partial, ignore_errors=True)
+        partial.mkdir()
         writer = Writer(partial)
         yield writer
         _seal(writer, kind, hashed=hashed)
         _check_target(given, target, kind=kind, overwrite=overwrite)
-        _swap(partial, target)
+        swap(partial, target)
 
 
 @contextlib.contextmanager
@@ -216,19 +216,17 @@ def _seal(writer: Writer, kind: str, *, hashed: bool) -> None:
             os.fsync(file.fileno())
 
 
-def _swap(partial: Path, target: Path) -> None:
-    """Put the finished directory in place of whatever is there."""
-    if not target.exists():
-        partial.rename(target)
-        return
+def swap(partial: Path, target: Path) -> None:
+    """Put what is finished in the place of the directory that may be there; when it fails, that one is still there."""
     replaced = _beside(target, "replaced")
-    target.rename(replaced)
     try:
+        if target.exists():
+            target.rename(replaced)
         partial.rename(target)
-    except OSError:
-        replaced.rename(target)
-        raise
-    shutil.rmtree(replaced, ignore_errors=True)
+    finally:
+        if not target.exists() and replaced.exists():
+            replaced.rename(target)
+        shutil.rmtree(replaced, ignore_errors=True)
 
 
 def _check_target(given: Path, target: Path, *, kind: str, overwrite: bool) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
 import functools
 import inspect
 import io
 import os
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -51,6 +53,8 @@ def command(name: str | None = None, **settings: Any) -> Callable[[Callable[...,
             except MemoryError:
                 end("there is not enough memory for this; use a smaller --vocabulary or longer slices", 1)
             except Exception:
+                if _stopped_by:  # Polars may make another error of what was raised within
+                    end("interrupted", 128 + _stopped_by[-1])
                 traceback.print_exc()
                 end("that is a fault in driftword; please report it with the lines above", 1)
 
@@ -120,9 +124,9 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without our letters still shows the rest
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # `start` had silenced it
-    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+    for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         signal.signal(number, _stop)
+    sys.unraisablehook = _stop_again
     try:
         status = app(standalone_mode=False)
     except UsageError as error:
@@ -132,9 +136,26 @@ def main() -> None:
         print(f"driftword: {error.format_message().rstrip('.')}{hint}{about}", file=sys.stderr)
     except (typer.Abort, KeyboardInterrupt):
         status = 130
+    if status == 130:  # otherwise Python ends by the signal itself if the interrupt came while it ran generated code
+        sys.stdout.flush()
+        os._exit(status)
     sys.exit(status)
 
 
+_stopped_by: list[int] = []
+
+
 def _stop(number: int, _: object) -> None:
-    """End as if interrupted, so that nothing half-written stays."""
-    raise SystemExit(128 + number)
+    """End by an exception, so that nothing half-written stays."""
+    _stopped_by.append(number)
+    raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+
+
+def _stop_again(lost: Any) -> None:
+    """Repeat an interrupt that came where Python ignores exceptions, as in LLVM's callbacks; tell of other faults."""
+    if isinstance(lost.exc_value, KeyboardInterrupt | SystemExit):
+        again = threading.Timer(0.05, _thread.interrupt_main, _stopped_by[-1:])
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(lost)
