@@ -42,6 +42,20 @@ def test_nothing_is_left_when_the_work_fails(tmp_path: Path) -> None:
     assert leftovers(tmp_path) == []
 
 
+def test_folders_that_were_made_for_nothing_go_again(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), store.replacing(tmp_path / "a" / "b" / "c.html") as partial:
+        partial.write_text("x")
+        raise KeyboardInterrupt
+    assert leftovers(tmp_path) == []
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(KeyboardInterrupt), store.create(tmp_path / "mine" / "d" / "c", kind="corpus"):
+        raise KeyboardInterrupt
+    assert leftovers(tmp_path) == ["mine"]
+    with store.replacing(tmp_path / "a" / "b" / "c.html") as partial:
+        partial.write_text("x")
+    assert (tmp_path / "a" / "b" / "c.html").read_text() == "x"
+
+
 def test_an_old_store_survives_a_failed_successor(tmp_path: Path) -> None:
     write(tmp_path / "c", 1)
     with pytest.raises(RuntimeError), store.create(tmp_path / "c", kind="corpus", overwrite=True):

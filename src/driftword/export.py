@@ -75,8 +75,7 @@ def export(
     if empty:
         raise OptionError(f"no word occurs {min_count} times in '{model.slices.labels[empty[0]]}'; lower min_count")
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
-    with store.writing(target):
-        target.absolute().parent.mkdir(parents=True, exist_ok=True)
+    with store.writing(target), store.folders(target):
         try:
             if form in _FOLDERS:
                 partial.mkdir()

@@ -86,21 +86,35 @@ def create(
     """
     given = Path(path)
     check_name(given)
-    with writing(given), contextlib.ExitStack() as undo:
+    with writing(given):
         target = Path(os.path.realpath(given))  # a link stays, what it points to is replaced
+        partial = _beside(target, "partial")
         _sweep(target)
         _check_target(given, target, kind=kind, overwrite=overwrite)
-        for parent in reversed([p for p in target.parents if not p.exists()]):
-            undo.callback(_remove_empty, parent)  # before it is made: an interrupt may come between any two lines
-            parent.mkdir()
-        partial = _beside(target, "partial")
-        undo.callback(shutil.rmtree, partial, ignore_errors=True)
-        partial.mkdir()
-        writer = Writer(partial)
-        yield writer
-        _seal(writer, kind, hashed=hashed)
-        _check_target(given, target, kind=kind, overwrite=overwrite)
-        swap(partial, target)
+        with folders(target):
+            try:
+                partial.mkdir()
+                writer = Writer(partial)
+                yield writer
+                _seal(writer, kind, hashed=hashed)
+                _check_target(given, target, kind=kind, overwrite=overwrite)
+                swap(partial, target)
+            finally:
+                shutil.rmtree(partial, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def folders(target: Path) -> Iterator[None]:
+    """Make the folders above `target` that are missing; they go again if nothing comes to stand in them."""
+    missing = [parent for parent in target.absolute().parents if not parent.exists()]
+    try:
+        for parent in reversed(missing):
+            parent.mkdir(exist_ok=True)
+        yield
+    finally:
+        for parent in missing:
+            with contextlib.suppress(OSError):
+                parent.rmdir()
 
 
 @contextlib.contextmanager
@@ -121,8 +135,7 @@ def replacing(target: Path) -> Iterator[Path]:
     """Give a place to write a file, which then takes that of `target`; after an error nothing has changed."""
     check_file(target)
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
-    with writing(target):
-        target.absolute().parent.mkdir(parents=True, exist_ok=True)
+    with writing(target), folders(target):
         try:
             yield partial
             partial.replace(target)
@@ -279,11 +292,6 @@ def _alive(pid: str) -> bool:
 def damaged(folder: Path, what: str) -> StoreError:
     """Return the error for a store that is not as it was written."""
     return StoreError(f"'{folder}' is damaged: {what}; make it again, or restore it from a copy")
-
-
-def _remove_empty(folder: Path) -> None:
-    with contextlib.suppress(OSError):
-        folder.rmdir()
 
 
 def _explain(number: int, reason: str, target: Path) -> str:
