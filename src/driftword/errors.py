@@ -28,13 +28,14 @@ class StoreError(DriftwordError):
 
 
 class UnknownWordError(DriftwordError, KeyError):
-    """A word is not in the vocabulary; `instead` are some that may have been meant."""
+    """A word is not in the vocabulary; `instead` of what was `asked`, some may have been meant."""
 
     __str__ = Exception.__str__  # KeyError would show the message in quotes
 
-    def __init__(self, message: str, instead: Sequence[str] = ()) -> None:
+    def __init__(self, message: str, instead: Sequence[str] = (), asked: str = "") -> None:
         super().__init__(message)
         self.instead = list(instead)
+        self.asked = asked
 
 
 class UnknownSliceError(DriftwordError, KeyError):
@@ -52,12 +53,14 @@ def did_you_mean(value: str, known: Iterable[str], *, n: int = 1) -> str:
 def closest(value: str, known: Iterable[str], *, n: int = 1) -> list[str]:
     """Return the known names that look most like one that is not known.
 
-    Names that differ only in case or surrounding space come first, then those that one letter more, less, changed or
-    swapped would make of it, in the order in which they are known.
+    Names that differ only in case or surrounding space come first, then the first that it begins, then those that one
+    letter more, less, changed or swapped would make of it, in the order in which they are known.
     """
     options = list(dict.fromkeys(known))
     folded = value.strip().casefold()
     close = [name for name in options if name.strip().casefold() == folded]
+    if len(folded) > 3 and not close:
+        close = [name for name in options if name.casefold().startswith(folded)][:1]
     close += [name for name in options if name not in close and _one_slip(folded, name.casefold())]
     near = [name for name in options if abs(len(name) - len(value)) <= max(2, len(value) // 2)]
     close += [name for name in get_close_matches(value, near, n=n, cutoff=0.6) if name not in close]

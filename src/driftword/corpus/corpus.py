@@ -296,9 +296,9 @@ class Corpus:
         -------
         One row per line: left, keyword, right, date, slice, document and the documents' other columns.
         """
-        from driftword.corpus.passages import find_passages
+        from driftword.corpus.passages import find_lines
 
-        return find_passages(self, word, at=at, n=n, width=width, where=where)
+        return find_lines(self, word, at=at, n=n, width=width, where=where)[0]
 
     def info(self) -> dict[str, Any]:
         """Return the facts that ``driftword info`` shows, ready for JSON."""
@@ -345,10 +345,12 @@ def find_word(word: str, words: Sequence[str], index: Mapping[str, int]) -> int:
     inside = [known for known in words if f" {spelling} " in f" {known} "][:3]
     if inside and spelling:
         names = ", ".join(f"'{known}'" for known in inside)
-        raise UnknownWordError(f"'{word}' is in the vocabulary only as a part of phrases, such as {names}", inside)
+        raise UnknownWordError(
+            f"'{word}' is in the vocabulary only as a part of phrases, such as {names}", inside, word
+        )
     close = closest(spelling, words, n=2)
     hint = did_you_mean(spelling, close, n=2) or "; words too rare for the vocabulary are not in the model"
-    raise UnknownWordError(f"'{word}' is not in the vocabulary{hint}", close)
+    raise UnknownWordError(f"'{word}' is not in the vocabulary{hint}", close, word)
 
 
 def knows_word(find: Callable[[str], int], word: object) -> bool:

@@ -127,7 +127,7 @@ def neighbors(model: Model, word: str, *, at: At | Sequence[At] | None = None, n
 
 
 def drift(model: Model, *, n: int = 16, metric: str = "absolute", min_count: int = 5, **options: Any) -> Any:
-    """Draw the words that moved most as bars, each with its occurrences in the first and the last slice."""
+    """Draw the words that moved most as bars, each with its occurrences in the two slices compared."""
     table = explore.drift(model, n=n, metric=metric, min_count=min_count, **options)
     _some(table, "no word meets these conditions")
     table = table.with_columns(evidence=pl.format("{} → {}", "count_first", "count_last"))
@@ -147,8 +147,10 @@ def drift(model: Model, *, n: int = 16, metric: str = "absolute", min_count: int
         ),
         base.mark_text(align="left", dx=5, fontSize=11, color=FAINT).encode(text="evidence:N"),
     ]
-    return finish(alt.layer(*layers), model, "Words that changed most", height=22 * len(table),
-                   note="occurrences in the first and the last slice; pale: interpolated")  # fmt: skip
+    labels = model.slices.labels
+    begin, end = (labels[model.slices.index(at)] for at in options.get("between") or (labels[0], labels[-1]))
+    return finish(alt.layer(*layers), model, f"Words that changed most from {begin} to {end}", height=22 * len(table),
+                   note=f"occurrences in {begin} and in {end}; pale: interpolated")  # fmt: skip
 
 
 def similarity(model: Model, word: str, others: str | Sequence[str]) -> Any:
