@@ -230,6 +230,104 @@ def test_pages_fit_a_phone_and_can_be_read_in_the_dark(chromium: Any, address: s
     context.close()
 
 
+def test_readers_need_not_wait(page: Any) -> None:
+    page.goto("/word/ship?at=1850&at=1859")
+    held: list[Any] = []
+    # The first answers come when all has been clicked.
+    page.route("**/word/ship?**", lambda route: held.append(route) if len(held) < 3 else route.continue_())
+    for year in (1852, 1854, 1856):
+        with page.expect_request("**/word/ship?**"):
+            page.locator(f".way .strip[data-slice='{year}']").click()
+    for route in held:
+        route.continue_()
+    page.get_by_role("heading", name="In the texts, 1856").wait_for()
+    assert columns(page) == ["1850", "1852", "1854", "1856", "1859"]
+    page.locator(".way .strip[data-slice='1853']").dblclick()
+    page.get_by_role("heading", name="In the texts, 1853").wait_for()
+    assert "1853" in columns(page)
+
+
+def test_the_focus_stays_where_the_reader_was(page: Any) -> None:
+    focused = "[document.activeElement.tagName, document.activeElement.textContent.trim()]"
+    page.get_by_role("link", name="word", exact=True).focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**sort=word**")
+    assert page.evaluate(focused) == ["A", "word"]
+    page.get_by_label("Measure").select_option("cosine")
+    page.get_by_role("button", name="Show").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**metric=cosine**")
+    assert page.evaluate(focused) == ["BUTTON", "Show"]
+    assert "sort=word" in page.url  # and so does the order
+    page.goto("/word/ship?at=1850&at=1856")
+    page.get_by_role("link", name="Read the texts").nth(1).focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**text=1856**")
+    assert page.evaluate(focused) == ["H2", "In the texts, 1856"]
+    assert page.locator("#status").inner_text().startswith("ship")
+    page.get_by_role("link", name="put 1850 away").focus()
+    page.keyboard.press("Enter")
+    sync_api.expect(page.locator("#neighbours + .columns h3")).to_have_count(1)
+    assert page.evaluate(focused) == ["H2", "Neighbours"]
+
+
+def test_what_is_cited_is_what_is_shown(page: Any) -> None:
+    page.goto("/between?from=1851&to=1855")
+    page.locator("select[name=to]").select_option("1858")
+    page.get_by_role("button", name="Show").click()
+    page.wait_for_url("**to=1858**")
+    assert "From 1851 to 1858." in page.locator("footer").inner_text()
+    assert page.locator("footer").count() == 1
+
+
+def test_a_whole_text_is_read(page: Any, small: dw.Corpus) -> None:
+    page.goto("/word/ship?at=1850&at=1859&text=1859")
+    line = page.locator(".passages li").last
+    said = line.inner_text().split("…")[1].strip()
+    left = line.locator("mark").evaluate("e => e.previousSibling.textContent")
+    line.get_by_role("link", name="Read it all").click()
+    page.wait_for_url("**/text/**")
+    text = page.locator(".text").inner_text()
+    assert text in small.documents.filter(slice="1859").collect()["text"].to_list()
+    assert said in text
+    target = page.locator("mark:target")
+    assert target.inner_text().lower() == "ship"
+    before = target.evaluate(
+        "e => { const r = document.createRange(); r.setStart(e.parentNode, 0); r.setEndBefore(e); return r.toString() }"
+    )
+    assert before.endswith(left.removeprefix("…"))
+
+
+def test_a_finger_slides_over_slices_and_keeps_one(chromium: Any, address: str) -> None:
+    context = chromium.new_context(viewport=PHONE, has_touch=True, is_mobile=True, base_url=address)
+    page = context.new_page()
+    page.goto("/word/ship?at=1850&at=1859")
+    boxes = {year: page.locator(f".way .strip[data-slice='{year}']").bounding_box() for year in (1853, 1856)}
+    (x, y), (far, _) = ((box["x"] + box["width"] / 2, box["y"] + box["height"] / 2) for box in boxes.values())
+    near, shown = page.locator(".near"), page.url
+    page.touchscreen.tap(x, y)
+    near.get_by_text("1853").wait_for()
+    touch = context.new_cdp_session(page)
+    for kind, points in [
+        ("touchStart", [{"x": x, "y": y}]),
+        *(("touchMove", [{"x": x + (far - x) * i / 8, "y": y}]) for i in range(1, 9)),
+        ("touchEnd", []),
+    ]:
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    near.get_by_text("1856").wait_for()
+    assert page.url == shown  # nothing is kept yet
+    page.wait_for_timeout(400)  # or the browser takes it for a part of the same gesture
+    near.get_by_role("button", name="Keep it").tap()
+    page.get_by_role("heading", name="In the texts, 1856").wait_for()
+    assert columns(page) == ["1850", "1856", "1859"]
+    page.touchscreen.tap(x, y)
+    near.get_by_text("1853").wait_for()
+    page.touchscreen.tap(x, y)  # once more
+    page.get_by_role("heading", name="In the texts, 1853").wait_for()
+    assert columns(page) == ["1850", "1853", "1856", "1859"]
+    context.close()
+
+
 #: Texts whose contrast to the page is below 4.5, as WCAG asks for.
 CONTRAST = """() => {
   const light = (c) => {

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import driftword as dw
+from driftword.web import pages
 from driftword.web.draw import HALF, WIDTH, draw, figure, standalone
 
 YEARS = dw.Slices.from_labels(range(1900, 1920))
@@ -39,6 +40,15 @@ def test_all_is_drawn_inside_the_figure(values: list[list[float | None]], kind: 
     places = sorted(float(e.get("y", 0)) for e in names)
     assert all(b - a >= 14.9 for a, b in pairwise(places))
     assert all(0 < place <= height for place in places)
+
+
+def test_a_word_keeps_its_colour_in_all_figures_of_a_page(small_model: dw.Model) -> None:
+    held = pages.compare(small_model, ["ship", "wheat", "court"])["figures"]
+    for name, words in [("similarity", 2), ("change", 3), ("frequency", 3)]:
+        svg = str(draw(small_model.slices, held[name]))
+        colours = {word: number for number, word in re.findall(r'class="s(\d) name"[^>]*>([^<]+)<', svg)}
+        assert len(colours) == words == len(re.findall(r'<g class="s\d"', svg))
+        assert colours.items() <= {"ship": "0", "wheat": "1", "court": "2"}.items()
 
 
 def test_every_slice_leads_to_its_address() -> None:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import polars as pl
 
 from driftword import store
-from driftword.corpus.locating import Asked, locate
+from driftword.corpus.locating import Asked, Span, locate
 from driftword.errors import OptionError, did_you_mean
 from driftword.progress import Progress
 
@@ -30,27 +30,61 @@ _BATCH: Final = 256  # documents that are read and split at a time
 Wanted = dict[int, "list[_Place]"]
 
 
-def find_passages(
+def find_lines(
     corpus: Corpus, word: str, *, at: At | None, n: int, width: int, where: Mapping[str, str] | None = None
-) -> pl.DataFrame:
-    """See `Corpus.passages`."""
+) -> tuple[pl.DataFrame, list[int]]:
+    """See `Corpus.passages`; beside each line, how many occurrences its document has before it."""
     if n < 1:
         raise OptionError(f"n is {n}; ask for at least one passage")
     if width < 0:
         raise OptionError(f"width is {width}; it counts characters, so it cannot be negative")
-    number = corpus.word_id(word)
-    slices = [corpus.slices.index(at)] if at is not None else list(range(len(corpus.slices)))
-    allowed = _allowed(corpus, where) if where else None
-    if allowed is None:
+    number, slices = corpus.word_id(word), _slices(corpus, at)
+    if not where:
         counts = corpus.counts[slices, number].astype(np.int64)
         chosen = {slices[i]: quota for i, quota in _quotas(counts, n)}
         places = [p for t, quota in chosen.items() for p in _spread(corpus, _positions(corpus, number, t), quota)]
     else:
-        found = [_positions(corpus, number, t) for t in slices]
-        found = [positions[allowed[_documents(corpus, positions)]] for positions in found]
+        found = _positions_where(corpus, number, slices, where)
         quotas = _quotas(np.array([len(positions) for positions in found]), n)
         places = [p for i, quota in quotas for p in _spread(corpus, found[i], quota)]
-    return _tables(corpus, {number: places}, width, Progress())[number]
+    return _tables(corpus, {number: places}, width, Progress())[number], [place.rank for place in places]
+
+
+def find_in_document(corpus: Corpus, document: int, word: str) -> tuple[dict[str, Any], list[Span]]:
+    """Return a document with all its columns, and where in its text a word stands."""
+    total = corpus.documents.select(pl.len()).collect().item()
+    if not 0 <= document < total:
+        raise OptionError(f"there is no text {document}; they are numbered from 0 to {total - 1}")
+    row = next(_read(corpus, [document]))[document]
+    chunks = np.flatnonzero(corpus.chunk_document == document)
+    if not len(chunks):
+        return row, []
+    tokens = corpus.tokens[int(corpus.offsets[chunks[0]]) : int(corpus.offsets[chunks[-1] + 1])]
+    count = int((tokens == corpus.word_id(word)).sum())
+    spans = locate(corpus, [row["text"]], [Asked(0, word, rank, count) for rank in range(count)])
+    known = [span for span in spans if span is not None]
+    return row, known if len(known) == count else [hit.span() for hit in _hits(row["text"], word)]
+
+
+def count_passages(corpus: Corpus, word: str, *, at: At | None, where: Mapping[str, str] | None = None) -> int:
+    """Return how many lines `find_lines` chooses from."""
+    number, slices = corpus.word_id(word), _slices(corpus, at)
+    if not where:
+        return int(corpus.counts[slices, number].sum())
+    return sum(len(positions) for positions in _positions_where(corpus, number, slices, where))
+
+
+def _slices(corpus: Corpus, at: At | None) -> list[int]:
+    return [corpus.slices.index(at)] if at is not None else list(range(len(corpus.slices)))
+
+
+def _positions_where(
+    corpus: Corpus, number: int, slices: list[int], where: Mapping[str, str]
+) -> list[npt.NDArray[np.int64]]:
+    """Return where the word stands in documents that have these values, slice by slice."""
+    allowed = _allowed(corpus, where)
+    found = (_positions(corpus, number, t) for t in slices)
+    return [positions[allowed[_documents(corpus, positions)]] for positions in found]
 
 
 def find_in_slices(
@@ -239,14 +273,18 @@ def _cut(text: str, begin: int, end: int, width: int) -> tuple[str, str, str]:
 
 
 def _search(text: str, word: str, rank: int, width: int) -> tuple[str, str, str] | None:
-    """Find a word as it is written, for texts split by a user's own function."""
-    pattern = r"\s+".join(re.escape(part) for part in word.split())
-    hits = list(re.finditer(rf"(?<!\w){pattern}(?!\w)", text, re.IGNORECASE))
-    hits = hits or list(re.finditer(pattern, text, re.IGNORECASE))
+    hits = _hits(text, word)
     if not hits:
         return None
     hit = hits[min(rank, len(hits) - 1)]
     return _cut(text, hit.start(), hit.end(), width)
+
+
+def _hits(text: str, word: str) -> list[re.Match[str]]:
+    """Find a word as it is written, for texts split by a user's own function."""
+    pattern = r"\s+".join(re.escape(part) for part in word.split())
+    hits = list(re.finditer(rf"(?<!\w){pattern}(?!\w)", text, re.IGNORECASE))
+    return hits or list(re.finditer(pattern, text, re.IGNORECASE))
 
 
 def _from_ids(corpus: Corpus, place: _Place, width: int) -> tuple[str, str, str]:

@@ -276,7 +276,7 @@ def changes(model: Model, word: str | None = None, *, n: int = 16, min_count: in
     Returns
     -------
     word, slice (the first of the new use), distance between the mean vectors before and after,
-    share of the movement that the cut explains, and occurrences before and after.
+    share of the movement that the cut explains, and occurrences before and after, up to the cuts next to it.
     """
     space.moving(model)
     space.at_least_one(n)
@@ -338,12 +338,20 @@ def _cuts(model: Model, v: int, n: int, min_count: int) -> pl.DataFrame:
         old, new = counts[low:cut].sum(), counts[cut:high].sum()
         if min(old, new) >= min_count:
             apart = float(np.linalg.norm(way[low:cut].mean(axis=0) - way[cut:high].mean(axis=0)))
-            found.append((cut, apart, gain / spread, old, new))
+            found.append((cut, apart, gain / spread))
         parts.remove((low, high))
         parts += [(low, cut), (cut, high)]
-    cuts, *columns = np.array(found, dtype=np.float64).reshape(-1, 5).T
-    names = ("distance", "explained", "count_before", "count_after")
-    return _cut_table(model, np.full(len(found), v), cuts.astype(int), dict(zip(names, columns, strict=True)))
+    cuts, distance, explained = np.array(found, dtype=np.float64).reshape(-1, 3).T
+    edges = np.array([0, *sorted(int(cut) for cut in cuts), len(way)])
+    between = np.add.reduceat(counts, edges[:-1], dtype=np.int64)  # two cuts that follow each other
+    place = np.searchsorted(edges, cuts)
+    columns = {
+        "distance": distance,
+        "explained": explained,
+        "count_before": between[place - 1],
+        "count_after": between[place],
+    }
+    return _cut_table(model, np.full(len(found), v), cuts.astype(int), columns)
 
 
 def _split(way: Array, low: int, high: int) -> tuple[float, int]:

@@ -24,11 +24,12 @@ from driftword.errors import DriftwordError, OptionError, UnknownSliceError, Unk
 from driftword.explore.space import choose
 from driftword.model import Model
 from driftword.tables import printable
+from driftword.web import pages
 from driftword.web.draw import STATIC, draw, standalone
 from driftword.web.guard import LOCAL, guard
 from driftword.web.kept import KeptAnswers
 from driftword.web.rendering import templates
-from driftword.web.views import Labels, Text, Views, address, word_address
+from driftword.web.views import Labels, Text, Views, address, listed, word_address
 
 #: Figures for print, which `driftword.plot` draws.
 PRINTED: Final = {
@@ -102,6 +103,16 @@ def make_app(
             [{**row.pop("about"), **row} for row in rows], request, ("slice", "left", "keyword", "right", "date")
         )
 
+    @app.get("/word/{word}/time.csv")
+    def time_csv(request: Request, content: Any = Depends(views.word)) -> Response:
+        return _csv(pages.through_time(content), request)
+
+    app.get("/text/{document}.json")(views.text)
+
+    @app.get("/text/{document}", response_class=HTMLResponse)
+    def text(content: Any = Depends(views.text)) -> HTMLResponse:
+        return page("text.html", **content)
+
     @app.get("/word/{word}/print/{kind}.{form}")
     def word_printed(request: Request, word: str, kind: str, form: str, *, at: Labels = None) -> Response:
         choose("figure", kind, PRINTED)
@@ -149,6 +160,7 @@ def _pages(app: FastAPI, model: Model, corpus: Corpus | None, title: str | None)
         model, title=title, live=True, asset={file.name: f"/static/{name}" for name, file in assets.items()},
         link=_link, address=address, word_address=word_address, slice_href=slice_address, printed=PRINTED,
         texts_id="texts", figure_of=address, has_corpus=corpus is not None,
+        has_documents=corpus is not None and corpus.has_documents,
         corpus_path=model.meta["provenance"].get("corpus_path"),
     )  # fmt: skip
 
@@ -161,18 +173,24 @@ def _pages(app: FastAPI, model: Model, corpus: Corpus | None, title: str | None)
 def _answer_mistakes(app: FastAPI, page: Page) -> None:
     """Answer what cannot be shown with a sentence, never with a trace of our own code."""
 
-    def wrong(request: Request, status: int, sentence: str, instead: Sequence[str] = ()) -> Response:
-        if request.url.path.endswith(".json"):
+    def wrong(request: Request, status: int, sentence: str, instead: Sequence[str] = (), asked: str = "") -> Response:
+        path, query = request.url.path, request.url.query
+        if path.endswith(".json"):
             return JSONResponse({"error": sentence, "instead": list(instead)}, status_code=status)
+        again = None
+        if path in ("/compare", "/axis"):
+            again = f"/questions?{query}"
+        elif query and path != "/search":
+            again = quote(path)  # the same page, without what was asked of it
+        links = {word: _instead(request, asked, word) for word in instead}
         title = "Not found" if status == 404 else "Not possible"
-        asked = {"/compare": "/questions", "/axis": "/questions", "/between": "/between"}.get(request.url.path)
-        again = f"{asked}?{request.url.query}" if asked == "/questions" else asked
-        return page("wrong.html", status, title=title, sentence=sentence, instead=instead, again=again)
+        return page("wrong.html", status, title=title, sentence=sentence, instead=links, again=again)
 
     @app.exception_handler(DriftwordError)
     def mistaken(request: Request, error: DriftwordError) -> Response:
-        status = 404 if isinstance(error, UnknownWordError | UnknownSliceError) else 422
-        return wrong(request, status, str(error), getattr(error, "instead", ()))
+        if isinstance(error, UnknownWordError):
+            return wrong(request, 404, str(error), error.instead, error.asked)
+        return wrong(request, 404 if isinstance(error, UnknownSliceError) else 422, str(error))
 
     @app.exception_handler(RequestValidationError)
     def misread(request: Request, error: RequestValidationError) -> Response:
@@ -184,7 +202,7 @@ def _answer_mistakes(app: FastAPI, page: Page) -> None:
             "int_parsing": f"'{name}' must be a whole number.",
             "greater_than_equal": f"'{name}' must be at least {known.get('ge')}.",
             "less_than_equal": f"'{name}' must be at most {known.get('le'):,}." if "le" in known else "",
-            "too_long": f"'{name}' may be given at most {known.get('max_length')} times.",
+            "too_long": f"Choose at most {known.get('max_length')} {'slices' if name == 'at' else name} at once.",
             "string_too_long": f"'{name}' is longer than {known.get('max_length')} letters.",
         }
         return wrong(
@@ -197,6 +215,18 @@ def _answer_mistakes(app: FastAPI, page: Page) -> None:
         answer = wrong(request, error.status_code, told)
         answer.headers.update(error.headers or {})
         return answer
+
+
+def _instead(request: Request, asked: str, word: str) -> str:
+    """Return where a suggestion leads: to the same question about that word, or else to its page."""
+    given = {
+        name: ",".join(word if one == asked else one for one in listed(value))
+        for name, value in request.query_params.items()
+        if name in ("words", "low", "high", "others") and asked in listed(value)
+    }
+    if not given:
+        return word_address(word)
+    return address(quote(request.url.path), **{**request.query_params, **given})
 
 
 def open_corpus(model: Model, given: str | Path | None) -> Corpus | None:

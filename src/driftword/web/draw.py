@@ -7,6 +7,7 @@ makes files of them. Figures for print come from `driftword.plot`.
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -30,10 +31,23 @@ Figure = dict[str, Any]
 
 
 def figure(
-    title: str, label: str, kind: str, *, series: Sequence[dict[str, Any]], height: int = 230, width: int = WIDTH
+    title: str,
+    label: str,
+    kind: str,
+    *,
+    series: Sequence[dict[str, Any]],
+    colour: int = 0,
+    height: int = 230,
+    width: int = WIDTH,
 ) -> Figure:
-    """Describe a figure; kind is "lines", "bars" or, for a line whose height means nothing by itself, "way"."""
-    return {"title": title, "label": label, "kind": kind, "width": width, "height": height, "series": list(series)}
+    """Describe a figure; kind is "lines", "bars" or, for a line whose height means nothing by itself, "way".
+
+    `colour` is the number of the first line's; a word keeps its own in all figures of a page.
+    """
+    return {
+        "title": title, "label": label, "kind": kind, "width": width, "height": height, "series": list(series),
+        "colour": colour,
+    }  # fmt: skip
 
 
 def draw(slices: Slices, held: Figure, *, href: Callable[[str], str] | None = None, kept: Sequence[str] = ()) -> Markup:
@@ -60,12 +74,12 @@ def draw(slices: Slices, held: Figure, *, href: Callable[[str], str] | None = No
     if href is not None:
         parts.append(_strips(across, series, href=href, kept=kept, height=height))
     if held["kind"] == "bars":
-        parts += [_bars(across, one["values"], y) for one in series]
+        parts += [_bars(across, one, y) for one in series]
     else:
         whole = held["kind"] == "way"
-        parts += [_line(across, one, y, number, whole=whole) for number, one in enumerate(series)]
+        parts += [_line(across, one, y, number, whole=whole) for number, one in enumerate(series, held["colour"])]
     if several:
-        parts.append(_names(series, y, right, height))
+        parts.append(_names(series, held["colour"], y, right, height))
     role = "group" if href is not None else "img"
     return Markup(
         '<svg class="figure{}" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" role="{}" aria-label="{}">'
@@ -77,18 +91,42 @@ def standalone(svg: Markup, title: str, caption: str) -> str:
     """Make a file of a figure: with its style, title and what it was made from."""
     style = (STATIC / "figure.css").read_text(encoding="utf-8").partition("/* dark */")[0]
     width, height = (int(number) for number in svg.split('viewBox="0 0 ')[1].split('"')[0].split(" "))
-    height += 52
+    lines = [("title", line) for line in textwrap.wrap(title, width // 10)]
+    lines += [("mark", line) for line in textwrap.wrap(caption, int(width / 6.5))]
+    head = 18 * len(lines) + 16
+    texts = (
+        Markup('<text x="14" y="{}" class="{}">{}</text>').format(18 * i + 24 - head, name, line)
+        for i, (name, line) in enumerate(lines)
+    )
     return printable(
         Markup(
-            '<svg xmlns="http://www.w3.org/2000/svg" width="{}" height="{}" viewBox="0 -52 {} {}"><style>{}</style>'
-            '<rect y="-52" width="100%" height="100%" fill="#fff"/>'
-            '<text x="14" y="-28" class="title">{}</text><text x="14" y="-10" class="mark">{}</text>{}</svg>'
-        ).format(width, height, width, height, Markup(style), title, caption, _inner(svg))
+            '<svg xmlns="http://www.w3.org/2000/svg" width="{}" height="{}" viewBox="0 -{} {} {}"><style>{}</style>'
+            '<rect y="-{}" width="100%" height="100%" fill="#fff"/>{}{}</svg>'
+        ).format(
+            width, height + head, head, width, height + head, Markup(style), head, Markup("").join(texts), _inner(svg)
+        )
+    )
+
+
+def legend(held: Figure) -> Markup:
+    """Name the lines of a figure below it, for screens too small for names at their ends."""
+    names = [one["name"] for one in held["series"]]
+    if len(names) < 2:
+        return Markup("")
+    return Markup('<p class="legend" aria-hidden="true">{}</p>').format(
+        Markup(" ").join(
+            Markup('<span class="s{} name">{}</span>').format(*one) for one in enumerate(names, held["colour"])
+        )
     )
 
 
 def _inner(svg: Markup) -> Markup:
     return Markup(str(svg).partition(">")[2].rpartition("</svg>")[0])
+
+
+def times(count: int) -> str:
+    """Say how often something occurs."""
+    return "once" if count == 1 else f"{count:,} times"
 
 
 class _Across:
@@ -138,9 +176,13 @@ def _frame(across: _Across, marks: Sequence[float], y: Callable[[float], float],
     base = height - _BOTTOM
     parts.append(Markup('<line class="axis" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(
         across.left, across.right, base, base))  # fmt: skip
-    for x, name in across.ticks:
+    for i, (x, name) in enumerate(across.ticks):
         place = min(max(x, len(name) * _LETTER / 2), across.right + _RIGHT - len(name) * _LETTER / 2)
-        parts.append(Markup('<text class="mark c" x="{}" y="{}">{}</text>').format(place, height - 8, name))
+        parts.append(
+            Markup('<text class="mark c{}" x="{}" y="{}">{}</text>').format(
+                " odd" if i % 2 else "", place, height - 8, name
+            )
+        )
     return Markup("").join(parts)
 
 
@@ -156,18 +198,26 @@ def _strips(
         if not address:
             continue
         counts = [one["counts"][t] for one in series if one["counts"]]
-        told = f"{label}, {counts[0]:,} times" if len(counts) == 1 else label
+        told = f"{label}, {times(counts[0])}" if len(counts) == 1 else label
+        current = ' aria-current="true"' if label in kept else ""
         parts.append(
             f'<a class="strip{" kept" if label in kept else ""}" href="{escape(address)}" data-slice="{escape(label)}" '
-            f'tabindex="{0 if label == entered else -1}"><title>{escape(told)}</title>'
+            f'tabindex="{0 if label == entered else -1}"{current}><title>{escape(told)}</title>'
             f'<path d="M{across.begin[t]} {top}h{across.end[t] - across.begin[t]:.1f}v{tall}H{across.begin[t]}z"/></a>'
         )
     return Markup("".join(parts))
 
 
-def _bars(across: _Across, values: Sequence[float | None], y: Callable[[float], float]) -> Markup:
-    parts = [f"M{across.begin[t]} {y(0)}V{y(value)}H{across.end[t]}V{y(0)}z" for t, value in enumerate(values) if value]
-    return Markup('<path class="bar" d="{}"/>').format("".join(parts))
+def _bars(across: _Across, one: dict[str, Any], y: Callable[[float], float]) -> Markup:
+    """Draw a bar for each slice, pale where there is no evidence."""
+    shades: dict[str, list[str]] = {}
+    for t, value in enumerate(one["values"]):
+        if value:
+            shade = "bar" if one["counts"] is None or one["counts"][t] else "bar pale"
+            shades.setdefault(shade, []).append(f"M{across.begin[t]} {y(0)}V{y(value)}H{across.end[t]}V{y(0)}z")
+    return Markup("").join(
+        Markup('<path class="{}" d="{}"/>').format(shade, "".join(parts)) for shade, parts in shades.items()
+    )
 
 
 def _line(across: _Across, one: dict[str, Any], y: Callable[[float], float], number: int, *, whole: bool) -> Markup:
@@ -207,10 +257,12 @@ def _path(places: Sequence[tuple[float, float] | None]) -> str:
     return "".join(steps)
 
 
-def _names(series: Sequence[dict[str, Any]], y: Callable[[float], float], right: float, height: int) -> Markup:
+def _names(
+    series: Sequence[dict[str, Any]], colour: int, y: Callable[[float], float], right: float, height: int
+) -> Markup:
     """Write each name at the end of its line, none over another."""
     ends = []
-    for number, one in enumerate(series):
+    for number, one in enumerate(series, colour):
         last = next((value for value in reversed(one["values"]) if value is not None), None)
         if last is not None:
             ends.append([y(last), number, one["name"]])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
 from driftword import __version__, explore
-from driftword.corpus import Corpus
 from driftword.errors import OptionError, closest
 from driftword.explore import space
 from driftword.model import Model
@@ -18,13 +17,11 @@ from driftword.web.draw import HALF, figure
 MOST_ROWS: Final = 200
 MOST_SLICES: Final = 12
 MOST_WORDS: Final = 6
-PASSAGES: Final = 12
-WIDTH: Final = 100  # characters of a passage on either side
 #: What each measure of drift tells, in a few words.
 MEASURES: Final = {
     "absolute": "how far a word moved",
     "cosine": "how much its direction changed",
-    "thirds": "the same, from the first third of the time to the last",
+    "thirds": "how much its direction changed from the first third of the time to the last",
     "farthest": "how far it ever was from its beginning",
     "path": "how long its whole way is",
     "step": "its largest single step",
@@ -35,8 +32,6 @@ MEASURES: Final = {
 SORTS: Final = ("drift", "word", "count_first", "count_last", "slices")
 _FEW: Final = 6  # neighbours that tell in a table what a word was near to
 _SMALL: Final = {"width": HALF, "height": 150}
-_LONGEST_VALUE: Final = 100
-_MOST_VALUES: Final = 400  # of a column by which passages can be chosen
 
 Content = dict[str, Any]
 
@@ -88,7 +83,8 @@ def between(
     space.moving(model)
     space.choose("order", sort, SORTS)
     labels = model.slices.labels
-    times = sorted(model.slices.index(at or labels[edge]) for at, edge in ((begin, 0), (end, -1)))
+    usual = explore.ends(model)
+    times = sorted(model.slices.index(at) for at in (begin or usual[0], end or usual[1]))
     first, last = (labels[t] for t in times)
     table = explore.drift(
         model, n=bounded("n", n, MOST_ROWS), metric=metric, between=(first, last), min_count=min_count, skip=skip
@@ -198,7 +194,7 @@ def word(
         "way": figure(f"{name} through time", "meaning, on the line along which it moved most", "way",
                       series=[_series(name, way["place"].to_list(), counts)], height=260),
         "movement": figure(f"How far {name} moved into each slice", "distance from the slice before", "bars",
-                           series=[_series(name, often["step"].to_list())], **_SMALL),
+                           series=[_series(name, often["step"].to_list(), counts)], **_SMALL),
         "similarity": _nearness(model, name, [other for other in others if other != name]),
     }  # fmt: skip
     found = explore.equivalents(model, name, at=taken, to=elsewhere, n=5).to_dicts() if elsewhere else []
@@ -248,47 +244,17 @@ def _telling_words(columns: list[dict[str, Any]]) -> list[str]:
     return list(dict.fromkeys([*picked[0], *picked[1]]))
 
 
-def passages(
-    corpus: Corpus | None, asked: str, at: str | None, *, n: int = PASSAGES, where: Mapping[str, str] | None = None
-) -> list[dict[str, Any]]:
-    """Return the texts behind a word, each with the other columns of its document."""
-    if corpus is None:
-        return []
-    return lines_of(
-        corpus.passages(asked, at=at or None, n=bounded("n", n, MOST_ROWS), width=WIDTH, where=where or None)
-    )
-
-
-def lines_of(found: pl.DataFrame) -> list[dict[str, Any]]:
-    """Return passages with what is known of each document beside it."""
-    known = {"left", "keyword", "right", "slice", "document", "date"}
-    return [
-        {
-            **{name: row[name] for name in ("slice", "left", "keyword", "right")},
-            "date": str(row["date"]) if row.get("date") else None,
-            "about": {name: str(value) for name, value in row.items() if name not in known and value is not None},
-        }
-        for row in found.to_dicts()
-    ]
-
-
-def columns(corpus: Corpus | None) -> dict[str, list[str]]:
-    """Return the columns by which passages can be chosen, and their values."""
-    if corpus is None or not corpus.has_documents:
-        return {}
-    names = [name for name in corpus.documents.collect_schema() if name not in ("text", "slice", "date")]
-    values = {
-        name: corpus.documents.select(pl.col(name).cast(pl.String).unique().sort().drop_nulls()).collect()[name]
-        for name in names
+def through_time(content: Content) -> list[dict[str, Any]]:
+    """Return what the figures of a word's page show, one row for each slice."""
+    figures = content["figures"]
+    columns = {"slice": content["slices"], "count": content["counts"]}
+    for kind, column in (("frequency", "per_million"), ("movement", "step"), ("way", "place")):
+        if kind in figures:
+            columns[column] = figures[kind]["series"][0]["values"]
+    columns |= {
+        f"similarity to {one['name']}": one["values"] for one in figures.get("similarity", {}).get("series", [])
     }
-    times = set(corpus.slices.labels)  # by which one chooses already
-    return {
-        name: found.to_list()
-        for name, found in values.items()
-        if 1 < len(found) <= _MOST_VALUES
-        and not times.issuperset(found)
-        and all(len(value) <= _LONGEST_VALUE and value.isprintable() for value in found)
-    }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def compare(model: Model, words: Sequence[str]) -> Content:
@@ -299,12 +265,14 @@ def compare(model: Model, words: Sequence[str]) -> Content:
     often = [explore.frequency(model, name) for name in names]
     counts, shares = ([table[column].to_list() for table in often] for column in ("count", "per_million"))
     near = [explore.similarity(model, names[0], other)["similarity"].to_list() for other in names[1:]]
-    figures = {"similarity": _nearness(model, names[0], names[1:])}
+    figures = {"similarity": _nearness(model, names[0], names[1:], colour=1)}
+    ways: list[list[float]] = []
     if len(model.rho) > 1:
-        ways = [explore.trajectory(model, name, at=model.slices.labels[-1], n=1)["similarity_first"] for name in names]
+        last = model.slices.labels[-1]
+        ways = [(1 - explore.trajectory(model, name, at=last, n=1)["similarity_first"]).to_list() for name in names]
         figures["change"] = figure(
             "How far each is from where it began", "1 - cosine to itself in the first slice", "lines",
-            series=[_series(name, (1 - way).to_list(), n) for name, way, n in zip(names, ways, counts, strict=True)],
+            series=[_series(name, way, n) for name, way, n in zip(names, ways, counts, strict=True)],
         )  # fmt: skip
     figures["frequency"] = figure(
         "How often each occurs", "per million words", "lines",
@@ -322,6 +290,7 @@ def compare(model: Model, words: Sequence[str]) -> Content:
                 "count": counts[i][t],
                 "per_million": shares[i][t],
                 f"similarity to {names[0]}": near[i - 1][t] if i else None,
+                **({"distance from the first slice": ways[i][t]} if ways else {}),
             }
             for i, name in enumerate(names)
             for t, label in enumerate(model.slices.labels)
@@ -339,6 +308,7 @@ def axis(model: Model, words: Sequence[str], low: Sequence[str], high: Sequence[
         raise OptionError("an axis of meaning needs a word to lay on it; name one")
     tables = {name: explore.towards(model, name, (low, high)) for name in names}
     ends = ", ".join(low), ", ".join(high)
+    told = f"{', '.join(names)} between {ends[0]} and {ends[1]}"
     series = [_series(name, table["place"].to_list(), table["count"].to_list()) for name, table in tables.items()]
     return {
         "title": f"Between {ends[0]} and {ends[1]}",
@@ -346,22 +316,23 @@ def axis(model: Model, words: Sequence[str], low: Sequence[str], high: Sequence[
         "low": list(low),
         "high": list(high),
         "slices": list(model.slices.labels),
-        "figures": {"axis": figure(f"Between {ends[0]} and {ends[1]}", f"below: {ends[0]}; above: {ends[1]}", "lines",
+        "figures": {"axis": figure(told, f"below: {ends[0]}; above: {ends[1]}", "lines",
                                    series=series, height=300)},
         "table": [{"word": name, **row} for name, table in tables.items() for row in table.to_dicts()],
         "cite": cite(model),
     }  # fmt: skip
 
 
-def _nearness(model: Model, name: str, others: Sequence[str]) -> dict[str, Any]:
+def _nearness(model: Model, name: str, others: Sequence[str], *, colour: int = 0) -> dict[str, Any]:
     series = []
     for other in others:
         table = explore.similarity(model, name, other)
         both = table.select(pl.min_horizontal("count_a", "count_b"))["count_a"]
         series.append(_series(other, table["similarity"].to_list(), both.to_list()))
     return figure(
-        f"How near {name} is to other words", "nearness (cosine): 1 is nearest, 0 unrelated", "lines", series=series
-    )
+        f"How near {name} is to {others[0] if len(others) == 1 else 'other words'}",
+        "nearness (cosine): 1 is nearest, 0 unrelated", "lines", series=series, colour=colour,
+    )  # fmt: skip
 
 
 def _series(name: str, values: Sequence[float | None], counts: Sequence[int] | None = None) -> dict[str, Any]:

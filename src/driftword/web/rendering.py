@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from driftword.explore.space import MIN_COUNT
 from driftword.model import Model
-from driftword.web.draw import draw
+from driftword.web.draw import draw, legend, times
 from driftword.web.pages import MEASURES
 
 
@@ -20,8 +20,10 @@ def templates(model: Model, *, title: str | None = None, **names: Any) -> Enviro
         undefined=StrictUndefined,
     )  # fmt: skip
     found.filters["thousands"] = "{:,}".format
+    found.filters["times"] = times
     found.globals |= {
         "draw": partial(draw, model.slices),
+        "legend": legend,
         "measures": MEASURES,
         "little": MIN_COUNT,
         "model_title": title or model.title,

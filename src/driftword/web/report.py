@@ -21,7 +21,7 @@ from driftword.errors import OptionError
 from driftword.model import Model
 from driftword.progress import Progress, progress
 from driftword.tables import printable
-from driftword.web import pages
+from driftword.web import pages, texts
 from driftword.web.draw import STATIC
 from driftword.web.rendering import templates
 
@@ -111,9 +111,9 @@ def _add_lines(corpus: Corpus, held: list[dict[str, Any]], bar: Progress) -> Non
         page["word"]: {label: max(each, _FIRST) if label in page["chosen"] else each for label in _thinned(page, most)}
         for page in held
     }
-    found = find_in_slices(corpus, wanted, width=pages.WIDTH, bar=bar)
+    found = find_in_slices(corpus, wanted, width=texts.WIDTH, bar=bar)
     for page in held:
-        page["passages"] = pages.lines_of(found[page["word"]])
+        page["passages"] = texts.lines_of(found[page["word"]])
 
 
 def _thinned(page: dict[str, Any], most: int) -> list[str]:

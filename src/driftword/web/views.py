@@ -9,13 +9,13 @@ from typing import Annotated, Any, Final
 from urllib.parse import quote, urlencode
 
 import polars as pl
-from fastapi import Depends, Query
+from fastapi import Depends, Path, Query
 
 from driftword import explore
 from driftword.corpus import Corpus
 from driftword.explore.space import MIN_COUNT
 from driftword.model import Model
-from driftword.web import pages
+from driftword.web import pages, texts
 from driftword.web.pages import Content
 
 MOST_SUGGESTED: Final = 12
@@ -63,7 +63,7 @@ class Views:
     @cached_property
     def facets(self) -> dict[str, list[str]]:
         """The columns by which passages can be chosen, and their values."""
-        return pages.columns(self.corpus)
+        return texts.columns(self.corpus)
 
     def known(self, word: str) -> str:
         """Return the word that an address names, as `word_address` writes it."""
@@ -115,6 +115,7 @@ class Views:
             "high": listed(high),
             "slices": self.model.slices.labels,
             "moving": len(self.model.rho) > 1,
+            "ends": explore.ends(self.model) if len(self.model.rho) > 1 else None,
         }
 
     def near(self, word: str, at: Text, n: Rows = 10) -> Content:
@@ -126,28 +127,34 @@ class Views:
         return pages.suggest(self.model, q, MOST_SUGGESTED)
 
     def passages(
-        self, word: str, *, text: Text = "", where: Filters = None, n: Rows = pages.PASSAGES
+        self, word: str, *, text: Text = "", where: Filters = None, n: Rows = texts.PASSAGES
     ) -> list[dict[str, Any]]:
         """Show the texts behind a word."""
-        return pages.passages(self.corpus, self.known(word), text, n=n, where=self.filters(where))
+        return texts.passages(self.corpus, self.known(word), text, n=n, where=self.filters(where))
+
+    def text(self, document: Annotated[int, Path(ge=0, le=2**40)], word: Text) -> Content:
+        """Show a whole text, with a word marked in it."""
+        return texts.whole(self.corpus, document, self.known(word)) | {"cite": pages.cite(self.model)}
 
     def word(
         self, word: str, *, at: Labels = None, n: Rows = _NEIGHBORS, others: Words = "", taken: Text = "",
-        text: Text = "", where: Filters = None, lines: Rows = pages.PASSAGES,
+        text: Text = "", where: Filters = None, lines: Rows = texts.PASSAGES,
     ) -> Content:  # fmt: skip
         """Show all of a word."""
         word = self.known(word)
         content = pages.word(self.model, word, at=at or [], n=n, others=listed(others), taken=taken or None)
         chosen, known = content["chosen"], self.filters(where)
+        # In the order in which they were kept: where there are too many, the one kept first goes.
+        kept = list(dict.fromkeys(self.model.slices.labels[self.model.slices.index(one)] for one in at or chosen))
         text = self.model.slices.labels[self.model.slices.index(text)] if text else ""
         state = {
-            "at": chosen if at else [],
+            "at": kept if at else [],
             "n": n if n != _NEIGHBORS else None,
             "others": others,
             "taken": taken,
             "text": text,
             "where": where,
-            "lines": lines if lines != pages.PASSAGES else None,
+            "lines": lines if lines != texts.PASSAGES else None,
         }
 
         def here(ending: str = "", **changed: Any) -> str:
@@ -157,11 +164,12 @@ class Views:
         def keep(label: str) -> str:
             """Return the address that keeps a slice and shows its texts, or puts it away."""
             if label in chosen:
-                return here(at=[other for other in chosen if other != label], text="") + "#neighbours"
-            return here(at=[*chosen, label][-pages.MOST_SLICES :], text=label) + "#neighbours"
+                return here(at=[other for other in kept if other != label], text="") + "#neighbours"
+            return here(at=[*kept, label][-pages.MOST_SLICES :], text=label) + "#neighbours"
 
         return content | {
-            "passages": pages.passages(self.corpus, word, text, n=lines, where=known),
+            "passages": texts.passages(self.corpus, word, text, n=lines, where=known),
+            "occurrences": texts.occurrences(self.corpus, word, text, where=known),
             "text": text,
             "where": known,
             "lines": lines,

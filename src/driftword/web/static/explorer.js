@@ -48,17 +48,17 @@ watchWays(
 );
 
 let shown = location.pathname + location.search;
-/** Counts what was asked for, so that a late answer never replaces a newer one. */
-let asked = 0;
+/** @type {URL | undefined} What was asked for last and has not come; a late answer never replaces a newer one. */
+let coming;
 
 /**
  * Show an address in the place of this page, without a jump. The address bar changes with the page, not before it:
  * what a reader copies, cites or downloads meanwhile belongs to what they see.
  * @param {URL} address
- * @param {string} [focused] slice to focus again
+ * @param {boolean} [there] whether to go to the place that the address names
  */
-async function show(address, focused) {
-  const turn = ++asked;
+async function show(address, there) {
+  coming = address;
   document.querySelector("main")?.setAttribute("aria-busy", "true");
   let text;
   try {
@@ -66,25 +66,69 @@ async function show(address, focused) {
   } catch {
     text = ""; // the explorer has been stopped: the browser says so
   }
-  if (turn !== asked) return;
+  if (coming !== address) return;
+  coming = undefined;
   const page = new DOMParser().parseFromString(text, "text/html");
   const main = page.querySelector("main");
   if (!main) return void location.assign(address);
   if (location.href !== address.href) history.pushState(null, "", address);
   shown = address.pathname + address.search;
   document.title = page.title;
-  document.querySelector("main")?.replaceWith(main);
-  for (const strip of focused === undefined ? [] : document.querySelectorAll(".way .strip"))
-    if (strip instanceof SVGElement && strip.dataset.slice === focused) strip.focus({ preventScroll: true });
+  const focused = placeOf(document.activeElement);
+  document.querySelector("footer")?.remove();
+  document.querySelector("main")?.replaceWith(main, ...page.querySelectorAll("footer"));
+  const target = there && address.hash ? document.getElementById(address.hash.slice(1)) : null;
+  target?.scrollIntoView();
+  const next = target ?? focused?.();
+  if (next && !next.matches(FOCUSABLE)) next.setAttribute("tabindex", "-1");
+  next?.focus({ preventScroll: true });
+  const status = document.getElementById("status");
+  if (status) status.textContent = page.title;
 }
+
+const FOCUSABLE = "a, button, input, select, summary";
+
+/**
+ * Remember what a reader was at: its counterpart on the next page is what has the same name, or else the content.
+ * @param {Element | null} element
+ */
+function placeOf(element) {
+  if (!element?.closest("main")) return undefined;
+  /** @param {Element} one */
+  const name = (one) => [one.tagName, one.getAttribute("name"), one.getAttribute("data-slice") ?? one.getAttribute("aria-label") ?? one.textContent].join();
+  const same = () => /** @type {(HTMLElement | SVGElement)[]} */ ([...document.querySelectorAll("main " + FOCUSABLE.replaceAll(", ", ", main "))]).filter((one) => name(one) === name(element));
+  const place = same().findIndex((one) => one === element);
+  return () => same()[place] ?? document.querySelector("main");
+}
+
+/**
+ * Keep a slice beside those of the page that is coming, or put it away, for readers who do not wait for it.
+ * @param {URL} page
+ * @param {string} slice
+ */
+function kept(page, slice) {
+  const address = new URL(page);
+  const before = address.searchParams.getAll("at");
+  const after = before.includes(slice) ? before.filter((other) => other !== slice) : [...before, slice];
+  address.searchParams.delete("at");
+  for (const one of after) address.searchParams.append("at", one);
+  if (after.length > before.length) address.searchParams.set("text", slice);
+  else address.searchParams.delete("text");
+  return address;
+}
+
+/** @type {{slice?: string, time: number}} The slice that was clicked last: a double click does not put it away again. */
+let pressed = { time: 0 };
 
 document.addEventListener("click", (event) => {
   const link = event.target instanceof Element ? event.target.closest("a[data-in-place], .way .strip") : null;
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
-  const address = new URL(link.getAttribute("href") ?? "", location.href);
   const slice = link instanceof SVGElement ? link.dataset.slice : undefined;
-  show(address, slice).then(() => slice === undefined && address.hash && document.querySelector(address.hash)?.scrollIntoView());
+  if (slice !== undefined && slice === pressed.slice && event.timeStamp - pressed.time < 500) return; // a double click
+  pressed = { slice, time: event.timeStamp };
+  const address = new URL(link.getAttribute("href") ?? "", location.href);
+  show(slice !== undefined && coming?.searchParams.has("at") ? kept(coming, slice) : address, slice === undefined);
 });
 
 document.addEventListener("submit", (event) => {
@@ -99,6 +143,6 @@ document.addEventListener("submit", (event) => {
 
 window.addEventListener("popstate", () => {
   if (location.pathname + location.search !== shown) return void show(new URL(location.href));
-  asked += 1; // another place of this page, or back to it before the other one had come
+  coming = undefined; // another place of this page, or back to it before the other one had come
   document.querySelector("main")?.removeAttribute("aria-busy");
 });

@@ -11,6 +11,9 @@
  */
 function watchWays(ask, linked) {
   let latest = 0;
+  /** @type {SVGAElement | undefined} */
+  let here; // the slice that is told of
+  let first = false; // whether a finger came to a slice that was not told of
 
   /** @param {Event} event */
   async function show(event) {
@@ -21,13 +24,32 @@ function watchWays(ask, linked) {
     const turn = ++latest;
     const near = await ask(figure.dataset.word ?? "", strip.dataset.slice ?? "");
     if (near === undefined || turn !== latest) return;
+    here?.classList.remove("here");
+    here = strip;
+    here.classList.add("here");
     panel.setAttribute("data-slice", near.slice);
-    panel.replaceChildren(strong(near.slice), ` ${near.count.toLocaleString("en")} times; near to `, ...listed(near.neighbors, linked));
+    panel.replaceChildren(strong(near.slice), ` ${times(near.count)}; near to `, ...listed(near.neighbors, linked), keep(strip));
   }
 
   document.addEventListener("pointerover", show);
   document.addEventListener("focusin", show);
+  // Slices may be narrower than a finger: it slides over them, and what is near shows on the way. Only a second tap keeps.
+  document.addEventListener("pointerdown", (event) => {
+    const strip = stripOf(event);
+    first = event.pointerType === "touch" && strip !== undefined && strip !== here;
+    if (strip && event.target instanceof Element && event.target.hasPointerCapture(event.pointerId)) event.target.releasePointerCapture(event.pointerId);
+  });
+  document.addEventListener(
+    "click",
+    (event) => {
+      if (!first || !stripOf(event)) return;
+      event.preventDefault();
+      event.stopPropagation();
+    },
+    true,
+  );
   document.addEventListener("keydown", (event) => {
+    first = false;
     const strip = stripOf(event);
     if (!strip) return;
     const strips = [...(strip.parentElement?.querySelectorAll(".strip") ?? [])];
@@ -36,7 +58,7 @@ function watchWays(ask, linked) {
     const next = strips[places[event.key]];
     if (!(event.key in places)) return;
     event.preventDefault();
-    if (event.key === " ") strip.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }));
+    if (event.key === " ") press(strip);
     else if (next instanceof SVGElement) next.focus();
   });
 }
@@ -49,6 +71,27 @@ function stripOf(event) {
   const found = event.target instanceof Element ? event.target.closest(".strip") : null;
   return found instanceof SVGAElement ? found : undefined;
 }
+
+/** @param {Element} strip */
+function press(strip) {
+  strip.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }));
+}
+
+/**
+ * Make a button for fingers, which may not hit a narrow slice a second time.
+ * @param {Element} strip
+ */
+function keep(strip) {
+  const button = document.createElement("button");
+  const name = () => void (button.textContent = strip.classList.contains("kept") ? "Put it away" : "Keep it");
+  button.addEventListener("click", () => press(strip));
+  button.addEventListener("click", name);
+  name();
+  return button;
+}
+
+/** @param {number} count */
+const times = (count) => (count === 1 ? "once" : `${count.toLocaleString("en")} times`);
 
 /** @param {string} text */
 function strong(text) {

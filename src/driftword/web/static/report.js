@@ -38,7 +38,6 @@ function find(asked) {
   return (
     words.find((word) => word === asked) ??
     words.find((word) => word.startsWith(asked)) ??
-    words.find((word) => word.includes(asked)) ??
     (near && near.far <= Math.max(1, Math.floor(asked.length / 3)) ? near.word : undefined)
   );
 }
@@ -127,6 +126,8 @@ function sign(name, text, told) {
   const node = document.createElement("span");
   node.className = name;
   node.title = told;
+  node.setAttribute("role", "img");
+  node.setAttribute("aria-label", told);
   node.textContent = text;
   return node;
 }
@@ -141,6 +142,8 @@ function toggle(page, strip) {
   const slice = strip.getAttribute("data-slice") ?? "";
   const near = nearIn(page.getAttribute("data-word") ?? "", slice);
   if (!columns || !near) return;
+  const last = columns.children.length === 1 && columns.children[0].getAttribute("data-slice") === slice;
+  if (last) return; // something is always shown
   const there = [...columns.children].find((column) => column.getAttribute("data-slice") === slice);
   strip.classList.toggle("kept", !there);
   if (there) there.remove();
@@ -160,7 +163,7 @@ function columnOf(near) {
   title.textContent = near.slice;
   const count = document.createElement("p");
   count.className = "count";
-  count.textContent = `${near.count.toLocaleString("en")} times`;
+  count.textContent = times(near.count);
   const words = document.createElement("ol");
   for (const other of near.neighbors) {
     const item = document.createElement("li");
@@ -196,11 +199,15 @@ function decoded(text) {
   }
 }
 
+const title = document.title;
+
 /** Show the page and the slices that an address names. */
 function follow() {
   const [id, ...slices] = location.hash.slice(1).split("@").map(decoded);
+  document.title = title;
   for (const page of document.querySelectorAll(".page")) {
     page.classList.toggle("shown", page.id === id);
+    if (page.id === id) document.title = `${page.getAttribute("data-word")} · ${title}`;
     if (page.id !== id || !slices.length) continue;
     for (const strip of page.querySelectorAll(".way .strip"))
       if (slices.includes(strip.getAttribute("data-slice") ?? "") !== strip.classList.contains("kept")) toggle(page, strip);
