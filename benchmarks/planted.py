@@ -12,9 +12,12 @@ controls (chance is a third), and above the whole vocabulary; by kind of change 
 frequency; and the median rank of the donor's old vector among the old vectors nearest
 to the receptor's new one. A second report, of the same text with nothing planted,
 shows what noise looks like: the words that seem to change most and how far they move.
+`changes` is judged too: how often it dates abrupt changes right, and whether what it calls
+unusual are receptors.
 
 The second argument joins that many consecutive slices into one. `noise=1` plants nothing
-and gives the second report. `seed` and `passes` can be given too; anything else goes to
+and gives the second report. `abrupt` is the share of time after which abrupt changes come,
+0.5 unless given. `seed` and `passes` can be given too; anything else goes to
 the Spec. "Lasting" changes are the gradual and the abrupt ones; metrics that compare two
 slices cannot see the others.
 """
@@ -72,18 +75,18 @@ def choose(counts: Array, random: np.random.Generator) -> Planted:
     return Planted(**{name: np.array(values, dtype=np.int64) for name, values in chosen.items()})
 
 
-def share_taken(kind: int, n_slices: int) -> Array:
+def share_taken(kind: int, n_slices: int, abrupt: float) -> Array:
     """Return the share of the donor's places that the receptor has in each slice."""
     time = np.arange(n_slices) / max(n_slices - 1, 1)
     if KINDS[kind] == "gradual":
         return time
     if KINDS[kind] == "abrupt":
-        return (time > 0.5).astype(float)
+        return (time > abrupt).astype(float)
     return ((time > 1 / 3) & (time < 2 / 3)).astype(float)
 
 
 def plant(
-    corpus: dw.Corpus, *, join: int, subsample: float | str, seed: int, changes: bool
+    corpus: dw.Corpus, *, join: int, subsample: float | str, seed: int, changes: bool, abrupt: float
 ) -> tuple[dw.Corpus, Planted]:
     """Return the corpus with permuted dates, and with changes where they are wanted."""
     random = np.random.default_rng(seed)
@@ -99,7 +102,7 @@ def plant(
         pair_of[planted.donor] = np.arange(len(planted.donor))
         places = np.flatnonzero(pair_of[tokens] >= 0)
         pair = pair_of[tokens[places]]
-        shares = np.stack([share_taken(kind, n_slices) for kind in range(len(KINDS))])
+        shares = np.stack([share_taken(kind, n_slices, abrupt) for kind in range(len(KINDS))])
         taken = random.random(len(places)) < shares[planted.kind[pair], token_slice[places]]
         tokens[places[taken]] = planted.receptor[pair[taken]]
     labels = [corpus.slices.labels[t * join][:4] for t in range(n_slices)]
@@ -188,12 +191,31 @@ def donor_rank(rho: Array, planted: Planted) -> float:
     return float(np.median(ranks))
 
 
-def report(name: str, model: dw.Model, planted: Planted, seconds: float) -> None:
+def dates(model: dw.Model, planted: Planted, abrupt: float) -> None:
+    """Print how well `changes` finds when receptors changed, and that controls did not."""
+    table = explore.changes(model, n=len(model.words), min_count=1)
+    found = {row["word"]: row for row in table.iter_rows(named=True)}
+    true = int(share_taken(KINDS.index("abrupt"), len(model.slices), abrupt).argmax())
+    sudden = [model.words[v] for v in planted.receptor[planted.kind == KINDS.index("abrupt")]]
+    off = np.array([abs(model.slices.index(found[word]["slice"]) - true) for word in sudden if word in found])
+    unusual = {
+        name: np.mean([found[model.words[v]]["unusual"] >= 0.9 for v in words if model.words[v] in found])
+        for name, words in (("receptors", planted.receptor), ("controls", planted.control))
+    }
+    print(
+        f"    changes   abrupt ones dated exactly {np.mean(off == 0):.2f}, within one slice {np.mean(off <= 1):.2f}"
+        f"   unusual at 0.9: receptors {unusual['receptors']:.2f}, controls {unusual['controls']:.2f}",
+        flush=True,
+    )
+
+
+def report(name: str, model: dw.Model, planted: Planted, seconds: float, abrupt: float) -> None:
     found, rho = measures(model), np.asarray(model.rho)
     ends = planted.kind != KINDS.index("temporary")
     rest = np.ones(len(rho[0]), dtype=bool)
     rest[planted.donor] = False
     print(f"{name}   donor rank {donor_rank(rho, planted):.0f}   {seconds:.0f} s")
+    dates(model, planted, abrupt)
     for measure, score in found.items():
         kinds = " ".join(f"{against_controls(score, planted, kind=k):.2f}" for k in range(len(KINDS)))
         bands = " ".join(f"{against_controls(score, planted, band=b):.2f}" for b in range(len(BANDS)))
@@ -229,9 +251,9 @@ def main() -> None:
     given = {a.partition("=")[0]: [value(v) for v in a.partition("=")[2].split(",")] for a in sys.argv[3:]}
     seeds, passes = given.pop("seed", [0]), given.pop("passes", [10])[0]
     models, rates = given.pop("models", ["binned", "dynamic"]), given.pop("t", ["auto"])
-    show_noise = given.pop("noise", [0])[0]
+    show_noise, abrupt = given.pop("noise", [0])[0], given.pop("abrupt", [0.5])[0]
     for seed, t in itertools.product(seeds, rates):
-        corpus, planted = plant(source, join=join, subsample=t, seed=seed, changes=not show_noise)
+        corpus, planted = plant(source, join=join, subsample=t, seed=seed, changes=not show_noise, abrupt=abrupt)
         print(
             f"t {corpus.meta['subsample']:g}, {len(corpus.slices)} slices, "
             f"{len(planted.receptor)} receptors, seed {seed}"
@@ -239,9 +261,8 @@ def main() -> None:
         for model in models:
             if model == "procrustes":
                 begin = time.perf_counter()
-                report(
-                    "gensim skip-gram + Procrustes", procrustes(corpus, seed=seed), planted, time.perf_counter() - begin
-                )
+                fitted = procrustes(corpus, seed=seed)
+                report("gensim skip-gram + Procrustes", fitted, planted, time.perf_counter() - begin, abrupt)
                 continue
             options_of = {k: v if model == "dynamic" or k != "drift_precision" else v[:1] for k, v in given.items()}
             for chosen in itertools.product(*options_of.values()):
@@ -255,7 +276,7 @@ def main() -> None:
                     print(name)
                     noise(fitted)
                 else:
-                    report(name, fitted, planted, time.perf_counter() - begin)
+                    report(name, fitted, planted, time.perf_counter() - begin, abrupt)
 
 
 if __name__ == "__main__":

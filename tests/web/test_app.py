@@ -85,7 +85,19 @@ def test_a_word_page_leads_to_neighbours_figures_and_texts(reader: TestClient, s
     assert twin["figures"]["way"]["series"][0]["values"] == dw.trajectory(small_model, "ship")["place"].to_list()
     elsewhere = [row["word"] for row in twin["equivalents"][0]["words"]]
     assert elsewhere == dw.equivalents(small_model, "ship", at="1859", to="1850", n=5)["word"].to_list()
-    assert [row["slice"] for row in twin["changes"]] == sorted(dw.changes(small_model, "ship", n=3)["slice"])
+
+
+def test_only_changes_that_stand_out_are_told(reader: TestClient, small_model: dw.Model) -> None:
+    told = set()
+    for word in small_model.words:
+        table = dw.changes(small_model, word, n=3)
+        unusual = sorted(table.filter(pl.col("unusual") >= 0.9)["slice"])
+        assert [row["slice"] for row in reader.get(f"/word/{word}.json").json()["changes"]] == unusual
+        page = reader.get(f"/word/{word}").text
+        assert [label for label in small_model.slices.labels if f"different from <b>{label}</b>" in page] == unusual
+        assert ("No change stands out" in page) == (not unusual)
+        told.add(len(unusual) > 0)
+    assert told == {True, False}
 
 
 def test_what_entered_and_what_left_is_marked(reader: TestClient, small_model: dw.Model) -> None:

@@ -205,6 +205,8 @@ def changes(
 ) -> Any:
     """Show when meaning changed: the slice in which a new use begins.
 
+    Every word has a largest change; "unusual" tells the share of words as frequent whose own is smaller.
+
     [bold]Examples[/bold]
 
       driftword changes sotu.model

@@ -1,6 +1,7 @@
 """Questions to a model: every function takes a `Model` and returns a small table."""
 
-from driftword.explore.movement import changes, drift, ends, movers, pace
+from driftword.explore.cuts import changes
+from driftword.explore.movement import drift, ends, movers, pace
 from driftword.explore.near import analogy, equivalents, neighborhoods, neighbors, similarity, towards
 from driftword.explore.path import frequency, telling, trajectory
 

@@ -1,9 +1,9 @@
-"""Which words moved, how far, and when."""
+"""Which words moved, and how far."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -254,120 +254,3 @@ def pace(model: Model, *, min_count: int = MIN_COUNT) -> pl.DataFrame:
         },
         schema_overrides={"movement": pl.Float64},
     )
-
-
-def changes(model: Model, word: str | None = None, *, n: int = 16, min_count: int = MIN_COUNT) -> pl.DataFrame:
-    """Return when meaning changed: the best cut of each word's way into a before and an after.
-
-    With a word: its cuts, at most `n`, each followed by the slice in which the new use begins. Without: the words
-    whose way is best told by a single cut.
-
-    Parameters
-    ----------
-    model
-        A dynamic or binned model.
-    word
-        The word asked about; None ranks all words.
-    n
-        How many cuts, or how many words.
-    min_count
-        Only words that occur at least so often before and after the cut.
-
-    Returns
-    -------
-    word, slice (the first of the new use), distance between the mean vectors before and after,
-    share of the movement that the cut explains, and occurrences before and after, up to the cuts next to it.
-    """
-    space.moving(model)
-    space.at_least_one(n)
-    space.not_negative(min_count=min_count)
-    if len(model.slices) < 3:
-        raise OptionError(f"finding a change needs three slices and the model has {len(model.slices)}; use drift")
-    if word is not None:
-        return _cuts(model, model.word_id(word), n, min_count)
-    return _best_cuts(model, n, min_count)
-
-
-def _best_cuts(model: Model, n: int, min_count: int) -> pl.DataFrame:
-    """Find for every word the cut that explains most; sums over time make each cut two differences."""
-    slices, size = len(model.slices), len(model.words)
-    total = np.zeros((size, model.rho.shape[2]), dtype=np.float32)
-    power = np.zeros(size, dtype=np.float32)
-    for t in range(slices):
-        held = space.vectors(model, t)
-        total += held
-        power += (held * held).sum(axis=1)
-    spread = power - (total * total).sum(axis=1) / slices
-    before = np.zeros_like(total)
-    explained, cut = np.zeros(size, dtype=np.float32), np.zeros(size, dtype=np.int64)
-    for t in range(1, slices):
-        before += space.vectors(model, t - 1)
-        apart = before / t - (total - before) / (slices - t)
-        gain = (apart * apart).sum(axis=1) * t * (slices - t) / slices
-        better = gain > explained
-        explained[better], cut[better] = gain[better], t
-    counts = np.cumsum(np.asarray(model.counts), axis=0)
-    old = counts[np.maximum(cut - 1, 0), np.arange(size)]
-    new = counts[-1] - old
-    allowed = (cut > 0) & (np.minimum(old, new) >= max(min_count, 1))
-    places = space.best(explained, allowed, n)
-    chosen = cut[places]
-    columns = {
-        "distance": np.sqrt(explained[places] * slices / (chosen * (slices - chosen))),
-        "explained": explained[places] / np.maximum(spread[places], 1e-12),
-        "count_before": old[places],
-        "count_after": new[places],
-    }
-    return _cut_table(model, places, chosen, columns)
-
-
-def _cuts(model: Model, v: int, n: int, min_count: int) -> pl.DataFrame:
-    """Cut the way of one word again and again where it explains most, as long as a cut beats noise."""
-    way = np.asarray(model.rho[:, v], dtype=np.float64)
-    counts = np.asarray(model.counts)[:, v]
-    spread = ((way - way.mean(axis=0)) ** 2).sum()
-    found: list[tuple[float, ...]] = []
-    parts = [(0, len(way))]
-    while len(found) < n:
-        options = [(*_split(way, low, high), low, high) for low, high in parts if high - low > 1]
-        if not options:
-            break
-        gain, cut, low, high = max(options)
-        if gain < spread * 0.05:
-            break
-        old, new = counts[low:cut].sum(), counts[cut:high].sum()
-        if min(old, new) >= min_count:
-            apart = float(np.linalg.norm(way[low:cut].mean(axis=0) - way[cut:high].mean(axis=0)))
-            found.append((cut, apart, gain / spread))
-        parts.remove((low, high))
-        parts += [(low, cut), (cut, high)]
-    cuts, distance, explained = np.array(found, dtype=np.float64).reshape(-1, 3).T
-    edges = np.array([0, *sorted(int(cut) for cut in cuts), len(way)])
-    between = np.add.reduceat(counts, edges[:-1], dtype=np.int64)  # two cuts that follow each other
-    place = np.searchsorted(edges, cuts)
-    columns = {
-        "distance": distance,
-        "explained": explained,
-        "count_before": between[place - 1],
-        "count_after": between[place],
-    }
-    return _cut_table(model, np.full(len(found), v), cuts.astype(int), columns)
-
-
-def _split(way: Array, low: int, high: int) -> tuple[float, int]:
-    """Return the most that one cut of a stretch explains, and where it is."""
-    sums = np.cumsum(way[low:high], axis=0)
-    left = np.arange(1, high - low)[:, None]
-    right = high - low - left
-    apart = sums[:-1] / left - (sums[-1] - sums[:-1]) / right
-    gain = (apart**2).sum(axis=1) * (left * right)[:, 0] / (high - low)
-    return float(gain.max()), low + 1 + int(gain.argmax())
-
-
-def _cut_table(model: Model, places: Array, cuts: Array, columns: dict[str, Array]) -> pl.DataFrame:
-    table: dict[str, Any] = {
-        "word": [model.words[v] for v in places],
-        "slice": [model.slices.labels[t] for t in cuts],
-        **{name: values.astype(np.int64 if "count" in name else np.float64) for name, values in columns.items()},
-    }
-    return pl.DataFrame(table, schema_overrides={"word": pl.String, "slice": pl.String})

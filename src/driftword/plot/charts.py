@@ -265,8 +265,8 @@ def changes(model: Model, word: str, *, n: int = 3) -> Any:
     """Draw how far a word moved into each slice, and the slices in which a new use begins."""
     cuts = explore.changes(model, word, n=n)
     table = timed(model, explore.frequency(model, word)).with_columns(pl.col("step").fill_null(0))
-    marks = table.join(cuts.select("slice", "explained"), on="slice").with_columns(
-        text=pl.format("{} ({}%)", "slice", (100 * pl.col("explained")).round().cast(pl.Int64))
+    marks = table.join(cuts.select("slice", "unusual"), on="slice").with_columns(
+        text=pl.format("{} ({}%)", "slice", (100 * pl.col("unusual")).floor().cast(pl.Int64))
     )
     high = span(table["step"])[1] * (1 + LINE * marks.height / CHANGES_HEIGHT)
     line = high * LINE / CHANGES_HEIGHT
@@ -281,7 +281,7 @@ def changes(model: Model, word: str, *, n: int = 3) -> Any:
             alt.X("begin:Q"), alt.Y("height:Q"), text="text:N"
         ),
     ]  # fmt: skip
-    note = "a new use begins; in brackets: share of all movement that the cut explains"
+    note = "a new use begins; in brackets: words as frequent that changed less"
     return finish(alt.layer(*layers), model, f"When “{word}” changed", height=CHANGES_HEIGHT, note=note)
 
 

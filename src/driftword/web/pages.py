@@ -30,6 +30,7 @@ MEASURES: Final = {
     "relative": "how far it moved, beside words that are as frequent",
 }
 SORTS: Final = ("drift", "word", "count_first", "count_last", "slices")
+_UNUSUAL: Final = 0.9  # words as frequent that a change must surpass to be called one
 _FEW: Final = 6  # neighbours that tell in a table what a word was near to
 _SMALL: Final = {"width": HALF, "height": 150}
 
@@ -175,6 +176,7 @@ def word(
         "neighbors": side_by_side(chosen, near.to_dicts()),
         "moving": moving,
         "changes": [],
+        "usual": None,
         "figures": {"frequency": figure(f"How often {name} occurs", "per million words", "bars",
                                         series=[_series(name, often["per_million"].to_list())], **_SMALL)},
         "table": near.to_dicts(),
@@ -183,9 +185,10 @@ def word(
     if not moving:
         return content
     if len(labels) > 2:
-        content["changes"] = sorted(
-            explore.changes(model, name, n=3).to_dicts(), key=lambda row: labels.index(row["slice"])
-        )
+        found = explore.changes(model, name, n=3).to_dicts()
+        changed = [row for row in found if row["unusual"] >= _UNUSUAL]
+        content["changes"] = sorted(changed, key=lambda row: labels.index(row["slice"]))
+        content["usual"] = max(found, key=lambda row: row["unusual"], default=None)
     way = explore.trajectory(model, name, at=chosen[0], n=1)
     others = [model.words[model.word_id(other)] for other in others] or _telling_words(content["neighbors"])
     taken = labels[model.slices.index(taken)] if taken else chosen[-1]
