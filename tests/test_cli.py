@@ -14,6 +14,7 @@ import pytest
 
 import driftword as dw
 from conftest import letters
+from driftword import terminal
 
 PROGRAM = [sys.executable, "-m", "driftword"]
 PLAIN = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
@@ -90,6 +91,28 @@ def test_unknown_words_and_slices(small: dw.Corpus) -> None:
     ]:
         done = run("passages", small.path, *arguments)
         assert (done.returncode, done.stderr) == (2, f"driftword: {message}\n")
+
+
+def test_pipes_are_named(csv: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    for source in ("-", "/dev/stdin", tmp_path / "pipe.csv"):
+        done = run("prepare", source, "-o", tmp_path / "c", input="text,year\na,1900\n")
+        assert done.returncode == 2
+        assert "is no file; driftword reads a source more than once, so save it as a file first" in done.stderr
+
+
+def test_words_without_spaces_are_noticed(tmp_path: Path) -> None:
+    rows = [f'{{"text": "{chr(0x4E00 + i) * 8}，{chr(0x5E00 + i) * 7}。", "year": {1900 + i % 3}}}' for i in range(60)]
+    (tmp_path / "zh.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    done = run("prepare", tmp_path / "zh.jsonl", "-o", tmp_path / "c", "--min-count", 1)
+    assert "not to be separated by spaces; split them first and pass --tokens" in done.stdout
+    done = run("prepare", tmp_path / "zh.jsonl", "-o", tmp_path / "d", "--min-count", 5)
+    assert (done.returncode, "as words are not separated by spaces" in done.stderr) == (2, True)
+
+
+def test_json_knows_no_nan(capsys: pytest.CaptureFixture[str]) -> None:
+    terminal.print_json({"L": float("nan"), "rows": [{"x": float("inf"), "y": 1.5}]})
+    assert json.loads(capsys.readouterr().out) == {"L": None, "rows": [{"x": None, "y": 1.5}]}
 
 
 def test_every_command_teaches() -> None:

@@ -78,5 +78,9 @@ def test_compare_is_the_papers_table(small: dw.Corpus, tmp_path: Path) -> None:
     again = dw.compare(small, contexts=(2, 4), spec=SPEC, passes=2, out=tmp_path / "models")
     assert again.equals(table)
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "models").glob("*.model")} == stamps
-    longer = dw.compare(small, contexts=(2,), models=["static"], spec=SPEC, passes=3, out=tmp_path / "models")
+    other = {"contexts": (2,), "models": ["static"], "spec": SPEC, "passes": 3, "out": tmp_path / "models"}
+    with pytest.raises(StoreError, match="static-2.model' exists; use --overwrite"):
+        dw.compare(small, **other)
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "models").glob("*.model")} == stamps
+    longer = dw.compare(small, **other, overwrite=True)
     assert longer["L"][0] != table["L"][0]  # another number of passes is another protocol

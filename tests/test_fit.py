@@ -139,6 +139,13 @@ def test_odd_corpora_fit() -> None:
         assert np.isfinite(model.rho).all()
 
 
+def test_too_little_text_is_named(tmp_path: Path) -> None:
+    corpus = dw.prepare([("word", "1900"), ("word", "1901")], out=tmp_path / "c", min_count=1)
+    with pytest.raises(OptionError, match="there is too little text to train on"):
+        dw.fit(corpus, dw.Spec(dim=2), out=tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
 def test_wrong_options(small: dw.Corpus, tmp_path: Path) -> None:
     for options, message in [
         ({"passes": 0}, "passes is 0"),

@@ -11,13 +11,14 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from driftword import store
 from driftword.corpus import Corpus
 from driftword.engines import choose_engine, make_engine
 from driftword.engines.rounds import Parameters
 from driftword.engines.scoring import HeldOut, Scores, mean_and_error
 from driftword.errors import OptionError, StoreError
 from driftword.fit import fit
-from driftword.model import MODELS, Model, Spec
+from driftword.model import KIND, MODELS, Model, Spec
 from driftword.tables import lines_of
 
 #: Frequency bands, by rank in the vocabulary.
@@ -104,6 +105,7 @@ def compare(
     engine: str = "auto",
     device: str | None = None,
     out: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
     show_progress: bool | None = None,
 ) -> pl.DataFrame:
     """Fit the three models under one protocol and score them on the test text: the paper's table.
@@ -124,6 +126,8 @@ def compare(
         As in `fit`.
     out
         Folder for the fitted models; those already there with the same options are used again.
+    overwrite
+        Replace models that are there with other options.
     show_progress
         Show progress bars; by default where standard error is a terminal.
 
@@ -135,14 +139,22 @@ def compare(
     for name in models:
         if name not in MODELS:
             raise OptionError(f"there is no model '{name}'; choose of {', '.join(MODELS)}")
+    names = sorted(models, key=MODELS.index)
+    specs = {(context, name): replace(spec or Spec(), model=name, context=context)
+             for context in contexts for name in names}  # fmt: skip
+    paths = {key: None if out is None else Path(out) / f"{key[1]}-{key[0]}.model" for key in specs}
+    for key, path in paths.items():  # before the first is fitted
+        if path is not None and _held(corpus, specs[key], path, seed, passes) is None:
+            store.check_free(path, kind=KIND, overwrite=overwrite)
+    machine: dict[str, Any] = {"threads": threads, "engine": engine, "device": device}
+    options: dict[str, Any] = {"passes": passes, "seed": seed, "show_progress": show_progress, **machine}
     rows = []
     for context in contexts:
         base: Scores | None = None
-        for name in sorted(models, key=MODELS.index):
-            chosen = replace(spec or Spec(), model=name, context=context)
-            path = None if out is None else Path(out) / f"{name}-{context}.model"
-            machine: dict[str, Any] = {"threads": threads, "engine": engine, "device": device}
-            model = _fitted(corpus, chosen, path, passes=passes, seed=seed, show_progress=show_progress, **machine)
+        for name in names:
+            chosen, path = specs[context, name], paths[context, name]
+            model = None if path is None else _held(corpus, chosen, path, seed, passes)
+            model = model or fit(corpus, chosen, out=path, overwrite=overwrite, **options)
             scores = score(model, corpus, split="test", **machine)
             row: dict[str, Any] = {"context": context, "model": name, **scores.summary()}
             row["best_pass"] = model.meta["best_pass"]
@@ -162,15 +174,14 @@ def _difference(scores: Scores, base: Scores) -> tuple[float, float]:
     return mean_and_error(difference, scores.document)
 
 
-def _fitted(corpus: Corpus, spec: Spec, path: Path | None, **options: Any) -> Model:
-    """Open the model at `path` if it is the one wanted; fit it otherwise."""
-    if path is not None and path.exists():
-        model = Model.open(path)
-        made = model.meta["provenance"]
-        same = (asdict(model.spec), made["corpus"], made["seed"], made["passes"])
-        if same == (asdict(spec), corpus.fingerprint, options["seed"], options["passes"]):
-            return model
-    return fit(corpus, spec, out=path, overwrite=True, **options)
+def _held(corpus: Corpus, spec: Spec, path: Path, seed: int, passes: int) -> Model | None:
+    """Open the model at `path` if it is the one wanted."""
+    if store.read_meta(path) is None:
+        return None
+    model = Model.open(path)
+    made = model.meta["provenance"]
+    same = (asdict(model.spec), made["corpus"], made["seed"], made["passes"])
+    return model if same == (asdict(spec), corpus.fingerprint, seed, passes) else None
 
 
 def as_table(rows: pl.DataFrame, *, form: str) -> str:

@@ -1,4 +1,4 @@
-"""Tables as they stand in a paper: Markdown and LaTeX; and text that a page can show."""
+"""Tables as they stand in a paper, Markdown and LaTeX, or as CSV; and text that a page can show."""
 
 from __future__ import annotations
 
@@ -23,6 +23,13 @@ _HIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\ufff
 def printable(text: str) -> str:
     """Leave out characters that no page or figure can show."""
     return _HIDDEN.sub("", text)
+
+
+def csv(table: pl.DataFrame) -> str:
+    """Write a table as CSV, which knows neither lists nor durations."""
+    lists = [name for name, kind in table.schema.items() if kind == pl.List]
+    spans = [name for name, kind in table.schema.items() if kind == pl.Duration]
+    return table.with_columns(pl.col(lists).list.join("; "), pl.col(spans).dt.to_string("polars")).write_csv()
 
 
 def markdown(table: pl.DataFrame, *, digits: int = 3) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -37,8 +38,16 @@ class _Console(Console):
 
 
 def print_json(value: Any) -> None:
-    """Write JSON for programs."""
-    print(json.dumps(value, indent=1, ensure_ascii=False, default=str))
+    """Write JSON for programs, which knows no NaN."""
+    print(json.dumps(_without_nan(value), indent=1, ensure_ascii=False, default=str, allow_nan=False))
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _without_nan(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_corpus(corpus: Corpus, console: Console) -> None:
@@ -262,6 +271,8 @@ def _notes(report: Mapping[str, Any]) -> list[str]:
             "more than half of the text is outside the vocabulary; "
             "if its words are not separated by spaces, split them first and pass --tokens"
         )
+    elif report.get("unspaced"):
+        lines.append("its words seem not to be separated by spaces; split them first and pass --tokens")
     return lines
 
 

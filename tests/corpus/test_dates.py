@@ -23,6 +23,8 @@ from driftword.errors import OptionError, SourceError
         ("19210512", date(1921, 5, 12), date(1921, 5, 12)),
         ("1921-05-12T10:30:00Z", date(1921, 5, 12), date(1921, 5, 12)),
         ("1921-05-12 10:30:00.123+02:00", date(1921, 5, 12), date(1921, 5, 12)),
+        ("2020-W05", date(2020, 1, 27), date(2020, 2, 2)),
+        ("Mon Mar 23 00:15:46 +0000 2020", date(2020, 3, 23), date(2020, 3, 23)),
         ("May 1921", date(1921, 5, 1), date(1921, 5, 31)),
         ("Feb. 1920", date(1920, 2, 1), date(1920, 2, 29)),
         ("12 May 1921", date(1921, 5, 12), date(1921, 5, 12)),
@@ -109,6 +111,20 @@ def test_formats_without_a_year_or_sense() -> None:
     for form, message in [("%d/%m", "has no year"), ("%Y-%Q", "is not understood"), ("%Y%Y", "is not understood")]:
         with pytest.raises(OptionError, match=message):
             DateReader("when", form)
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "day"),
+    [
+        ("%Y-W%W", "2020-W05", date(2020, 2, 3)),
+        ("%Y week %U", "2020 week 05", date(2020, 2, 3)),
+        ("%G-W%V", "2020-W05", date(2020, 1, 27)),
+        ("%G-W%V-%u", "2020-W05-3", date(2020, 1, 29)),
+        ("%Y-W%W-%w", "2020-W05-0", date(2020, 2, 9)),
+    ],
+)
+def test_weeks_of_the_users(form: str, text: str, day: date) -> None:
+    assert DateReader("when", form).read(pl.Series([text])).to_list() == [day]
 
 
 def test_numbers_that_lost_their_integers() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import date, datetime
 from pathlib import Path
 
 import polars as pl
@@ -8,7 +9,7 @@ from polars.testing import assert_frame_equal
 
 import driftword as dw
 from driftword.corpus.locating import nearby, occurrences
-from driftword.corpus.passages import find_in_slices
+from driftword.corpus.passages import count_passages, find_in_document, find_in_slices, find_lines
 from driftword.corpus.phrases import join_strings
 from driftword.corpus.tokens import TokenRule
 from driftword.errors import OptionError, UnknownWordError
@@ -98,6 +99,7 @@ def test_passages_of_documents_with_a_value(sotu: dw.Corpus) -> None:
     every = sotu.passages("war", at=1865, n=10**4)
     assert one.height == every.filter(pl.col("president") == "Johnson").height > 0
     assert sotu.passages("war", where={"party": "Pirate"}).is_empty()
+    assert sotu.passages("war", where={"party": "None"}).is_empty()
     with pytest.raises(OptionError, match="no column 'partei'; did you mean 'party'"):
         sotu.passages("war", where={"partei": "Whig"})
 
@@ -147,3 +149,35 @@ def test_a_word_written_otherwise_is_found_too(tmp_path: Path) -> None:
     assert lines["keyword"].to_list() == ["har- bour", "harbour"]
     assert lines["right"][0].startswith(" lay below")
     assert lines["left"][1].endswith("one ")
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "asked"),
+    [
+        ("when", [datetime(2020, 1, 1, 3), None], ["2020-01-01 03:00:00", "2020-01-01 03:00:00.000000"]),
+        ("score", [2.0, 3.5], ["2", "2.0"]),
+        ("good", [True, False], ["True", "true"]),
+        ("day", [date(2020, 1, 1), date(2021, 1, 1)], ["2020-01-01"]),
+    ],
+)
+def test_documents_are_chosen_by_values_as_people_write_them(
+    tmp_path: Path, column: str, values: list[object], asked: list[str]
+) -> None:
+    rows = {"text": ["one ship", "two ships and one ship"], "year": [1900, 1901], column: values}
+    corpus = dw.prepare(pl.DataFrame(rows), out=tmp_path / "c", min_count=1, phrases=False)
+    for value in asked:
+        found = corpus.passages("ship", where={column: value})
+        assert found["left"].to_list() == ["one "]
+        assert count_passages(corpus, "ship", at=None, where={column: value}) == 1
+    assert corpus.passages("ship", where={column: "7"}).is_empty()
+
+
+def test_a_word_is_found_in_a_whole_document(sotu: dw.Corpus) -> None:
+    lines, ranks = find_lines(sotu, "union", at=1865, n=30, width=40)
+    for line, rank in zip(lines.iter_rows(named=True), ranks, strict=True):
+        row, spans = find_in_document(sotu, line["document"], "union")
+        begin, end = spans[rank]
+        assert " ".join(row["text"][begin:end].split()) == line["keyword"]
+        assert " ".join(row["text"][:begin].split()).endswith(line["left"].strip())
+    with pytest.raises(OptionError, match="there is no text 999999"):
+        find_in_document(sotu, 999999, "union")

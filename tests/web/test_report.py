@@ -42,6 +42,18 @@ def test_a_report_is_one_file_that_fetches_nothing(small_model: dw.Model, small:
     assert len(ids) == len(set(ids))
 
 
+def test_no_file_of_the_users_is_replaced(small_model: dw.Model, tmp_path: Path) -> None:
+    data, page = tmp_path / "data.csv", tmp_path / "page.html"
+    data.write_text("mine")
+    page.write_text("mine")
+    with pytest.raises(OptionError, match="must end in .html"):
+        write_report(small_model, data, n=1, overwrite=True)
+    with pytest.raises(OptionError, match="exists; choose another name or replace it with --overwrite"):
+        write_report(small_model, page, n=1)
+    assert data.read_text() == page.read_text() == "mine"
+    assert "driftword" in write_report(small_model, page, n=1, overwrite=True).read_text()
+
+
 def test_it_runs_no_script_but_its_own(small_model: dw.Model, tmp_path: Path) -> None:
     page = write_report(small_model, tmp_path / "r.html", words=["ship"], n=0).read_text()
     policy = unescape(page.split('Content-Security-Policy" content="')[1].split('"')[0])

@@ -34,7 +34,7 @@ def demo(
     console.print(
         "[dim]L = L_pos + L_neg, the mean log-probability of what is there and of what is not; higher is better[/dim]"
     )
-    scores = compare(corpus, contexts=(8,), models=("static", "dynamic"), out=out, passes=8)
+    scores = compare(corpus, contexts=(8,), models=("static", "dynamic"), out=out, passes=8, overwrite=True)
     columns = ["model", "L_pos", "L_neg", "L", "L_se", "L_gain", "L_gain_se", "seconds"]
     terminal.print_table(scores.select(columns), console)
 
@@ -54,7 +54,14 @@ def demo(
         plot.save(plot.trajectory(model, word), out / f"{word}.svg")
     console.print("\n[bold]A report to look around in[/bold]")
     report = write_report(
-        model, out / "report.html", corpus=corpus, words=WORDS, n=60, title="the State of the Union", **chosen
+        model,
+        out / "report.html",
+        corpus=corpus,
+        words=WORDS,
+        n=60,
+        title="the State of the Union",
+        overwrite=True,
+        **chosen,
     )
     program = "driftword" if shutil.which("driftword") else sys.argv[0]  # make's own is in .venv/bin
     console.print(

@@ -168,6 +168,9 @@ def compare_models(
     threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
     engine: Annotated[str, ENGINE] = "auto",
     device: Annotated[str | None, DEVICE] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace models in that folder that have other options.")
+    ] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Write a Markdown table.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="Write a LaTeX table.")] = False,
     as_json: Annotated[bool, JSON] = False,
@@ -189,7 +192,7 @@ def compare_models(
     spec = Spec(resample=resample)
     table = compare(
         Corpus.open(path), contexts=sizes, spec=spec, passes=passes, seed=seed, threads=threads, engine=engine,
-        device=device, out=out,
+        device=device, out=out, overwrite=overwrite,
     )  # fmt: skip
     if markdown or latex:
         print(as_table(table, form="latex" if latex else "markdown"))

@@ -51,7 +51,7 @@ def command(name: str | None = None, **settings: Any) -> Callable[[Callable[...,
             except KeyboardInterrupt:
                 end("interrupted; nothing was written", 130)
             except MemoryError:
-                end("there is not enough memory for this; use a smaller --vocabulary or longer slices", 1)
+                end("there is not enough memory for this; use a smaller --dim or --vocabulary, or longer slices", 1)
             except Exception:
                 if _stopped_by:  # Polars may make another error of what was raised within
                     end("interrupted", 128 + _stopped_by[-1])
@@ -86,10 +86,7 @@ def show(table: Any, as_json: bool, as_csv: bool, form: str | None = None, for_p
     if as_json:
         terminal.print_json(table.to_dicts())
     elif as_csv:
-        import polars as pl
-
-        lists = [name for name, kind in table.schema.items() if kind == pl.List]  # CSV knows none
-        print(table.with_columns(pl.col(lists).list.join("; ")).write_csv(), end="")
+        print(tables.csv(table), end="")
     elif form is None:
         (for_people or terminal.print_table)(table, terminal.out())
     elif form in ("markdown", "latex"):

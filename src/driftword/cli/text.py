@@ -167,7 +167,7 @@ def passages(
 
       driftword passages sotu.corpus "social security" -n 20 --csv > lines.csv
     """
-    from driftword import terminal
+    from driftword import tables, terminal
     from driftword.corpus import Corpus
 
     corpus = Corpus.open(path)
@@ -176,7 +176,7 @@ def passages(
     if as_json:
         terminal.print_json(found.to_dicts())
     elif as_csv:
-        print(found.write_csv(), end="")
+        print(tables.csv(found), end="")
     elif found.is_empty():
         there = f" in {corpus.slices.labels[corpus.slices.index(at)]}" if at else ""
         print(f"'{word}' does not occur{there}{' in such documents' if wanted else ''}.")

@@ -109,6 +109,7 @@ def report(
     corpus: Annotated[
         Path | None, typer.Option(help="The corpus it was fitted to.", show_default="where it was then")
     ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file that is there.")] = False,
 ) -> None:
     """Write one HTML file that shows the words that changed most: it works offline, by e-mail, or on any web site.
 
@@ -136,7 +137,7 @@ def report(
         between = (begin or first, end or last)
     written = write_report(
         model, out, corpus=held, words=listed(words), n=n, between=between, metric=metric, min_count=min_count,
-        skip=skip, title=title, passages=passages,
+        skip=skip, title=title, passages=passages, overwrite=overwrite,
     )  # fmt: skip
     print(f"wrote {written} ({written.stat().st_size / 1e6:.1f} MB)")
 

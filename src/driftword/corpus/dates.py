@@ -42,6 +42,8 @@ _FORMS: Final = [
         _MONTH + r"\s+(?P<day>\d{1,2})(?:st|nd|rd|th)?,?\s+(?P<year>\d{3,4})" + _CLOCK,
         r"(?P<year>\d{4})\s+" + _MONTH + r"(?:\s+(?P<day>\d{1,2}))?",
         r"(?:[a-z]{3,9},?\s+)(?P<day>\d{1,2})\s+" + _MONTH + r"\s+(?P<year>\d{4})" + _CLOCK,
+        r"(?P<year>\d{4})-?W(?P<week>\d{2})",
+        r"(?:[a-z]{3},?\s+)" + _MONTH + r"\s+(?P<day>\d{1,2})\s+[\d:]+\s+[+-]\d{4}\s+(?P<year>\d{4})",  # Twitter
     )
 ]
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
@@ -72,6 +74,8 @@ def _period(match: re.Match[str]) -> tuple[date, date]:
     month = int(part.get("month") or 0) or _MONTHS.get((part.get("name") or "").lower(), 0)
     if part.get("month") and not month:
         raise ValueError("month 0")
+    if week := part.get("week"):
+        return date.fromisocalendar(year, int(week), 1), date.fromisocalendar(year, int(week), 7)
     if quarter := part.get("quarter"):
         month = int(quarter) * 3
         return date(year, month - 2, 1), date(year, month, monthrange(year, month)[1])
@@ -207,9 +211,13 @@ def _first_day(text: str) -> date | None:
 
 
 def _strptime(form: str):  # type: ignore[no-untyped-def]
+    # A week without a day of the week is ignored by Python; its Monday is meant.
+    monday = re.search("%[WUV]", form) is not None and re.search("%[aAwu]", form) is None
+    ending, form = (" 1", f"{form} %u") if monday else ("", form)
+
     def read(text: str) -> date | None:
         try:
-            return datetime.strptime(text.strip(), form).date()
+            return datetime.strptime(text.strip() + ending, form).date()
         except ValueError:
             return None
 

@@ -8,6 +8,7 @@ it is written, and corpora made of ids show their words.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -113,8 +114,23 @@ def _allowed(corpus: Corpus, where: Mapping[str, str]) -> npt.NDArray[np.bool_]:
         if name not in columns:
             known = did_you_mean(name, columns) or f"; they have {', '.join(columns)}"
             raise OptionError(f"the documents have no column '{name}'{known}")
-    same = [pl.col(name).cast(pl.String).eq_missing(pl.lit(value)) for name, value in where.items()]
-    return corpus.documents.select(pl.all_horizontal(same).alias("same")).collect()["same"].to_numpy()
+    columns_asked = corpus.documents.select(list(where)).collect()
+    same = [_is(columns_asked[name], value) for name, value in where.items()]
+    allowed: npt.NDArray[np.bool_] = np.logical_and.reduce(same)
+    return allowed
+
+
+def _is(column: pl.Series, value: str) -> npt.NDArray[np.bool_]:
+    """Return where a column has a value, as Polars or Python would write it, or as a number."""
+    same = column.cast(pl.String, strict=False).eq_missing(value)
+    if not same.any():
+        known = column.drop_nulls().unique().to_list()
+        wanted = [one for one in known if str(one) == value]
+        if column.dtype.is_numeric():
+            with contextlib.suppress(ValueError):
+                wanted += [one for one in known if float(one) == float(value)]
+        same = column.is_in(wanted).fill_null(value=False) if wanted else same
+    return same.to_numpy()
 
 
 class _Place(NamedTuple):

@@ -29,7 +29,7 @@ from driftword.corpus.reading import Reading
 from driftword.corpus.slices import SliceRule, Slices, check_rule, make_slices
 from driftword.corpus.stream import IdStream
 from driftword.corpus.tokens import BREAK, Tokenizer, TokenRule, make_rule, mend
-from driftword.corpus.vocabulary import choose_subsample, choose_words
+from driftword.corpus.vocabulary import choose_subsample, choose_words, unspaced
 from driftword.errors import OptionError, SourceError
 from driftword.progress import progress
 
@@ -140,7 +140,7 @@ def prepare(
         least = min(5, 1 + read_tokens // 25_000) if min_count is None else min_count
         chosen = choose_words(words, counts, size=vocabulary, min_count=least, stop=stop, keep=keep)
         if not len(chosen):
-            raise _no_words(least, read_tokens, stopped=bool(stop) and bool((counts[1:] >= least).any()))
+            raise _no_words(least, read_tokens, words, stopped=bool(stop) and bool((counts[1:] >= least).any()))
         new_id = np.full(len(words), -1, dtype=np.int32)
         new_id[chosen] = np.arange(len(chosen))
         bar.stage("laying out slices", total=2 * max(read_tokens, 1))
@@ -186,6 +186,7 @@ def prepare(
                 "rare_tokens": int(counts[1:].sum() - counts[chosen].sum()),
                 "keep_missing": sorted(keep - set(kept_words)),
                 "slices_without_held_out": layout.training_only,
+                "unspaced": unspaced(kept_words),
             },
             "versions": versions(),
         }
@@ -221,9 +222,14 @@ def _labels(slices: Slices, days: pl.Series) -> pl.Series:
     return pl.Series([None if t < 0 else slices.labels[t] for t in slot], dtype=pl.String)
 
 
-def _no_words(least: int, tokens: int, *, stopped: bool) -> SourceError:
+def _no_words(least: int, tokens: int, words: list[str], *, stopped: bool) -> SourceError:
     if stopped:
         return SourceError("the stop list leaves no word; shorten it")
+    if unspaced(words):
+        return SourceError(
+            f"no word occurs at least {least} times, as words are not separated by spaces; "
+            "split them first and pass --tokens"
+        )
     return SourceError(
         f"no word occurs at least {least} times in {tokens:,} words of text; "
         "lower --min-count, or check that the right column holds the text"

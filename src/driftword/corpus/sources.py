@@ -155,6 +155,8 @@ def _find_files(path: str) -> tuple[list[Path], Path]:
             raise SourceError(f"no file matches '{path}'")
         fixed = str(given).split("*")[0].split("?")[0].split("[")[0]
         return files, Path(fixed).parent if not fixed.endswith("/") else Path(fixed)
+    if path == "-" or os.path.exists(given):  # noqa: PTH110
+        raise SourceError(f"'{path}' is no file; driftword reads a source more than once, so save it as a file first")
     if os.path.islink(given):  # noqa: PTH114
         raise SourceError(f"'{path}' is a link to a file that is not there")
     nearby = [f.name for f in given.parent.iterdir()] if given.parent.is_dir() else []

@@ -6,6 +6,7 @@ probability ``min(1, sqrt(t / f))``, f being the word's share of all tokens.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from typing import Final
 
@@ -18,6 +19,8 @@ from driftword.errors import OptionError
 AUTO_TOKENS: Final = 20_000_000
 AUTO_STRONGEST: Final = 1e-5
 AUTO_MILDEST: Final = 1e-3
+#: Han, kana, Thai, Lao, Burmese and Khmer letters in a row.
+_RUN: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]{6,}")
 
 
 def choose_words(
@@ -39,6 +42,11 @@ def choose_words(
     chosen = must + [i for i in enough if i not in taken][:room]
     chosen.sort(key=lambda i: (-counts[i], words[i]))
     return np.array(chosen, dtype=np.int64)
+
+
+def unspaced(words: Sequence[str]) -> bool:
+    """Tell whether many words are long ones in a script that puts no spaces between them: they are sentences."""
+    return sum(_RUN.fullmatch(word) is not None for word in words) > 0.2 * max(len(words), 1)
 
 
 def keep_probability(counts: npt.NDArray[np.int64], t: float | None) -> npt.NDArray[np.float64]:

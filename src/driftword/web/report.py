@@ -45,6 +45,7 @@ def write_report(
     skip: int | None = None,
     title: str | None = None,
     passages: bool = True,
+    overwrite: bool = False,
     show_progress: bool | None = None,
 ) -> Path:
     """Write one HTML file with the start page and the pages of the words that changed most.
@@ -69,12 +70,18 @@ def write_report(
         What to call the texts; by default the name of the corpus.
     passages
         Whether to hold lines of the texts, which may be under copyright.
+    overwrite
+        Replace the file that is there.
     show_progress
         Show a progress bar; by default where standard error is a terminal.
     """
     path = Path(out)
     if not path.name:
         raise OptionError(f"'{out}' is no file to write; name one, such as report.html")
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise OptionError(f"a report is a web page, so '{path}' must end in .html")
+    if path.exists() and not overwrite:
+        raise OptionError(f"'{path}' exists; choose another name or replace it with --overwrite")
     if not 0 <= n <= MOST_WORDS:
         raise OptionError(f"n is {n}; a report holds 0 to {MOST_WORDS} words")
     chosen = [model.words[model.word_id(word)] for word in words]
