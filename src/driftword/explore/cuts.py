@@ -7,9 +7,8 @@ of all cuts that explain nearly as much, the one at the largest step is taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import polars as pl
@@ -19,9 +18,9 @@ from driftword.explore import space
 from driftword.explore.space import MIN_COUNT, Array
 from driftword.model import Model
 
-ALIKE: Final = 100  # words of similar frequency with which a change is compared
+ALIKE: Final = 100  # words of like frequency with which a change is compared
 _NEARLY: Final = 0.7  # of what the best cut explains
-_BLOCK: Final = 1024  # words whose ways are cut at a time: what is summed stays in the processor's cache
+_BLOCK: Final = 64  # words whose ways are cut at a time: what is summed stays in the processor's cache
 _NOISE: Final = 0.05  # a further cut must explain more of all movement
 
 
@@ -67,57 +66,48 @@ class _Cuts(NamedTuple):
     spread: Array
 
 
-def _cut(vectors: Callable[[int], Array], seen: Array) -> _Cuts:
-    """Cut the ways of words, given slice by slice, where they are `seen`."""
+def _cut(ways: Array, seen: Array) -> _Cuts:
+    """Cut the ways of words, (T, words, K), each in the slices where it is `seen`."""
     slices, size = seen.shape
-    occurs = seen.sum(axis=0, dtype=np.float32)
-    total = np.zeros_like(vectors(0))
-    power = np.zeros(size)
-    for t in range(slices):
-        held = vectors(t) * seen[t][:, None]
-        total += held
-        power += _squares(held)
-    gain, step = np.zeros((2, slices, size), dtype=np.float32)
-    before, last = np.zeros_like(total), np.zeros_like(total)
-    when, passed = np.zeros((2, size), dtype=np.float32)
-    for t in range(slices):
-        held, cut = vectors(t), seen[t] & (passed > 0)
-        apart = before / np.maximum(passed, 1)[:, None] - (total - before) / np.maximum(occurs - passed, 1)[:, None]
-        gain[t, cut] = (_squares(apart) * passed * (occurs - passed) / np.maximum(occurs, 1))[cut]
-        step[t, cut] = (_squares(held - last) / np.maximum(t - when, 1))[cut]  # a walk goes so far by itself
-        here = seen[t][:, None]
-        before += held * here
-        np.copyto(last, held, where=here)
-        when[seen[t]] = t
-        passed += seen[t]
-    words = np.arange(size)
-    best = np.where(gain >= _NEARLY * gain.max(axis=0), step, -1).argmax(axis=0)
-    early = np.cumsum(seen, axis=0)[best, words] - seen[best, words]
-    parts = np.maximum(early * (occurs - early), 1) / np.maximum(occurs, 1)
-    spread = power - _squares(total) / np.maximum(occurs, 1)
-    found = gain[best, words]
-    return _Cuts(np.where(found > 0, best, 0), found, np.sqrt(found / parts), np.maximum(spread, 1e-12))
+    occurs = np.maximum(seen.sum(axis=0), 1)
+    weight = seen.astype(np.float32)
+    centred = (ways - np.einsum("twk,tw->wk", ways, weight) / occurs[:, None].astype(np.float32)) * weight[:, :, None]
+    passed = np.cumsum(seen, axis=0) - seen
+    before = np.zeros_like(centred)
+    for t in range(1, slices):  # cumsum over the first axis takes eight times as long
+        np.add(before[t - 1], centred[t - 1], out=before[t])
+    cut = seen & (passed > 0)
+    gain = np.where(cut, _squares(before) * occurs / np.maximum(passed * (occurs - passed), 1), 0)
+    times = np.arange(slices)[:, None]
+    last = np.maximum.accumulate(np.where(seen, times, 0), axis=0)
+    last = np.concatenate([last[:1], last[:-1]])  # the slice before in which the word occurs
+    step = _squares(ways - ways[last, np.arange(size)]) / np.maximum(times - last, 1)  # a walk goes so far by itself
+    best = np.where(cut & (gain >= _NEARLY * gain.max(axis=0)), step, -1).argmax(axis=0)
+    found, early = gain[best, np.arange(size)], passed[best, np.arange(size)]
+    distance = np.sqrt(found * occurs / np.maximum(early * (occurs - early), 1))
+    return _Cuts(np.where(found > 0, best, 0), found, distance, np.maximum(_squares(centred).sum(axis=0), 1e-12))
 
 
 def _squares(vectors: Array) -> Array:
-    return np.asarray(np.einsum("ij,ij->i", vectors, vectors))
+    return np.asarray(np.einsum("twk,twk->tw", vectors, vectors))
 
 
 def _best_cuts(model: Model, n: int, min_count: int) -> pl.DataFrame:
     """Find for every word the cut that tells most of its way."""
     counts = np.asarray(model.counts)
     parts = [slice(begin, begin + _BLOCK) for begin in range(0, len(model.words), _BLOCK)]
-    cuts = [_cut(partial(_part, model, part), counts[:, part] > 0) for part in parts]
+    cuts = [_cut(_ways(model, part), counts[:, part] > 0) for part in parts]
     found = _Cuts(*(np.concatenate(columns) for columns in zip(*cuts, strict=True)))
     sums = np.cumsum(counts, axis=0, dtype=np.int64)
     old = sums[np.maximum(found.slice - 1, 0), np.arange(len(model.words))]
     new = sums[-1] - old
     allowed = (found.slice > 0) & (np.minimum(old, new) >= max(min_count, 1))
     places = space.best(found.gain, allowed, n)
-    alike = _alike(sums[-1], places, np.flatnonzero(found.slice > 0))
+    peers = _peers(model)
+    alike = [found.distance[peers.words(peers.group(v))] for v in places]
     columns = {
         "distance": found.distance[places],
-        "unusual": (found.distance[alike] < found.distance[places, None]).sum(axis=1) / max(alike.shape[1] - 1, 1),
+        "unusual": np.array([_smaller(found.distance[v], those) for v, those in zip(places, alike, strict=True)]),
         "explained": np.minimum(found.gain[places] / found.spread[places], 1),
         "count_before": old[places],
         "count_after": new[places],
@@ -127,9 +117,9 @@ def _best_cuts(model: Model, n: int, min_count: int) -> pl.DataFrame:
 
 def _cuts_of(model: Model, v: int, n: int, min_count: int) -> pl.DataFrame:
     """Cut the way of one word again and again where that tells most, as long as a cut beats noise."""
-    way = np.asarray(model.rho[:, v], dtype=np.float32)
+    way = _ways(model, [v])
     counts = np.asarray(model.counts)[:, v].astype(np.int64)
-    whole = _cut(partial(_at, way, 0), counts[:, None] > 0)
+    whole = _cut(way, counts[:, None] > 0)
     parts = {(0, len(way)): whole}
     found: list[tuple[int, float, float]] = []
     while len(found) < n:
@@ -142,7 +132,7 @@ def _cuts_of(model: Model, v: int, n: int, min_count: int) -> pl.DataFrame:
             found.append((place, float(cut.distance[0]), explained))
         del parts[low, high]
         for begin, end in ((low, place), (place, high)):
-            parts[begin, end] = _cut(partial(_at, way, begin), counts[begin:end, None] > 0)
+            parts[begin, end] = _cut(way[begin:end], counts[begin:end, None] > 0)
     places, distances, shares = np.array(found, dtype=np.float64).reshape(-1, 3).T
     edges = np.array([0, *sorted(place for place, *_ in found), len(way)])
     between = np.add.reduceat(counts, edges[:-1])  # two cuts that follow each other
@@ -150,7 +140,7 @@ def _cuts_of(model: Model, v: int, n: int, min_count: int) -> pl.DataFrame:
     alike = _distances_alike(model, v)
     columns = {
         "distance": distances,
-        "unusual": (alike < distances[:, None]).sum(axis=1) / max(len(alike), 1),
+        "unusual": np.array([_smaller(distance, alike) for distance in distances]),
         "explained": shares,
         "count_before": between[at - 1],
         "count_after": between[at],
@@ -158,29 +148,52 @@ def _cuts_of(model: Model, v: int, n: int, min_count: int) -> pl.DataFrame:
     return _table(model, np.full(len(found), v), places.astype(np.int64), columns)
 
 
-def _at(way: Array, begin: int, t: int) -> Array:
-    return np.asarray(way[None, begin + t])
+class _Peers:
+    """The words of a model in groups of like frequency, and how far those of a group moved at their best cuts."""
+
+    def __init__(self, model: Model) -> None:
+        counts = np.asarray(model.counts)
+        frequency = counts.sum(axis=0, dtype=np.int64)
+        cuttable = np.flatnonzero((counts > 0).sum(axis=0) > 1)
+        self.order = cuttable[np.argsort(-frequency[cuttable], kind="stable")]
+        self.place = np.zeros(len(model.words), dtype=np.int64)
+        self.place[self.order] = np.arange(len(self.order))
+        self.distances: dict[int, Array] = {}
+
+    def group(self, v: int) -> int:
+        return min(int(self.place[v]) // ALIKE, max(len(self.order) // ALIKE - 1, 0))
+
+    def words(self, group: int) -> Array:
+        last = group == max(len(self.order) // ALIKE - 1, 0)
+        return self.order[group * ALIKE : None if last else (group + 1) * ALIKE]
+
+
+_PEERS: WeakKeyDictionary[Model, _Peers] = WeakKeyDictionary()
+
+
+def _peers(model: Model) -> _Peers:
+    if model not in _PEERS:
+        _PEERS[model] = _Peers(model)
+    return _PEERS[model]
 
 
 def _distances_alike(model: Model, v: int) -> Array:
     """Return how far words about as frequent as one moved at their best cuts."""
-    counts = np.asarray(model.counts)
-    others = _alike(counts.sum(axis=0, dtype=np.int64), np.array([v]), np.flatnonzero((counts > 0).sum(axis=0) > 1))[0]
-    others = others[others != v]
-    return _cut(partial(_part, model, others), counts[:, others] > 0).distance
+    peers = _peers(model)
+    group = peers.group(v)
+    if group not in peers.distances:
+        words = peers.words(group)
+        peers.distances[group] = _cut(_ways(model, words), np.asarray(model.counts)[:, words] > 0).distance
+    return peers.distances[group]
 
 
-def _part(model: Model, words: Any, t: int) -> Array:
-    return np.asarray(model.rho[t][words], dtype=np.float32)
+def _ways(model: Model, words: Any) -> Array:
+    return np.asarray(model.rho[:, words], dtype=np.float32)
 
 
-def _alike(frequency: Array, places: Array, among: Array) -> Array:
-    """Return for each word the words `among` which are nearest to it in frequency, one row a word."""
-    order = among[np.argsort(frequency[among], kind="stable")]
-    width = min(ALIKE + 1, len(order))
-    begin = np.searchsorted(frequency[order], frequency[places]) - width // 2
-    found: Array = order[np.clip(begin, 0, len(order) - width)[:, None] + np.arange(width)]
-    return found
+def _smaller(distance: float, others: Array) -> float:
+    """Return the share of others, of which it is one itself, that are smaller."""
+    return min(float((others < distance).sum() / max(len(others) - 1, 1)), 1.0)
 
 
 def _table(model: Model, places: Array, cuts: Array, columns: dict[str, Array]) -> pl.DataFrame:
