@@ -12,6 +12,7 @@ import time
 import urllib.request
 from dataclasses import asdict
 from html import unescape
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -92,11 +93,16 @@ def test_only_changes_that_stand_out_are_told(reader: TestClient, small_model: d
     for word in small_model.words:
         table = dw.changes(small_model, word, n=3)
         unusual = sorted(table.filter(pl.col("unusual") >= 0.9)["slice"])
-        assert [row["slice"] for row in reader.get(f"/word/{word}.json").json()["changes"]] == unusual
+        rows = reader.get(f"/word/{word}.json").json()["changes"]
+        assert [row["slice"] for row in rows] == unusual
         page = reader.get(f"/word/{word}").text
         assert [label for label in small_model.slices.labels if f"different from <b>{label}</b>" in page] == unusual
         assert ("No change stands out" in page) == (not unusual)
         told.add(len(unusual) > 0)
+        counts = small_model.counts[:, small_model.word_id(word)]
+        edges = [0, *(small_model.slices.index(label) for label in unusual), None]
+        parts = [int(counts[begin:end].sum()) for begin, end in pairwise(edges)]
+        assert [(row["count_before"], row["count_after"]) for row in rows] == list(pairwise(parts))
     assert told == {True, False}
 
 

@@ -186,8 +186,11 @@ def word(
         return content
     if len(labels) > 2:
         found = explore.changes(model, name, n=3).to_dicts()
-        changed = [row for row in found if row["unusual"] >= _UNUSUAL]
-        content["changes"] = sorted(changed, key=lambda row: labels.index(row["slice"]))
+        places = sorted(labels.index(row["slice"]) for row in found if row["unusual"] >= _UNUSUAL)
+        told = {row["slice"]: row for row in found}
+        for before, place, after in zip([0, *places], places, [*places[1:], len(labels)], strict=False):
+            evidence = {"count_before": sum(counts[before:place]), "count_after": sum(counts[place:after])}
+            content["changes"].append(told[labels[place]] | evidence)  # beside those that are shown
         content["usual"] = max(found, key=lambda row: row["unusual"], default=None)
     way = explore.trajectory(model, name, at=chosen[0], n=1)
     others = [model.words[model.word_id(other)] for other in others] or _telling_words(content["neighbors"])
