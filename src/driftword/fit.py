@@ -182,7 +182,7 @@ class _Job:
         how = Pass(number, sample, not static, spec.block, spec.run, spec.rounds, self.seed)
         parts = engine.read(self.corpus, how)
         words = sum(part.positions for part in parts)
-        if not words:
+        if not words and number == 0:
             raise OptionError("there is too little text to train on: a pass sees no word; bring more of it")
         total, done = 0.0, 0
         name = "static pass" if static and self.n_slices > 1 else "pass"

@@ -89,7 +89,8 @@ def test_a_folder_and_a_glob_read_several_files(tmp_path: Path) -> None:
 
 
 def test_text_files_take_their_date_from_their_name(tmp_path: Path) -> None:
-    for name in ("1861-05-12_home.txt", "1862/letter_7.txt", "box 2020/1863/c.txt", "notes.txt"):
+    whole = ("box 1234, 1864-01-02.txt", "letter_1865_07_03.txt")
+    for name in ("1861-05-12_home.txt", "1862/letter_7.txt", "box 2020/1863/c.txt", "notes.txt", *whole):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(f"text of {name}")
     found = dict(rows(tmp_path).select("file", "date").rows())
@@ -98,6 +99,8 @@ def test_text_files_take_their_date_from_their_name(tmp_path: Path) -> None:
         "1862/letter_7.txt": "1862",
         "box 2020/1863/c.txt": "1863",
         "notes.txt": "notes.txt",
+        "box 1234, 1864-01-02.txt": "1864-01-02",
+        "letter_1865_07_03.txt": "1865-07-03",
     }
     named = rows(tmp_path, time_from_name=r"box (\d+)")
     assert "2020" in named["date"].to_list()

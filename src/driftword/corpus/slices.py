@@ -212,7 +212,7 @@ def _grid(step: int, unit: str, low: date, high: date) -> Slices:
         days = step * (7 if unit == "w" else 1)
         start = low - timedelta(days=low.weekday()) if unit == "w" and low.toordinal() > 7 else low
         count = (high - start).days // days + 1
-        _check_count(count, step, unit)
+        _check_count(count, step, unit, low, high)
         for t in range(count):
             first.append(start + timedelta(days=t * days))
             last.append(date.fromordinal(min(first[-1].toordinal() + days - 1, date.max.toordinal())))
@@ -221,7 +221,7 @@ def _grid(step: int, unit: str, low: date, high: date) -> Slices:
         # Years and their divisors start at round numbers: 1990s, 1945-1949, Q1.
         begin = (low.year * 12 + low.month - 1) // months * months
         count = (high.year * 12 + high.month - 1 - begin) // months + 1
-        _check_count(count, step, unit)
+        _check_count(count, step, unit, low, high)
         for t in range(count):
             first.append(_month_start(begin + t * months))
             last.append(_month_end(begin + (t + 1) * months - 1))
@@ -234,10 +234,10 @@ def _grid(step: int, unit: str, low: date, high: date) -> Slices:
     return Slices(labels, tuple(first), tuple(last))
 
 
-def _check_count(count: int, step: int, unit: str) -> None:
+def _check_count(count: int, step: int, unit: str, low: date, high: date) -> None:
     if count > MOST_SLICES:
         raise OptionError(
-            f"slices of {step}{unit} would make {count:,} slices, more than {MOST_SLICES:,}; "
+            f"slices of {step}{unit} from {low} to {high} would make {count:,} slices, more than {MOST_SLICES:,}; "
             "use longer slices, or look for a stray date far from the others"
         )
 

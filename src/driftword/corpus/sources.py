@@ -37,7 +37,7 @@ from driftword.errors import OptionError, SourceError, did_you_mean
 from driftword.store import read_meta, sha256
 
 TEXT_NAMES: Final = ("text", "body", "content", "speech", "abstract", "document")
-TIME_NAMES: Final = ("date", "time", "year", "timestamp", "datetime", "published", "created_at")
+TIME_NAMES: Final = ("date", "time", "year", "timestamp", "datetime", "published", "published_at", "created_at")
 
 
 @dataclass
