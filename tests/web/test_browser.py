@@ -346,6 +346,29 @@ CONTRAST = """() => {
 }"""
 
 
+def test_a_finger_keeps_a_slice_of_a_report(chromium: Any, small_model: dw.Model, tmp_path: Path) -> None:
+    file = write_report(small_model, tmp_path / "report.html", words=["ship"], n=0)
+    context = chromium.new_context(viewport=PHONE, has_touch=True, is_mobile=True, offline=True)
+    page = context.new_page()
+    page.goto(f"{file.as_uri()}#word-ship")
+    heads = page.locator("section.page.shown .columns").first.locator("h3")
+    before = heads.all_inner_texts()
+    year = next(year for year in range(1850, 1860) if str(year) not in before)
+    strip = page.locator(f".way .strip[data-slice='{year}']")
+    near = page.locator("section.page.shown .near")
+    strip.tap()
+    sync_api.expect(near).to_contain_text(f"{year} ")
+    sync_api.expect(near.get_by_role("button")).to_have_text("Keep it")
+    assert heads.all_inner_texts() == before
+    strip.tap()
+    sync_api.expect(near.get_by_role("button")).to_have_text("Put it away")
+    assert heads.all_inner_texts() == sorted([*before, str(year)])
+    near.get_by_role("button").tap()
+    sync_api.expect(near.get_by_role("button")).to_have_text("Keep it")
+    assert heads.all_inner_texts() == before
+    context.close()
+
+
 def test_a_report_works_from_a_file_with_the_network_off(
     chromium: Any, small_model: dw.Model, small: dw.Corpus, tmp_path: Path
 ) -> None:

@@ -13,7 +13,9 @@ function watchWays(ask, linked) {
   let latest = 0;
   /** @type {SVGAElement | undefined} */
   let here; // the slice that is told of
-  let first = false; // whether a finger came to a slice that was not told of
+  /** @type {SVGAElement | undefined} */
+  let touched; // the slice that a finger left
+  let first = false; // whether a finger has come to another one
 
   /** @param {Event} event */
   async function show(event) {
@@ -36,9 +38,10 @@ function watchWays(ask, linked) {
   // Slices may be narrower than a finger: it slides over them, and what is near shows on the way. Only a second tap keeps.
   document.addEventListener("pointerdown", (event) => {
     const strip = stripOf(event);
-    first = event.pointerType === "touch" && strip !== undefined && strip !== here;
+    first = event.pointerType === "touch" && strip !== undefined && strip !== touched;
     if (strip && event.target instanceof Element && event.target.hasPointerCapture(event.pointerId)) event.target.releasePointerCapture(event.pointerId);
   });
+  document.addEventListener("pointerup", (event) => void (touched = event.pointerType === "touch" ? stripOf(event) : undefined));
   document.addEventListener(
     "click",
     (event) => {
@@ -83,11 +86,17 @@ function press(strip) {
  */
 function keep(strip) {
   const button = document.createElement("button");
-  const name = () => void (button.textContent = strip.classList.contains("kept") ? "Put it away" : "Keep it");
   button.addEventListener("click", () => press(strip));
-  button.addEventListener("click", name);
-  name();
+  nameKeep(button, strip);
   return button;
+}
+
+/**
+ * @param {Element} button
+ * @param {Element} strip
+ */
+function nameKeep(button, strip) {
+  button.textContent = strip.classList.contains("kept") ? "Put it away" : "Keep it";
 }
 
 /** @param {number} count */

@@ -183,6 +183,9 @@ document.addEventListener("click", (event) => {
   if (!strip || !page) return;
   event.preventDefault();
   toggle(page, strip);
+  const panel = page.querySelector(".near");
+  const button = panel?.querySelector("button");
+  if (button && panel?.getAttribute("data-slice") === strip.dataset.slice) nameKeep(button, strip);
   // The address says which slices are kept; nothing else changes.
   history.replaceState(null, "", "#" + encodeURIComponent(page.id) + keptIn(page).map((slice) => "@" + encodeURIComponent(slice)).join(""));
 });
