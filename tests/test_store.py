@@ -56,6 +56,14 @@ def test_folders_that_were_made_for_nothing_go_again(tmp_path: Path) -> None:
     assert (tmp_path / "a" / "b" / "c.html").read_text() == "x"
 
 
+def test_two_writers_of_one_store_do_not_clear_each_other(tmp_path: Path) -> None:
+    with store.create(tmp_path / "c", kind="corpus") as writer:
+        writer.meta["value"] = 1
+        with pytest.raises(StoreError, match="cannot write"):
+            write(tmp_path / "c", 2)
+    assert store.open_store(tmp_path / "c", kind="corpus").meta["value"] == 1
+
+
 def test_an_old_store_survives_a_failed_successor(tmp_path: Path) -> None:
     write(tmp_path / "c", 1)
     with pytest.raises(RuntimeError), store.create(tmp_path / "c", kind="corpus", overwrite=True):

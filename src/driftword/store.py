@@ -92,6 +92,7 @@ def create(
         _sweep(target)
         _check_target(given, target, kind=kind, overwrite=overwrite)
         with folders(target):
+            free = not partial.exists()  # or another thread is writing the same
             try:
                 partial.mkdir()
                 writer = Writer(partial)
@@ -100,7 +101,8 @@ def create(
                 _check_target(given, target, kind=kind, overwrite=overwrite)
                 swap(partial, target)
             finally:
-                shutil.rmtree(partial, ignore_errors=True)
+                if free:
+                    shutil.rmtree(partial, ignore_errors=True)
 
 
 @contextlib.contextmanager

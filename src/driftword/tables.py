@@ -26,10 +26,9 @@ def printable(text: str) -> str:
 
 
 def csv(table: pl.DataFrame) -> str:
-    """Write a table as CSV, which knows neither lists nor durations."""
+    """Write a table as CSV, which knows no lists."""
     lists = [name for name, kind in table.schema.items() if kind == pl.List]
-    spans = [name for name, kind in table.schema.items() if kind == pl.Duration]
-    return table.with_columns(pl.col(lists).list.join("; "), pl.col(spans).dt.to_string("polars")).write_csv()
+    return table.with_columns(pl.col(lists).list.join("; ")).write_csv()
 
 
 def markdown(table: pl.DataFrame, *, digits: int = 3) -> str:

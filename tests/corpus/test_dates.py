@@ -121,6 +121,7 @@ def test_formats_without_a_year_or_sense() -> None:
         ("%G-W%V", "2020-W05", date(2020, 1, 27)),
         ("%G-W%V-%u", "2020-W05-3", date(2020, 1, 29)),
         ("%Y-W%W-%w", "2020-W05-0", date(2020, 2, 9)),
+        ("%Y-%m-%d W%W", "2020-02-05 W05", date(2020, 2, 5)),
     ],
 )
 def test_weeks_of_the_users(form: str, text: str, day: date) -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import polars as pl
@@ -157,6 +157,7 @@ def test_a_word_written_otherwise_is_found_too(tmp_path: Path) -> None:
         ("when", [datetime(2020, 1, 1, 3), None], ["2020-01-01 03:00:00", "2020-01-01 03:00:00.000000"]),
         ("score", [2.0, 3.5], ["2", "2.0"]),
         ("good", [True, False], ["True", "true"]),
+        ("long", [timedelta(hours=1), timedelta(days=2)], ["1h"]),
         ("day", [date(2020, 1, 1), date(2021, 1, 1)], ["2020-01-01"]),
     ],
 )
@@ -170,6 +171,7 @@ def test_documents_are_chosen_by_values_as_people_write_them(
         assert found["left"].to_list() == ["one "]
         assert count_passages(corpus, "ship", at=None, where={column: value}) == 1
     assert corpus.passages("ship", where={column: "7"}).is_empty()
+    assert corpus.passages("ship").write_csv().count("ship") == 3
 
 
 def test_a_word_is_found_in_a_whole_document(sotu: dw.Corpus) -> None:

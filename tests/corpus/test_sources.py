@@ -89,7 +89,7 @@ def test_a_folder_and_a_glob_read_several_files(tmp_path: Path) -> None:
 
 
 def test_text_files_take_their_date_from_their_name(tmp_path: Path) -> None:
-    whole = ("box 1234, 1864-01-02.txt", "letter_1865_07_03.txt")
+    whole = ("box 1234, 1864-01-02.txt", "letter_1865_07_03.txt", "1866_14_45.txt")
     for name in ("1861-05-12_home.txt", "1862/letter_7.txt", "box 2020/1863/c.txt", "notes.txt", *whole):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(f"text of {name}")
@@ -101,6 +101,7 @@ def test_text_files_take_their_date_from_their_name(tmp_path: Path) -> None:
         "notes.txt": "notes.txt",
         "box 1234, 1864-01-02.txt": "1864-01-02",
         "letter_1865_07_03.txt": "1865-07-03",
+        "1866_14_45.txt": "1866",  # volume and page
     }
     named = rows(tmp_path, time_from_name=r"box (\d+)")
     assert "2020" in named["date"].to_list()

@@ -64,7 +64,8 @@ def test_lines_say_of_how_many_they_are(reader: TestClient, corpus: dw.Corpus) -
         page = reader.get("/word/ship", params={"where": f"writer={writer}"}).text
         assert f"12 of {expected:,} occurrences" in page
     page = reader.get("/word/ship", params={"lines": 200}).text
-    assert "<code>driftword passages</code> writes all of them" in page
+    assert re.search(r"<code>driftword passages CORPUS ship -n \d+</code> writes all of them", page)
+    assert "More lines" not in page
 
 
 def test_every_line_leads_to_its_place_in_its_text(reader: TestClient) -> None:
@@ -93,9 +94,14 @@ def test_a_suggestion_leads_to_the_corrected_question(reader: TestClient) -> Non
     page = reader.get("/compare", params={"words": "wheat,shipp"})
     assert page.status_code == 404
     assert 'href="/compare?words=wheat%2Cship"' in page.text
-    page = reader.get("/word/wheat", params={"others": "shipp", "at": "1851"}).text
-    assert 'href="/word/wheat?others=ship&amp;at=1851"' in page
+    page = reader.get("/word/wheat", params={"others": "shipp", "at": ["1851", "1853"], "path": "x"}).text
+    assert 'href="/word/wheat?others=ship&amp;at=1851&amp;at=1853&amp;path=x"' in page
     assert 'href="/word/wheat">Change the question' in page
+    assert "Change the question" not in reader.get("/word/shipp", params={"at": "1851"}).text
+    page = reader.get("/text/5", params={"word": "shipp"}).text
+    assert ('href="/text/5?word=ship"' in page, "Change the question" in page) == (True, False)
+    off = "//elsewhere.example/x?y=1"
+    assert 'href="//' not in reader.get(LOCAL + off).text
     assert 'href="/word/ship"' in reader.get("/search", params={"q": "shipp"}).text
     assert 'href="/word/harbour"' in reader.get("/search", params={"q": "harb"}).text
     many = reader.get("/word/wheat", params={"at": [str(1850 + i % 10) for i in range(13)]})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import contextlib
 import functools
 import inspect
 import io
@@ -134,12 +135,13 @@ def main() -> None:
     except (typer.Abort, KeyboardInterrupt):
         status = 130
     if status == 130:  # otherwise Python ends by the signal itself if the interrupt came while it ran generated code
-        sys.stdout.flush()
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
         os._exit(status)
     sys.exit(status)
 
 
-_stopped_by: list[int] = []
+_stopped_by: list[int] = []  # a handler of signals has no other place to leave word
 
 
 def _stop(number: int, _: object) -> None:

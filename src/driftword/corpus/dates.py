@@ -212,7 +212,7 @@ def _first_day(text: str) -> date | None:
 
 def _strptime(form: str):  # type: ignore[no-untyped-def]
     # A week without a day of the week is ignored by Python; its Monday is meant.
-    monday = re.search("%[WUV]", form) is not None and re.search("%[aAwu]", form) is None
+    monday = re.search("%[WUV]", form) is not None and re.search("%[aAwudjxc]", form) is None
     ending, form = (" 1", f"{form} %u") if monday else ("", form)
 
     def read(text: str) -> date | None:

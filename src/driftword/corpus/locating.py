@@ -43,14 +43,14 @@ def locate(corpus: Corpus, texts: Sequence[str], asked: Sequence[Asked]) -> list
     if corpus.meta["options"]["tokens"] == "custom":
         return [None] * len(asked)
     known = nearby(corpus, texts, {(one.text, one.word): one.total for one in asked})
-    unsure = sorted({one.text for one in asked if (one.text, one.word) not in known})
+    most: dict[tuple[int, str], int] = {}
+    for one in asked:
+        if (one.text, one.word) not in known:
+            most[one.text, one.word] = max(one.rank, most.get((one.text, one.word), 0))
+    unsure = sorted({text for text, _ in most})
     words = dict(zip(unsure, _split(corpus, [texts[i] for i in unsure]), strict=True))
-    return [
-        known[one.text, one.word][one.rank]
-        if (one.text, one.word) in known
-        else everywhere(corpus, texts[one.text], words[one.text], one)
-        for one in asked
-    ]
+    known |= {(i, word): everywhere(corpus, texts[i], words[i], word, rank) for (i, word), rank in most.items()}
+    return [next(iter(known[one.text, one.word][one.rank : one.rank + 1]), None) for one in asked]
 
 
 class _Words(NamedTuple):
@@ -77,14 +77,11 @@ def _split(corpus: Corpus, texts: Sequence[str]) -> list[_Words]:
     return [_Words(part, [spelled[token] for token in part]) for part in parts]
 
 
-def everywhere(corpus: Corpus, text: str, words: _Words, asked: Asked) -> Span | None:
-    """Find an occurrence in a text that has been split as a whole."""
-    hits = occurrences(corpus, words.spelled, asked.word, asked.rank)
-    if asked.rank >= len(hits):
-        return None
-    first, last = hits[asked.rank]
-    begins = _begins(text, words.raw[: last + 1])
-    return begins[first], begins[last] + len(words.raw[last])
+def everywhere(corpus: Corpus, text: str, words: _Words, word: str, rank: int) -> list[Span]:
+    """Find the occurrences of a word up to the one numbered `rank`, in the whole text."""
+    hits = occurrences(corpus, words.spelled, word, rank)
+    begins = _begins(text, words.raw[: hits[-1][1] + 1]) if hits else []
+    return [(begins[first], begins[last] + len(words.raw[last])) for first, last in hits]
 
 
 def nearby(

@@ -186,7 +186,7 @@ def prepare(
                 "rare_tokens": int(counts[1:].sum() - counts[chosen].sum()),
                 "keep_missing": sorted(keep - set(kept_words)),
                 "slices_without_held_out": layout.training_only,
-                "unspaced": unspaced(kept_words),
+                "unspaced": rule.kind == "words" and unspaced(kept_words),
             },
             "versions": versions(),
         }

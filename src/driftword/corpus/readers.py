@@ -25,11 +25,13 @@ from typing import IO, Any, Final
 import polars as pl
 import zstandard
 
+from driftword.corpus.dates import parse_date
 from driftword.errors import DriftwordError, OptionError, SourceError
 
 BATCH_ROWS: Final = 2_000
 BATCH_BYTES: Final = 24 << 20
-NAME_DATE: Final = r"(?<!\d)[12]\d{3}(?:-\d\d(?:-\d\d)?|_\d\d_\d\d)?(?!\d)"
+NAME_DATE: Final = r"(?<!\d)[12]\d{3}(?:-\d\d(?:-\d\d)?)?(?!\d)"
+_WHOLE_DATE: Final = re.compile(r"(?<!\d)[12]\d{3}(?:-\d\d-|_\d\d_)\d\d(?!\d)")
 FORMATS: Final = "CSV, TSV, JSON lines, Parquet, Arrow (.gz and .zst too), or a folder of .txt files"
 
 KINDS: Final = {
@@ -337,8 +339,9 @@ def read_texts(files: Sequence[Path], root: Path, pattern: str, notes: Notes) ->
 def _date_in(name: str, finder: re.Pattern[str]) -> str:
     """Find a date in a file's name, or in the names of its folders from the nearest outwards."""
     for part in (*reversed(Path(name).parts), name):
-        if finder.pattern == NAME_DATE and (found := finder.findall(part)):
-            return str(max(found, key=len)).replace("_", "-")  # a whole date before a year
+        whole = [text.replace("_", "-") for text in _WHOLE_DATE.findall(part)] if finder.pattern == NAME_DATE else []
+        if known := [str(text) for text in whole if parse_date(text)]:
+            return known[0]  # rather than a number that looks like a year
         if match := finder.search(part):
             return match[1] if finder.groups and match[1] else match[0]
     return name  # no date: the complaint about it will show the name

@@ -215,6 +215,8 @@ def _storable(values: pl.Series) -> pl.Series:
     kind = values.dtype
     if kind in (pl.Date, pl.Datetime):
         return within_calendar(values)
+    if kind == pl.Duration:
+        return values.dt.to_string("polars")
     if kind.is_nested() or kind in (pl.Object, pl.Binary):
         texts = [None if v is None else json.dumps(v, ensure_ascii=False, default=str) for v in values.to_list()]
         return pl.Series(values.name, texts, dtype=pl.String)

@@ -19,8 +19,8 @@ from driftword.errors import OptionError
 AUTO_TOKENS: Final = 20_000_000
 AUTO_STRONGEST: Final = 1e-5
 AUTO_MILDEST: Final = 1e-3
-#: Han, kana, Thai, Lao, Burmese and Khmer letters in a row.
-_RUN: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]{6,}")
+#: Han letters and hiragana in a row; words from other languages, in katakana, may be as long.
+_RUN: Final = re.compile("[\u3040-\u309f\u3400-\u9fff]{6,}")
 
 
 def choose_words(
@@ -45,7 +45,7 @@ def choose_words(
 
 
 def unspaced(words: Sequence[str]) -> bool:
-    """Tell whether many words are long ones in a script that puts no spaces between them: they are sentences."""
+    """Tell whether many words are long ones in Chinese or Japanese letters: they are whole clauses."""
     return sum(_RUN.fullmatch(word) is not None for word in words) > 0.2 * max(len(words), 1)
 
 

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import polars as pl
 from fastapi import Depends, FastAPI, Request
@@ -99,9 +99,8 @@ def make_app(
 
     @app.get("/word/{word}/passages.csv")
     def passages_csv(request: Request, rows: Any = Depends(views.passages)) -> Response:
-        return _csv(
-            [{**row.pop("about"), **row} for row in rows], request, ("slice", "left", "keyword", "right", "date")
-        )
+        columns = ("slice", "left", "keyword", "right", "document", "date", "occurrence")
+        return _csv([{name: row[name] for name in columns} | row["about"] for row in rows], request, columns)
 
     @app.get("/word/{word}/time.csv")
     def time_csv(request: Request, content: Any = Depends(views.word)) -> Response:
@@ -174,14 +173,15 @@ def _answer_mistakes(app: FastAPI, page: Page) -> None:
     """Answer what cannot be shown with a sentence, never with a trace of our own code."""
 
     def wrong(request: Request, status: int, sentence: str, instead: Sequence[str] = (), asked: str = "") -> Response:
-        path, query = request.url.path, request.url.query
+        path, query = str(request.scope["path"]), request.url.query
         if path.endswith(".json"):
             return JSONResponse({"error": sentence, "instead": list(instead)}, status_code=status)
         again = None
         if path in ("/compare", "/axis"):
             again = f"/questions?{query}"
-        elif query and path != "/search":
-            again = quote(path)  # the same page, without what was asked of it
+        elif query and (path == "/" or path.startswith(("/between", "/word/", "/slice/"))):
+            wrong_itself = asked != "" and path.endswith(f"/{asked}")
+            again = None if wrong_itself else quote(path)  # the same page, without what was asked of it
         links = {word: _instead(request, asked, word) for word in instead}
         title = "Not found" if status == 404 else "Not possible"
         return page("wrong.html", status, title=title, sentence=sentence, instead=links, again=again)
@@ -219,14 +219,14 @@ def _answer_mistakes(app: FastAPI, page: Page) -> None:
 
 def _instead(request: Request, asked: str, word: str) -> str:
     """Return where a suggestion leads: to the same question about that word, or else to its page."""
-    given = {
-        name: ",".join(word if one == asked else one for one in listed(value))
-        for name, value in request.query_params.items()
-        if name in ("words", "low", "high", "others") and asked in listed(value)
-    }
-    if not given:
-        return word_address(word)
-    return address(quote(request.url.path), **{**request.query_params, **given})
+
+    def corrected(name: str, value: str) -> str:
+        lists = name in ("words", "low", "high", "others", "word")
+        return ",".join(word if one == asked else one for one in listed(value)) if lists else value
+
+    before = request.query_params.multi_items()
+    after = [(name, corrected(name, value)) for name, value in before]
+    return word_address(word) if after == before else f"{quote(request.scope['path'])}?{urlencode(after)}"
 
 
 def open_corpus(model: Model, given: str | Path | None) -> Corpus | None:

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from driftword.explore.space import MIN_COUNT
 from driftword.model import Model
 from driftword.web.draw import draw, legend, times
-from driftword.web.pages import MEASURES
+from driftword.web.pages import MEASURES, MOST_SLICES
 
 
 def templates(model: Model, *, title: str | None = None, **names: Any) -> Environment:
@@ -24,6 +24,7 @@ def templates(model: Model, *, title: str | None = None, **names: Any) -> Enviro
     found.globals |= {
         "draw": partial(draw, model.slices),
         "legend": legend,
+        "most_slices": MOST_SLICES,
         "measures": MEASURES,
         "little": MIN_COUNT,
         "model_title": title or model.title,

@@ -109,24 +109,20 @@ function placeOf(element) {
 function kept(page, slice) {
   const address = new URL(page);
   const before = address.searchParams.getAll("at");
-  const after = before.includes(slice) ? before.filter((other) => other !== slice) : [...before, slice];
+  const most = Number(document.querySelector(".way")?.getAttribute("data-most"));
+  const after = before.includes(slice) ? before.filter((other) => other !== slice) : [...before, slice].slice(-most);
   address.searchParams.delete("at");
   for (const one of after) address.searchParams.append("at", one);
-  if (after.length > before.length) address.searchParams.set("text", slice);
+  if (after.includes(slice)) address.searchParams.set("text", slice);
   else address.searchParams.delete("text");
   return address;
 }
-
-/** @type {{slice?: string, time: number}} The slice that was clicked last: a double click does not put it away again. */
-let pressed = { time: 0 };
 
 document.addEventListener("click", (event) => {
   const link = event.target instanceof Element ? event.target.closest("a[data-in-place], .way .strip") : null;
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
   const slice = link instanceof SVGElement ? link.dataset.slice : undefined;
-  if (slice !== undefined && slice === pressed.slice && event.timeStamp - pressed.time < 500) return; // a double click
-  pressed = { slice, time: event.timeStamp };
   const address = new URL(link.getAttribute("href") ?? "", location.href);
   show(slice !== undefined && coming?.searchParams.has("at") ? kept(coming, slice) : address, slice === undefined);
 });

@@ -15,6 +15,8 @@ function watchWays(ask, linked) {
   let here; // the slice that is told of
   /** @type {SVGAElement | undefined} */
   let touched; // the slice that a finger left
+  /** @type {{slice?: string, time: number}} */
+  let pressed = { time: -1000 }; // the last click that counted: the second of a double click does not put away again
   let first = false; // whether a finger has come to another one
 
   /** @param {Event} event */
@@ -22,8 +24,8 @@ function watchWays(ask, linked) {
     const strip = stripOf(event);
     const figure = strip?.closest("figure");
     const panel = figure?.querySelector(".near");
-    if (!strip || !figure || !panel || panel.getAttribute("data-slice") === strip.dataset.slice) return;
     const turn = ++latest;
+    if (!strip || !figure || !panel || panel.getAttribute("data-slice") === strip.dataset.slice) return;
     const near = await ask(figure.dataset.word ?? "", strip.dataset.slice ?? "");
     if (near === undefined || turn !== latest) return;
     here?.classList.remove("here");
@@ -38,14 +40,17 @@ function watchWays(ask, linked) {
   // Slices may be narrower than a finger: it slides over them, and what is near shows on the way. Only a second tap keeps.
   document.addEventListener("pointerdown", (event) => {
     const strip = stripOf(event);
-    first = event.pointerType === "touch" && strip !== undefined && strip !== touched;
+    first = event.pointerType === "touch" && strip !== undefined && strip !== touched && strip.closest(".way") !== null;
     if (strip && event.target instanceof Element && event.target.hasPointerCapture(event.pointerId)) event.target.releasePointerCapture(event.pointerId);
   });
   document.addEventListener("pointerup", (event) => void (touched = event.pointerType === "touch" ? stripOf(event) : undefined));
   document.addEventListener(
     "click",
     (event) => {
-      if (!first || !stripOf(event)) return;
+      const strip = stripOf(event);
+      if (!strip?.closest(".way")) return;
+      const again = event.isTrusted && strip.dataset.slice === pressed.slice && event.timeStamp - pressed.time < 500;
+      if (!first && !again) return void (pressed = { slice: strip.dataset.slice, time: event.timeStamp });
       event.preventDefault();
       event.stopPropagation();
     },
