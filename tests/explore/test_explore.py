@@ -205,50 +205,6 @@ def test_changes_say_when(model: dw.Model) -> None:
     assert alone["distance"] == pytest.approx(first["distance"], rel=1e-3)
 
 
-def smoothed(way: np.ndarray, precision: float = 8.0) -> np.ndarray:
-    """Smooth a way as a random walk does."""
-    steps = np.diff(np.eye(len(way)), axis=0)
-    return np.asarray(np.linalg.solve(np.eye(len(way)) + precision * steps.T @ steps, way))
-
-
-@pytest.mark.parametrize("true", [2, 3, 5, 7, 8])
-def test_a_smoothed_change_is_dated_right(true: int) -> None:
-    random = np.random.default_rng(true)
-    rho = 0.1 * random.normal(size=(11, 60, 20)) + random.normal(size=(60, 20))
-    rho[true:, 7] += 1.5 * random.normal(size=20)
-    model = make(np.apply_along_axis(smoothed, 0, rho), np.full((11, 60), 40))
-    for table in (dw.changes(model, WORDS[7], n=1), dw.changes(model, n=1)):
-        row = table.row(0, named=True)
-        assert (row["word"], row["slice"]) == (WORDS[7], model.slices.labels[true])
-        assert row["unusual"] == 1
-    others = [dw.changes(model, word, n=1)["unusual"].to_list() for word in WORDS[10:20]]
-    assert 0.2 < np.mean([one for row in others for one in row]) < 0.8  # they are as usual as each other
-
-
-def test_changes_are_dated_where_a_word_occurs() -> None:
-    random = np.random.default_rng(1)
-    rho, counts = 0.05 * random.normal(size=(11, 60, 20)) + 1, np.full((11, 60), 40)
-    rho[3:8, 7] += np.linspace(0, 1, 5)[:, None]  # what interpolation makes of a gap
-    rho[8:, 7] += 1
-    counts[3:8, 7] = 0
-    counts[:8, 9] = 0  # a new word
-    model = make(rho, counts)
-    assert dw.changes(model, WORDS[7], n=1)["slice"].to_list() == [model.slices.labels[8]]
-    assert dw.changes(model, n=1).select("word", "slice").row(0) == (WORDS[7], model.slices.labels[8])
-    assert set(dw.changes(model, WORDS[9])["slice"]) <= set(model.slices.labels[9:])
-
-
-def test_changes_count_up_to_the_next_one() -> None:
-    rho = np.random.default_rng(1).normal(size=(9, 60, 20))
-    rho[:, 7] = np.repeat([[0.0], [9.0], [2.0]], 3, axis=0) + np.zeros((9, 20))
-    model = make(rho, np.arange(9 * 60).reshape(9, 60))
-    table = dw.changes(model, WORDS[7], n=2).sort("slice")
-    assert table["slice"].to_list() == [model.slices.labels[3], model.slices.labels[6]]
-    thirds = model.counts[:, 7].reshape(3, 3).sum(axis=1).tolist()
-    assert table["count_before"].to_list() == thirds[:2]
-    assert table["count_after"].to_list() == thirds[1:]
-
-
 def test_movers_of_a_slice(model: dw.Model) -> None:
     assert dw.movers(model, at=1930, n=1)["word"].to_list() == ["returning"]
     assert set(dw.movers(model, at=1960, n=2)["word"]) == {"returning", "sudden"}

@@ -346,6 +346,37 @@ CONTRAST = """() => {
 }"""
 
 
+def test_fingers_reach_the_other_figures_and_put_slices_away(chromium: Any, address: str) -> None:
+    context = chromium.new_context(viewport=PHONE, has_touch=True, is_mobile=True, base_url=address)
+    page = context.new_page()
+    page.goto("/")
+    page.locator(".strip[data-slice='1855']").tap()  # of the pace of language
+    page.wait_for_url("**/slice/1855")
+    page.goto("/word/ship?at=1850&at=1856&at=1859&text=1856")
+    strip = page.locator(".way .strip[data-slice='1856']")
+    strip.tap()
+    page.wait_for_timeout(400)
+    strip.tap()
+    sync_api.expect(page.locator("#neighbours + .columns h3")).to_have_count(2)
+    assert columns(page) == ["1850", "1859"]
+    context.close()
+
+
+def test_a_late_answer_does_not_win_over_the_pointer(page: Any) -> None:
+    page.goto("/word/ship")
+    near, held = page.locator(".near"), []
+    page.locator(".way .strip[data-slice='1852']").hover()
+    sync_api.expect(near).to_contain_text("1852 ")
+    page.route("**/near.json?at=1857", lambda route: held.append(route))
+    with page.expect_request("**/near.json?at=1857"):
+        page.locator(".way .strip[data-slice='1857']").hover()
+    page.locator(".way .strip[data-slice='1852']").hover()
+    with page.expect_response("**/near.json?at=1857"):
+        held[0].continue_()
+    page.wait_for_timeout(100)
+    assert near.inner_text().startswith("1852 ")
+
+
 def test_a_finger_keeps_a_slice_of_a_report(chromium: Any, small_model: dw.Model, tmp_path: Path) -> None:
     file = write_report(small_model, tmp_path / "report.html", words=["ship"], n=0)
     context = chromium.new_context(viewport=PHONE, has_touch=True, is_mobile=True, offline=True)

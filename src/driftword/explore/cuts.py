@@ -71,7 +71,9 @@ def _cut(ways: Array, seen: Array) -> _Cuts:
     slices, size = seen.shape
     occurs = np.maximum(seen.sum(axis=0), 1)
     weight = seen.astype(np.float32)
-    centred = (ways - np.einsum("twk,tw->wk", ways, weight) / occurs[:, None].astype(np.float32)) * weight[:, :, None]
+    centred, share = ways, occurs[:, None].astype(np.float32)
+    for _ in range(2):  # what rounding leaves the first time would add up below, and look like a change
+        centred = (centred - np.einsum("twk,tw->wk", centred, weight) / share) * weight[:, :, None]
     passed = np.cumsum(seen, axis=0) - seen
     before = np.zeros_like(centred)
     for t in range(1, slices):  # cumsum over the first axis takes eight times as long
@@ -104,10 +106,15 @@ def _best_cuts(model: Model, n: int, min_count: int) -> pl.DataFrame:
     allowed = (found.slice > 0) & (np.minimum(old, new) >= max(min_count, 1))
     places = space.best(found.gain, allowed, n)
     peers = _peers(model)
-    alike = [found.distance[peers.words(peers.group(v))] for v in places]
+    alike = [peers.words(peers.group(v)) for v in places]
     columns = {
         "distance": found.distance[places],
-        "unusual": np.array([_smaller(found.distance[v], those) for v, those in zip(places, alike, strict=True)]),
+        "unusual": np.array(
+            [
+                _surpassed(found.distance[v], found.distance[those[those != v]])
+                for v, those in zip(places, alike, strict=True)
+            ]
+        ),
         "explained": np.minimum(found.gain[places] / found.spread[places], 1),
         "count_before": old[places],
         "count_after": new[places],
@@ -140,7 +147,7 @@ def _cuts_of(model: Model, v: int, n: int, min_count: int) -> pl.DataFrame:
     alike = _distances_alike(model, v)
     columns = {
         "distance": distances,
-        "unusual": np.array([_smaller(distance, alike) for distance in distances]),
+        "unusual": np.array([_surpassed(distance, alike) for distance in distances]),
         "explained": shares,
         "count_before": between[at - 1],
         "count_after": between[at],
@@ -178,22 +185,23 @@ def _peers(model: Model) -> _Peers:
 
 
 def _distances_alike(model: Model, v: int) -> Array:
-    """Return how far words about as frequent as one moved at their best cuts."""
+    """Return how far the other words about as frequent as one moved at their best cuts."""
     peers = _peers(model)
     group = peers.group(v)
+    words = peers.words(group)
     if group not in peers.distances:
-        words = peers.words(group)
         peers.distances[group] = _cut(_ways(model, words), np.asarray(model.counts)[:, words] > 0).distance
-    return peers.distances[group]
+    others: Array = peers.distances[group][words != v]
+    return others
 
 
 def _ways(model: Model, words: Any) -> Array:
     return np.asarray(model.rho[:, words], dtype=np.float32)
 
 
-def _smaller(distance: float, others: Array) -> float:
-    """Return the share of others, of which it is one itself, that are smaller."""
-    return min(float((others < distance).sum() / max(len(others) - 1, 1)), 1.0)
+def _surpassed(distance: float, others: Array) -> float:
+    """Return the share of others that are smaller."""
+    return float((others < distance).mean()) if len(others) else 0.0
 
 
 def _table(model: Model, places: Array, cuts: Array, columns: dict[str, Array]) -> pl.DataFrame:
