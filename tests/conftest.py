@@ -1,10 +1,13 @@
-"""Corpora that many tests share."""
+"""What many tests share: corpora, and a browser."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +20,10 @@ settings.register_profile("house", deadline=None, derandomize="CI" in os.environ
 settings.load_profile("house")
 
 ROOT = Path(__file__).parent.parent
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+DESK, PHONE = {"width": 1200, "height": 900}, {"width": 390, "height": 800}
+#: Set to a folder to keep pictures of the pages.
+PICTURES = os.environ.get("DRIFTWORD_PICTURES")
 TOPICS = {
     "sea": ["ship", "harbour", "sailor", "voyage", "storm", "anchor", "captain", "island"],
     "farm": ["wheat", "cattle", "plough", "harvest", "barn", "meadow", "farmer", "orchard"],
@@ -60,3 +67,54 @@ def sotu(tmp_path_factory: pytest.TempPathFactory) -> dw.Corpus:
 def small_model(small: dw.Corpus, tmp_path_factory: pytest.TempPathFactory) -> dw.Model:
     out = tmp_path_factory.mktemp("models") / "small.model"
     return dw.fit(small, dw.Spec(dim=8, context=4, rounds=2, prior_precision=0.1), passes=3, out=out)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """Give the Chromium of this machine, driven by Playwright."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    if CHROMIUM is None:
+        pytest.skip("NO BROWSER: the explorer was not tested in one; install chromium, or set CHROMIUM")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def address(small_model: dw.Model) -> Iterator[str]:
+    """Give the address of a running explorer."""
+    import uvicorn
+
+    from driftword.web.app import make_app, open_corpus
+
+    config = uvicorn.Config(make_app(small_model, open_corpus(small_model, None)), port=0, log_level="error")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        thread.join(0.02)
+        assert thread.is_alive()
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    thread.join(10)
+
+
+@pytest.fixture
+def page(chromium: Any, address: str, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Give a page at the start; whatever a page complains of in its console fails the test."""
+    context = chromium.new_context(viewport=DESK, base_url=address)
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto("/")
+    yield page
+    if PICTURES:
+        page.screenshot(path=Path(PICTURES) / f"{request.node.name}.png", full_page=True)
+    context.close()
+    assert [text for text in complaints if "404" not in text] == []
+
+
+def columns(page: Any) -> list[str]:
+    return [text.strip(" ×") for text in page.locator("#neighbours + .columns h3").all_inner_texts()]

@@ -3,72 +3,18 @@
 from __future__ import annotations
 
 import io
-import os
-import shutil
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-import uvicorn
 from polars.testing import assert_frame_equal
 
 import driftword as dw
-from driftword.web.app import make_app, open_corpus
+from conftest import DESK, PHONE, PICTURES, columns
 from driftword.web.report import write_report
 
 sync_api = pytest.importorskip("playwright.sync_api")
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="NO BROWSER: the explorer was not tested in one; install chromium, or set CHROMIUM"
-)
-DESK, PHONE = {"width": 1200, "height": 900}, {"width": 390, "height": 800}
-#: Set to a folder to keep pictures of the pages.
-PICTURES = os.environ.get("DRIFTWORD_PICTURES")
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
-def address(small_model: dw.Model) -> Iterator[str]:
-    config = uvicorn.Config(make_app(small_model, open_corpus(small_model, None)), port=0, log_level="error")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        thread.join(0.02)
-        assert thread.is_alive()
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = True
-    thread.join(10)
-
-
-@pytest.fixture
-def page(chromium: Any, address: str, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """Give a page at the start; whatever a page complains of in its console fails the test."""
-    context = chromium.new_context(viewport=DESK, base_url=address)
-    page = context.new_page()
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto("/")
-    yield page
-    if PICTURES:
-        page.screenshot(path=Path(PICTURES) / f"{request.node.name}.png", full_page=True)
-    context.close()
-    assert [text for text in complaints if "404" not in text] == []
-
-
-def columns(page: Any) -> list[str]:
-    return [text.strip(" ×") for text in page.locator("#neighbours + .columns h3").all_inner_texts()]
 
 
 def test_a_word_is_found_with_a_typo(page: Any) -> None:
@@ -298,36 +244,6 @@ def test_a_whole_text_is_read(page: Any, small: dw.Corpus) -> None:
     assert before.endswith(left.removeprefix("…"))
 
 
-def test_a_finger_slides_over_slices_and_keeps_one(chromium: Any, address: str) -> None:
-    context = chromium.new_context(viewport=PHONE, has_touch=True, is_mobile=True, base_url=address)
-    page = context.new_page()
-    page.goto("/word/ship?at=1850&at=1859")
-    boxes = {year: page.locator(f".way .strip[data-slice='{year}']").bounding_box() for year in (1853, 1856)}
-    (x, y), (far, _) = ((box["x"] + box["width"] / 2, box["y"] + box["height"] / 2) for box in boxes.values())
-    near, shown = page.locator(".near"), page.url
-    page.touchscreen.tap(x, y)
-    near.get_by_text("1853").wait_for()
-    touch = context.new_cdp_session(page)
-    for kind, points in [
-        ("touchStart", [{"x": x, "y": y}]),
-        *(("touchMove", [{"x": x + (far - x) * i / 8, "y": y}]) for i in range(1, 9)),
-        ("touchEnd", []),
-    ]:
-        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-    near.get_by_text("1856").wait_for()
-    assert page.url == shown  # nothing is kept yet
-    page.wait_for_timeout(400)  # or the browser takes it for a part of the same gesture
-    near.get_by_role("button", name="Keep it").tap()
-    page.get_by_role("heading", name="In the texts, 1856").wait_for()
-    assert columns(page) == ["1850", "1856", "1859"]
-    page.touchscreen.tap(x, y)
-    near.get_by_text("1853").wait_for()
-    page.touchscreen.tap(x, y)  # once more
-    page.get_by_role("heading", name="In the texts, 1853").wait_for()
-    assert columns(page) == ["1850", "1853", "1856", "1859"]
-    context.close()
-
-
 #: Texts whose contrast to the page is below 4.5, as WCAG asks for.
 CONTRAST = """() => {
   const light = (c) => {
@@ -346,22 +262,6 @@ CONTRAST = """() => {
 }"""
 
 
-def test_fingers_reach_the_other_figures_and_put_slices_away(chromium: Any, address: str) -> None:
-    context = chromium.new_context(viewport=PHONE, has_touch=True, is_mobile=True, base_url=address)
-    page = context.new_page()
-    page.goto("/")
-    page.locator(".strip[data-slice='1855']").tap()  # of the pace of language
-    page.wait_for_url("**/slice/1855")
-    page.goto("/word/ship?at=1850&at=1856&at=1859&text=1856")
-    strip = page.locator(".way .strip[data-slice='1856']")
-    strip.tap()
-    page.wait_for_timeout(400)
-    strip.tap()
-    sync_api.expect(page.locator("#neighbours + .columns h3")).to_have_count(2)
-    assert columns(page) == ["1850", "1859"]
-    context.close()
-
-
 def test_a_late_answer_does_not_win_over_the_pointer(page: Any) -> None:
     page.goto("/word/ship")
     near, held = page.locator(".near"), []
@@ -375,29 +275,6 @@ def test_a_late_answer_does_not_win_over_the_pointer(page: Any) -> None:
         held[0].continue_()
     page.wait_for_timeout(100)
     assert near.inner_text().startswith("1852 ")
-
-
-def test_a_finger_keeps_a_slice_of_a_report(chromium: Any, small_model: dw.Model, tmp_path: Path) -> None:
-    file = write_report(small_model, tmp_path / "report.html", words=["ship"], n=0)
-    context = chromium.new_context(viewport=PHONE, has_touch=True, is_mobile=True, offline=True)
-    page = context.new_page()
-    page.goto(f"{file.as_uri()}#word-ship")
-    heads = page.locator("section.page.shown .columns").first.locator("h3")
-    before = heads.all_inner_texts()
-    year = next(year for year in range(1850, 1860) if str(year) not in before)
-    strip = page.locator(f".way .strip[data-slice='{year}']")
-    near = page.locator("section.page.shown .near")
-    strip.tap()
-    sync_api.expect(near).to_contain_text(f"{year} ")
-    sync_api.expect(near.get_by_role("button")).to_have_text("Keep it")
-    assert heads.all_inner_texts() == before
-    strip.tap()
-    sync_api.expect(near.get_by_role("button")).to_have_text("Put it away")
-    assert heads.all_inner_texts() == sorted([*before, str(year)])
-    near.get_by_role("button").tap()
-    sync_api.expect(near.get_by_role("button")).to_have_text("Keep it")
-    assert heads.all_inner_texts() == before
-    context.close()
 
 
 def test_a_report_works_from_a_file_with_the_network_off(
