@@ -24,8 +24,9 @@ function watchWays(ask, linked) {
     const strip = stripOf(event);
     const figure = strip?.closest("figure");
     const panel = figure?.querySelector(".near");
+    if (!strip || !figure || !panel) return; // what was asked for may still come
     const turn = ++latest;
-    if (!strip || !figure || !panel || panel.getAttribute("data-slice") === strip.dataset.slice) return;
+    if (panel.getAttribute("data-slice") === strip.dataset.slice) return;
     const near = await ask(figure.dataset.word ?? "", strip.dataset.slice ?? "");
     if (near === undefined || turn !== latest) return;
     here?.classList.remove("here");
