@@ -28,7 +28,7 @@ def printable(text: str) -> str:
 def csv(table: pl.DataFrame) -> str:
     """Write a table as CSV, which knows no lists."""
     lists = [name for name, kind in table.schema.items() if kind == pl.List]
-    return table.with_columns(pl.col(lists).list.join("; ")).write_csv()
+    return table.with_columns(pl.col(lists).cast(pl.List(pl.String)).list.join("; ")).write_csv()
 
 
 def markdown(table: pl.DataFrame, *, digits: int = 3) -> str:

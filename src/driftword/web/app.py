@@ -23,7 +23,7 @@ from driftword.corpus import Corpus
 from driftword.errors import DriftwordError, OptionError, UnknownSliceError, UnknownWordError
 from driftword.explore.space import choose
 from driftword.model import Model
-from driftword.tables import printable
+from driftword.tables import csv, printable
 from driftword.web import pages
 from driftword.web.draw import STATIC, draw, standalone
 from driftword.web.guard import LOCAL, guard
@@ -264,12 +264,9 @@ def _picture(made: str | bytes, form: str, request: Request) -> Response:
 
 
 def _csv(rows: list[dict[str, Any]], request: Request, columns: Sequence[str] = ()) -> Response:
-    """Write a table for other programs; lists of words become one text. An empty one has its columns all the same."""
-    plain = [
-        {name: "; ".join(value) if isinstance(value, list) else value for name, value in row.items()} for row in rows
-    ]
-    table = pl.DataFrame(plain or {name: [] for name in columns}, infer_schema_length=None)
-    return Response(table.write_csv(), media_type="text/csv", headers=_file(request))
+    """Write a table for other programs; an empty one has its columns all the same."""
+    table = pl.DataFrame(rows or {name: [] for name in columns}, infer_schema_length=None)
+    return Response(csv(table), media_type="text/csv", headers=_file(request))
 
 
 def _printed(model: Model, kind: str, form: str, request: Request, **options: Any) -> Response:
