@@ -42,11 +42,17 @@ def lines_of(found: pl.DataFrame) -> list[dict[str, Any]]:
         {
             **{name: row[name] for name in ("slice", "left", "keyword", "right")},
             "document": row["document"],
-            "date": str(row["date"]) if row.get("date") else None,
+            **_when(row),
             "about": _about(row),
         }
         for row in found.to_dicts()
     ]
+
+
+def _when(row: dict[str, Any]) -> dict[str, str | None]:
+    """Return the date of a document, and how to name it: by its slice where only its year is known."""
+    date = str(row["date"]) if row.get("date") else None
+    return {"date": date, "when": date if date and not date.endswith("-01-01") else row["slice"]}
 
 
 def _about(row: dict[str, Any]) -> dict[str, str]:
@@ -88,13 +94,13 @@ def whole(corpus: Corpus | None, number: int, asked: str) -> Content:
         pieces += [{"text": text[done:begin], "hit": None}, {"text": text[begin:end], "hit": len(pieces) // 2 + 1}]
         done = end
     pieces.append({"text": text[done:MOST_LETTERS], "hit": None})
-    date = str(row["date"]) if row.get("date") else None
+    when = _when(row)
     return {
-        "title": date if date and not date.endswith("-01-01") else row["slice"],
+        "title": when["when"],
         "word": asked,
         "document": number,
         "slice": row["slice"],
-        "date": date,
+        "date": when["date"],
         "about": _about(row),
         "occurrences": len(spans),
         "pieces": pieces,
