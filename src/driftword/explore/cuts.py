@@ -98,23 +98,17 @@ def _best_cuts(model: Model, n: int, min_count: int) -> pl.DataFrame:
     """Find for every word the cut that tells most of its way."""
     counts = np.asarray(model.counts)
     parts = [slice(begin, begin + _BLOCK) for begin in range(0, len(model.words), _BLOCK)]
-    cuts = [_cut(_ways(model, part), counts[:, part] > 0) for part in parts]
+    cuts = [_cut(_vectors(model, part), counts[:, part] > 0) for part in parts]
     found = _Cuts(*(np.concatenate(columns) for columns in zip(*cuts, strict=True)))
     sums = np.cumsum(counts, axis=0, dtype=np.int64)
     old = sums[np.maximum(found.slice - 1, 0), np.arange(len(model.words))]
     new = sums[-1] - old
     allowed = (found.slice > 0) & (np.minimum(old, new) >= max(min_count, 1))
     places = space.best(found.gain, allowed, n)
-    peers = _peers(model)
-    alike = [peers.words(peers.group(v)) for v in places]
+    others = _peers(model).others
     columns = {
         "distance": found.distance[places],
-        "unusual": np.array(
-            [
-                _surpassed(found.distance[v], found.distance[those[those != v]])
-                for v, those in zip(places, alike, strict=True)
-            ]
-        ),
+        "unusual": np.array([_surpassed(found.distance[v], found.distance[others(v)]) for v in places]),
         "explained": np.minimum(found.gain[places] / found.spread[places], 1),
         "count_before": old[places],
         "count_after": new[places],
@@ -124,7 +118,7 @@ def _best_cuts(model: Model, n: int, min_count: int) -> pl.DataFrame:
 
 def _cuts_of(model: Model, v: int, n: int, min_count: int) -> pl.DataFrame:
     """Cut the way of one word again and again where that tells most, as long as a cut beats noise."""
-    way = _ways(model, [v])
+    way = _vectors(model, [v])
     counts = np.asarray(model.counts)[:, v].astype(np.int64)
     whole = _cut(way, counts[:, None] > 0)
     parts = {(0, len(way)): whole}
@@ -174,6 +168,10 @@ class _Peers:
         last = group == max(len(self.order) // ALIKE - 1, 0)
         return self.order[group * ALIKE : None if last else (group + 1) * ALIKE]
 
+    def others(self, v: int) -> Array:
+        words = self.words(self.group(v))
+        return np.asarray(words[words != v])
+
 
 _PEERS: WeakKeyDictionary[Model, _Peers] = WeakKeyDictionary()
 
@@ -190,12 +188,11 @@ def _distances_alike(model: Model, v: int) -> Array:
     group = peers.group(v)
     words = peers.words(group)
     if group not in peers.distances:
-        peers.distances[group] = _cut(_ways(model, words), np.asarray(model.counts)[:, words] > 0).distance
-    others: Array = peers.distances[group][words != v]
-    return others
+        peers.distances[group] = _cut(_vectors(model, words), np.asarray(model.counts)[:, words] > 0).distance
+    return np.asarray(peers.distances[group][words != v])
 
 
-def _ways(model: Model, words: Any) -> Array:
+def _vectors(model: Model, words: Any) -> Array:
     return np.asarray(model.rho[:, words], dtype=np.float32)
 
 
