@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,13 @@ def test_the_measure_is_switched_and_the_table_downloaded(page: Any, small_model
 
 
 def test_the_address_changes_with_the_page_and_late_answers_are_dropped(page: Any) -> None:
+    def shown() -> tuple[str, str, str | None]:
+        """Wait a little; return the measure in the address, that of the table to download, and whether more comes."""
+        page.wait_for_timeout(100)
+        table = page.locator("a[href*='index.csv']").get_attribute("href")
+        found = [re.findall(r"metric=(\w+)", text)[0] for text in (page.url, table)]
+        return found[0], found[1], page.locator("main").get_attribute("aria-busy")
+
     held: list[Any] = []
     page.route("**metric=relative**", lambda route: held.append(route))  # answered when the test says so
     start, kept = page.url, page.locator("a[href*='index.csv']").get_attribute("href")
@@ -121,10 +129,7 @@ def test_the_address_changes_with_the_page_and_late_answers_are_dropped(page: An
     page.wait_for_url("**metric=cosine**")
     with page.expect_response("**metric=relative**"):
         held[0].continue_()
-    page.evaluate("new Promise((done) => setTimeout(done, 100))")
-    assert "metric=cosine" in page.url
-    assert "metric=cosine" in page.locator("a[href*='index.csv']").get_attribute("href")
-    assert page.locator("main").get_attribute("aria-busy") is None
+    assert shown() == ("cosine", "cosine", None)
 
     page.unroute("**metric=relative**")
     page.get_by_label("Measure").select_option("relative")
@@ -136,10 +141,7 @@ def test_the_address_changes_with_the_page_and_late_answers_are_dropped(page: An
     page.go_forward()  # before the page there has come
     with page.expect_response("**metric=cosine**"):
         held[1].continue_()
-    page.evaluate("new Promise((done) => setTimeout(done, 100))")
-    assert "metric=relative" in page.url
-    assert "metric=relative" in page.locator("a[href*='index.csv']").get_attribute("href")
-    assert page.locator("main").get_attribute("aria-busy") is None
+    assert shown() == ("relative", "relative", None)
 
 
 def test_pages_can_be_read_without_scripts(chromium: Any, address: str) -> None:
@@ -275,6 +277,11 @@ def test_a_late_answer_does_not_win_over_the_pointer(page: Any) -> None:
         held[0].continue_()
     page.wait_for_timeout(100)
     assert near.inner_text().startswith("1852 ")
+    with page.expect_request("**/near.json?at=1857"):
+        page.locator(".way .strip[data-slice='1857']").hover()
+    page.locator("h1").hover()  # nothing else is pointed at, so what was asked for may come
+    held[1].continue_()
+    sync_api.expect(near).to_contain_text("1857 ")
 
 
 def test_a_report_works_from_a_file_with_the_network_off(
