@@ -35,6 +35,7 @@ import numpy.typing as npt
 
 import driftword as dw
 from driftword import explore
+from driftword.explore import cuts
 from machine import describe
 from options import value
 
@@ -192,21 +193,33 @@ def donor_rank(rho: Array, planted: Planted) -> float:
 
 
 def dates(model: dw.Model, planted: Planted, abrupt: float) -> None:
-    """Print how well `changes` finds when receptors changed, and that controls did not."""
-    table = explore.changes(model, n=len(model.words), min_count=1)
-    found = {row["word"]: row for row in table.iter_rows(named=True)}
+    """Print how well `changes` finds when receptors changed, and that controls did not; with other rules beside it."""
     true = int(share_taken(KINDS.index("abrupt"), len(model.slices), abrupt).argmax())
-    sudden = [model.words[v] for v in planted.receptor[planted.kind == KINDS.index("abrupt")]]
-    off = np.array([abs(model.slices.index(found[word]["slice"]) - true) for word in sudden if word in found])
-    unusual = {
-        name: np.mean([found[model.words[v]]["unusual"] >= 0.9 for v in words if model.words[v] in found])
-        for name, words in (("receptors", planted.receptor), ("controls", planted.control))
-    }
-    print(
-        f"    changes   abrupt ones dated exactly {np.mean(off == 0):.2f}, within one slice {np.mean(off <= 1):.2f}"
-        f"   unusual at 0.9: receptors {unusual['receptors']:.2f}, controls {unusual['controls']:.2f}",
-        flush=True,
-    )
+    sudden = planted.kind == KINDS.index("abrupt")
+    rule = cuts._NEARLY
+    for nearly in sorted({1.0, 0.8, rule, 0.6}, reverse=True):
+        cuts._NEARLY = nearly  # type: ignore[misc]
+        table = explore.changes(model, n=len(model.words), min_count=1)
+        found = {row["word"]: row for row in table.iter_rows(named=True)}
+        off, band = np.array(
+            [
+                (abs(model.slices.index(found[model.words[v]]["slice"]) - true), b)
+                for v, b in zip(planted.receptor[sudden], planted.band[sudden], strict=True)
+                if model.words[v] in found
+            ]
+        ).T
+        bands = " ".join(f"{(off[band == b] == 0).sum()}/{(band == b).sum()}" for b in range(len(BANDS)))
+        unusual = [
+            np.mean([found[model.words[v]]["unusual"] >= 0.9 for v in words if model.words[v] in found])
+            for words in (planted.receptor, planted.control)
+        ]
+        print(
+            f"    changes at {nearly:.1f}   abrupt ones dated exactly {np.mean(off == 0):.2f}, within one slice "
+            f"{np.mean(off <= 1):.2f}, bands exactly {bands}   unusual: receptors {unusual[0]:.2f}, controls "
+            f"{unusual[1]:.2f}{'   <- the rule' if nearly == rule else ''}",
+            flush=True,
+        )
+    cuts._NEARLY = rule  # type: ignore[misc]
 
 
 def report(name: str, model: dw.Model, planted: Planted, seconds: float, abrupt: float) -> None:
