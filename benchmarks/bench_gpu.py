@@ -32,7 +32,7 @@ from driftword.engines import triton_launch
 from driftword.engines.reference import start_parameters
 from driftword.engines.rounds import Pass, Sampler, Step
 from driftword.engines.torch import PIECE, TorchEngine
-from driftword.engines.torch_text import lay_out, plan
+from driftword.engines.torch_blocks import lay_out, plan
 from machine import describe
 
 DEVICE = torch.device("cuda")

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import driftword as dw
-from driftword.explore import space
+from driftword.explore import vectors as space
 from machine import describe
 
 FACTS = (

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 import driftword as dw
-from driftword.explore.movement import METRICS
+from driftword.explore.drift_ranking import METRICS
 from machine import describe
 
 

@@ -35,7 +35,7 @@ import numpy.typing as npt
 
 import driftword as dw
 from driftword import explore
-from driftword.explore import cuts
+from driftword.explore import changepoints as cuts
 from machine import describe
 from options import value
 

@@ -17,8 +17,8 @@ import time
 from typing import Any
 
 import driftword as dw
-from driftword.engines.scoring import Scores, mean_and_error
-from driftword.evaluate import score
+from driftword.evaluation import score
+from driftword.held_out import Scores, mean_and_error
 from machine import describe
 
 #: Found on validation text; what is not named here is a default of Spec.

@@ -1,15 +1,22 @@
 """driftword: how words change their meaning over time."""
 
 import importlib
-import sys
-import types
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import driftword.plot as plot
-    from driftword.corpus import Corpus, Slices, prepare  # type: ignore[no-redef]
-    from driftword.errors import DriftwordError
-    from driftword.evaluate import compare, evaluate
+    from driftword.corpus import Corpus, Slices, prepare
+    from driftword.errors import (
+        DriftwordError,
+        ExistsError,
+        FitError,
+        OptionError,
+        SourceError,
+        StoreError,
+        UnknownSliceError,
+        UnknownWordError,
+    )  # fmt: skip
+    from driftword.evaluation import compare, evaluate
     from driftword.explore import (
         analogy,
         changes,
@@ -24,53 +31,52 @@ if TYPE_CHECKING:
         towards,
         trajectory,
     )  # fmt: skip
-    from driftword.export import export, read_word2vec
-    from driftword.fit import fit
+    from driftword.exporting import export, read_word2vec
+    from driftword.fitting import fit
     from driftword.model import Model, Spec
-    from driftword.tune import tune
+    from driftword.pages.offline_report import report
+    from driftword.tuning import tune
 
 __version__ = "0.1.0"
-__all__ = [
-    "Corpus", "DriftwordError", "Model", "Slices", "Spec", "analogy", "changes", "compare", "drift", "equivalents",
-    "evaluate", "export", "fit", "frequency", "movers", "neighborhoods", "neighbors", "pace", "plot", "prepare",
-    "read_word2vec", "similarity", "towards", "trajectory", "tune",
-]  # fmt: skip
 
-_PLACES = {
+#: Public names by the module that defines them; it is loaded when the first of them is used.
+_MODULES = {
     "corpus": ("Corpus", "Slices", "prepare"),
-    "errors": ("DriftwordError",),
-    "evaluate": ("compare", "evaluate"),
+    "errors": (
+        "DriftwordError", "ExistsError", "FitError", "OptionError", "SourceError", "StoreError", "UnknownSliceError",
+        "UnknownWordError",
+    ),
+    "evaluation": ("compare", "evaluate"),
     "explore": (
         "analogy", "changes", "drift", "equivalents", "frequency", "movers", "neighborhoods", "neighbors", "pace",
         "similarity", "towards", "trajectory",
     ),
-    "export": ("export", "read_word2vec"),
-    "fit": ("fit",),
+    "exporting": ("export", "read_word2vec"),
+    "fitting": ("fit",),
     "model": ("Model", "Spec"),
-    "tune": ("tune",),
+    "pages.offline_report": ("report",),
+    "tuning": ("tune",),
 }  # fmt: skip
-_PLACE = {name: place for place, names in _PLACES.items() for name in names}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [
+    "Corpus", "DriftwordError", "ExistsError", "FitError", "Model", "OptionError", "Slices", "SourceError", "Spec",
+    "StoreError", "UnknownSliceError", "UnknownWordError", "analogy", "changes", "compare", "drift", "equivalents",
+    "evaluate", "export", "fit", "frequency", "movers", "neighborhoods", "neighbors", "pace", "plot", "prepare",
+    "read_word2vec", "report", "similarity", "towards", "trajectory", "tune",
+]  # fmt: skip
 
 
-class _Package(types.ModuleType):
-    """Loads a name when it is first used: Polars and NumPy take a third of a second, and not every start needs them."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "plot":
-            return importlib.import_module("driftword.plot")
-        if name not in _PLACE:
-            raise AttributeError(f"module 'driftword' has no attribute '{name}'")
-        value = getattr(importlib.import_module(f"driftword.{_PLACE[name]}"), name)
-        self.__dict__[name] = value
-        return value
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in _PLACE and isinstance(value, types.ModuleType):
-            return  # the module `driftword.fit` must not hide the function of that name
-        super().__setattr__(name, value)
-
-    def __dir__(self) -> list[str]:
-        return [*__all__, "__version__"]
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used: NumPy and Polars take a third of a second to import."""
+    if name == "plot":
+        return importlib.import_module("driftword.plot")
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'driftword' has no attribute '{name}'")
+    value = getattr(importlib.import_module(f"driftword.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
 
 
-sys.modules[__name__].__class__ = _Package
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

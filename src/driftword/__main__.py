@@ -1,6 +1,6 @@
 """``python -m driftword``."""
 
-from driftword.start import main
+from driftword.entry import main
 
 if __name__ == "__main__":
     main()

@@ -1,40 +1,58 @@
-"""What driftword says when something a user gave it cannot be used.
+"""Every error that a user can put right.
 
-Every message is one sentence or a few: what was wrong, the value, the remedy.
-The command line prints it and ends with status 2; anything that is not a
-`DriftwordError` is a fault of ours.
+A message is one sentence or two: what was wrong, the value, the remedy. It begins with a capital letter or with
+the quoted value. Code stands in backticks as one would write it in Python, such as ``pass `overwrite=True```; the
+command line spells it as its own option (``--overwrite``), and the explorer as plain words. The command line prints
+the message and exits with status 2; anything that is not a `DriftwordError` is a fault of ours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+from collections.abc import Sequence
 
 
 class DriftwordError(Exception):
-    """Base of every error that a user can mend."""
+    """Base class of every error that a user can put right."""
 
 
-class OptionError(DriftwordError):
-    """An option has a value it cannot have."""
+class OptionError(DriftwordError, ValueError):
+    """An option has a value that it cannot have."""
 
 
 class SourceError(DriftwordError):
-    """The text a user brought cannot be read as dated documents."""
+    """The text that a user brought cannot be read as dated documents."""
 
 
 class StoreError(DriftwordError):
-    """A corpus or model directory is missing, damaged, too new, or in the way."""
+    """A corpus or model directory is missing, damaged, too new, or cannot be written."""
+
+
+class ExistsError(StoreError, FileExistsError):
+    """Something already exists where a result should be written, and it was not to be replaced."""
+
+    __str__ = Exception.__str__
+
+
+class FitError(DriftwordError):
+    """A fit went wrong in a way that its options explain."""
 
 
 class UnknownWordError(DriftwordError, KeyError):
-    """A word is not in the vocabulary; `instead` of what was `asked`, some may have been meant."""
+    """A word is not in the vocabulary.
 
-    __str__ = Exception.__str__  # KeyError would show the message in quotes
+    Attributes
+    ----------
+    asked
+        The word as it was written.
+    suggestions
+        Words that may have been meant.
+    """
 
-    def __init__(self, message: str, instead: Sequence[str] = (), asked: str = "") -> None:
+    __str__ = Exception.__str__  # KeyError would show the message in quotation marks
+
+    def __init__(self, message: str, suggestions: Sequence[str] = (), asked: str = "") -> None:
         super().__init__(message)
-        self.instead = list(instead)
+        self.suggestions = list(suggestions)
         self.asked = asked
 
 
@@ -42,36 +60,3 @@ class UnknownSliceError(DriftwordError, KeyError):
     """A label, year or date names no slice."""
 
     __str__ = Exception.__str__
-
-
-def did_you_mean(value: str, known: Iterable[str], *, n: int = 1) -> str:
-    """Return ``"; did you mean 'x'?"`` for the closest known names, or nothing."""
-    close = closest(value, known, n=n)
-    return "; did you mean " + " or ".join(f"'{name}'" for name in close) + "?" if close else ""
-
-
-def closest(value: str, known: Iterable[str], *, n: int = 1) -> list[str]:
-    """Return the known names that look most like one that is not known.
-
-    Names that differ only in case or surrounding space come first, then the first that it begins, then those that one
-    letter more, less, changed or swapped would make of it, in the order in which they are known.
-    """
-    options = list(dict.fromkeys(known))
-    folded = value.strip().casefold()
-    close = [name for name in options if name.strip().casefold() == folded]
-    if len(folded) > 3 and not close:
-        close = [name for name in options if name.casefold().startswith(folded)][:1]
-    close += [name for name in options if name not in close and _one_slip(folded, name.casefold())]
-    near = [name for name in options if abs(len(name) - len(value)) <= max(2, len(value) // 2)]
-    close += [name for name in get_close_matches(value, near, n=n, cutoff=0.6) if name not in close]
-    return close[:n]
-
-
-def _one_slip(one: str, other: str) -> bool:
-    """Tell whether one letter more, less, changed or swapped with the next makes one word of the other."""
-    if abs(len(one) - len(other)) > 1 or one == other:
-        return False
-    begin = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    rest, left = one[begin:], other[begin:]
-    swapped = rest[:2] == left[1::-1] and rest[2:] == left[2:]
-    return rest[1:] == left[1:] or rest[1:] == left or rest == left[1:] or (len(rest) > 1 and swapped)

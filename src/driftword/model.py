@@ -22,7 +22,7 @@ from driftword.corpus import Slices
 from driftword.corpus.corpus import find_word, knows_word
 from driftword.corpus.slices import At
 from driftword.errors import OptionError
-from driftword.keyed import SliceVectors
+from driftword.keyed_vectors import SliceVectors
 
 KIND: Final = "model"
 MODELS: Final = ("static", "binned", "dynamic")
@@ -118,7 +118,7 @@ def _one_of(name: str, value: str, known: Sequence[str]) -> None:
 
 
 class Model:
-    """Embeddings of every word in every slice; made by `driftword.fit` or `Model.open`.
+    """Embeddings of every word in every slice; made by `driftword.fitting` or `Model.open`.
 
     Attributes
     ----------

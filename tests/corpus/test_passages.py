@@ -8,9 +8,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import driftword as dw
-from driftword.corpus.locating import nearby, occurrences
 from driftword.corpus.passages import count_passages, find_in_document, find_in_slices, find_lines
 from driftword.corpus.phrases import join_strings
+from driftword.corpus.spans import nearby, occurrences
 from driftword.corpus.tokens import TokenRule
 from driftword.errors import OptionError, UnknownWordError
 

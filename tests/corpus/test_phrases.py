@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from driftword.corpus.id_stream import IdStream
 from driftword.corpus.phrases import PhraseRule, PhraseTable, find_and_join, join_strings
-from driftword.corpus.stream import IdStream
 
 
 def joined(documents: list[list[str]], rule: PhraseRule, folder: Path) -> tuple[list[list[str]], PhraseTable]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from settings import NAMES, SETTING, make_case, make_parameters, make_step, make_text, single
 
 from driftword.engines.cpu import CpuEngine
-from driftword.engines.product_kernels import LANES, TILE, add_product
+from driftword.engines.matmul_kernels import LANES, TILE, add_product
 from driftword.engines.reference import Block, ReferenceEngine, apply_prior, block_gradients, log_sigmoid
 from driftword.engines.rounds import Parameters, Sampler, Step, Text, plan
 

@@ -16,7 +16,7 @@ from driftword.engines import choose_engine
 from driftword.engines import torch_steps as plain
 from driftword.engines.rounds import Parameters, Pass, Sampler, Text
 from driftword.engines.torch import TorchEngine
-from driftword.engines.torch_text import DeviceSampler, Layout, lay_out, plan
+from driftword.engines.torch_blocks import DeviceSampler, Layout, lay_out, plan
 from driftword.errors import OptionError
 
 pytestmark = [

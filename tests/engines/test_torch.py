@@ -22,8 +22,8 @@ from driftword.engines import choose_engine, make_engine
 from driftword.engines.reference import ReferenceEngine
 from driftword.engines.rounds import Pass, Sampler, Text, plan, read_pass
 from driftword.engines.torch import TorchEngine
-from driftword.engines.torch_text import DeviceCorpus, DeviceSampler
-from driftword.engines.torch_text import plan as device_plan
+from driftword.engines.torch_blocks import DeviceCorpus, DeviceSampler
+from driftword.engines.torch_blocks import plan as device_plan
 from driftword.errors import OptionError
 
 CPU = torch.device("cpu")
@@ -131,7 +131,7 @@ KERNELS = """
 import copy, numpy as np, torch
 from driftword.engines import torch_steps as plain, triton_launch as fast
 from driftword.engines.rounds import Pass, Sampler
-from driftword.engines.torch_text import DeviceSampler, lay_out, plan, upload
+from driftword.engines.torch_blocks import DeviceSampler, lay_out, plan, upload
 from settings import make_parameters, make_step, make_text, single
 
 for dim, slices, pool, reach in ((5, 1, 7, 2), (20, 3, 16, 4), (33, 5, 20, 1)):

@@ -12,8 +12,9 @@ import pytest
 import driftword as dw
 from driftword import explore
 from driftword.errors import DriftwordError, OptionError
-from driftword.explore import space, telling
-from driftword.explore.movement import METRICS
+from driftword.explore import telling
+from driftword.explore import vectors as space
+from driftword.explore.drift_ranking import METRICS
 
 SLICES = 9
 WORDS = ["still", "slow", "sudden", "returning", "rare", "late", *(f"other{i}" for i in range(54))]

@@ -21,9 +21,9 @@ from polars.testing import assert_frame_equal
 import driftword as dw
 from conftest import letters
 from driftword.errors import OptionError
-from driftword.explore.movement import METRICS
+from driftword.explore.drift_ranking import METRICS
+from driftword.pages.content import MEASURES
 from driftword.web.app import make_app, open_corpus
-from driftword.web.pages import MEASURES
 
 HERE = "http://127.0.0.1"
 EVIL = "</script><script>alert(1)</script>"

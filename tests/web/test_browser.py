@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 
 import driftword as dw
 from conftest import DESK, PHONE, PICTURES, columns
-from driftword.web.report import write_report
+from driftword.pages.offline_report import report
 
 sync_api = pytest.importorskip("playwright.sync_api")
 
@@ -288,7 +288,7 @@ def test_a_report_works_from_a_file_with_the_network_off(
     chromium: Any, small_model: dw.Model, small: dw.Corpus, tmp_path: Path
 ) -> None:
     words = ["ship", "wheat", "harbour", "court"]
-    file = write_report(small_model, tmp_path / "report.html", corpus=small, words=words, n=3, min_count=1)
+    file = report(small_model, tmp_path / "report.html", corpus=small, words=words, n=3, min_count=1)
     context = chromium.new_context(viewport=DESK, offline=True)
     page = context.new_page()
     complaints: list[str] = []

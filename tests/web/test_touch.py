@@ -9,7 +9,7 @@ import pytest
 
 import driftword as dw
 from conftest import PHONE, columns
-from driftword.web.report import write_report
+from driftword.pages.offline_report import report
 
 sync_api = pytest.importorskip("playwright.sync_api")
 
@@ -61,7 +61,7 @@ def test_fingers_reach_the_other_figures_and_put_slices_away(chromium: Any, addr
 
 
 def test_a_finger_keeps_a_slice_of_a_report(chromium: Any, small_model: dw.Model, tmp_path: Path) -> None:
-    file = write_report(small_model, tmp_path / "report.html", words=["ship"], n=0)
+    file = report(small_model, tmp_path / "report.html", words=["ship"], n=0)
     context = chromium.new_context(viewport=PHONE, has_touch=True, is_mobile=True, offline=True)
     page = context.new_page()
     page.goto(f"{file.as_uri()}#word-ship")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from driftword.cli.shell import command
+from driftword.cli.app import command
 
 WORDS = ("energy", "security", "relief", "power")
 
@@ -21,9 +21,9 @@ def demo(
     """Show driftword on two centuries of State of the Union addresses: prepare, fit, score, look, report."""
     from driftword import explore, plot, terminal
     from driftword.corpus import prepare as prepare_corpus
-    from driftword.evaluate import compare
+    from driftword.evaluation import compare
     from driftword.model import Model
-    from driftword.web.report import write_report
+    from driftword.pages.offline_report import report
 
     console = terminal.out()
     console.print("[bold]State of the Union addresses, 1790-2026[/bold]\n")
@@ -53,7 +53,7 @@ def demo(
     for word in WORDS:
         plot.save(plot.trajectory(model, word), out / f"{word}.svg")
     console.print("\n[bold]A report to look around in[/bold]")
-    report = write_report(
+    written = report(
         model,
         out / "report.html",
         corpus=corpus,
@@ -65,7 +65,7 @@ def demo(
     )
     program = "driftword" if shutil.which("driftword") else sys.argv[0]  # make's own is in .venv/bin
     console.print(
-        f"\nOpen [bold]{report}[/bold] in a browser: the words that changed most, each with its way through time, its "
+        f"\nOpen [bold]{written}[/bold] in a browser: the words that changed most, each with its way through time, its "
         "neighbours then and now, and the speeches that show it. It is one file that you can send to anyone.\n"
         "All other words are in the explorer, and every question is a command:"
     )

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from driftword.cli.shell import CORPUS, CSV, FORM, JSON, MODEL, command, end, show
+from driftword.cli.app import CORPUS, CSV, FORM, JSON, MODEL, command, end, show
 from driftword.errors import OptionError
 from driftword.model import Spec
 
@@ -79,9 +79,9 @@ def fit_model(
     from driftword import store, terminal
     from driftword.corpus import Corpus
     from driftword.engines import choose_engine
-    from driftword.fit import checkpoints, fit
+    from driftword.fitting import checkpoints, fit
     from driftword.model import KIND
-    from driftword.tune import tune
+    from driftword.tuning import tune
 
     spec = Spec(
         model=model, context=context, dim=dim, drift_precision=drift_precision, prior_precision=prior_precision,
@@ -146,7 +146,7 @@ def evaluate_model(
       driftword evaluate sotu.model --by slice --csv
     """
     from driftword.corpus import Corpus
-    from driftword.evaluate import evaluate
+    from driftword.evaluation import evaluate
     from driftword.model import Model
 
     model = Model.open(path)
@@ -183,7 +183,7 @@ def compare_models(
       driftword compare sotu.corpus --out models
     """
     from driftword.corpus import Corpus
-    from driftword.evaluate import as_table, compare
+    from driftword.evaluation import as_table, compare
 
     try:
         sizes = [int(size) for size in contexts.split(",")]

@@ -20,13 +20,14 @@ import numpy.typing as npt
 import polars as pl
 
 from driftword import randomness, store
-from driftword.corpus.build import KIND, check_ids
+from driftword.corpus.from_ids import KIND, check_ids
 from driftword.corpus.phrases import PhraseTable
 from driftword.corpus.slices import At, Slices
 from driftword.corpus.splits import SPLITS
 from driftword.corpus.tokens import TokenRule
 from driftword.corpus.vocabulary import keep_probability
-from driftword.errors import OptionError, StoreError, UnknownWordError, closest, did_you_mean
+from driftword.errors import OptionError, StoreError, UnknownWordError
+from driftword.suggestions import closest, did_you_mean
 
 _BLOCK: Final = 1 << 20
 Sample = tuple[npt.NDArray[Any], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]

@@ -18,9 +18,10 @@ import numpy.typing as npt
 import polars as pl
 
 from driftword import store
-from driftword.corpus.locating import Asked, Span, locate
-from driftword.errors import OptionError, did_you_mean
+from driftword.corpus.spans import Asked, Span, locate
+from driftword.errors import OptionError
 from driftword.progress import Progress
+from driftword.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from driftword.corpus.corpus import Corpus

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword.corpus.stream import IdStream
+from driftword.corpus.id_stream import IdStream
 
 ROUNDS: Final = 2
 SKETCH_BITS: Final = 24

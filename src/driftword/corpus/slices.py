@@ -19,7 +19,8 @@ import numpy.typing as npt
 import polars as pl
 
 from driftword.corpus.dates import parse_date
-from driftword.errors import OptionError, UnknownSliceError, did_you_mean
+from driftword.errors import OptionError, UnknownSliceError
+from driftword.suggestions import did_you_mean
 
 MOST_SLICES: Final = 5_000
 _DAY: Final = timedelta(days=1)

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from driftword.corpus.readers import (
+from driftword.corpus.file_formats import (
     BATCH_BYTES,
     BATCH_ROWS,
     FORMATS,
@@ -33,8 +33,9 @@ from driftword.corpus.readers import (
     read_texts,
     suffix_of,
 )
-from driftword.errors import OptionError, SourceError, did_you_mean
+from driftword.errors import OptionError, SourceError
 from driftword.store import read_meta, sha256
+from driftword.suggestions import did_you_mean
 
 TEXT_NAMES: Final = ("text", "body", "content", "speech", "abstract", "document")
 TIME_NAMES: Final = ("date", "time", "year", "timestamp", "datetime", "published", "published_at", "created_at")

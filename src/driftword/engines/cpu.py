@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftword.engines import cpu_kernels as kernels
-from driftword.engines.host import HostEngine, spread
+from driftword.engines.array_engine import HostEngine, spread
 from driftword.engines.rounds import Blocks, Ints, Parameters, Sampler, Step, Text
 
 #: Positions that a thread works through before the copies are added up. The static model has more to add up:

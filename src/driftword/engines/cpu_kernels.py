@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import float32, int32, njit, uint32, uint64
 
-from driftword.engines.product_kernels import LANES, TILE, add_product
+from driftword.engines.matmul_kernels import LANES, TILE, add_product
 
 _FAST = {"fastmath": {"reassoc", "contract", "arcp", "nsz"}, "cache": True, "nogil": True, "error_model": "numpy"}
 

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftword import randomness
-from driftword.engines.host import HostEngine, spread
+from driftword.engines.array_engine import HostEngine, spread
 from driftword.engines.rounds import Blocks, Parameters, Sampler, Step, Text
 
 Array = npt.NDArray[np.float64]

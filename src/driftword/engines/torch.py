@@ -21,8 +21,8 @@ from torch import Tensor
 from driftword.corpus import Corpus
 from driftword.engines import torch_steps as plain
 from driftword.engines.rounds import Floats, Parameters, Pass, Sampler, Step, Text
+from driftword.engines.torch_blocks import DeviceCorpus, DeviceSampler, Layout, Round, lay_out, put, upload
 from driftword.engines.torch_rho import ROOM, Rho, free_memory, gigabytes
-from driftword.engines.torch_text import DeviceCorpus, DeviceSampler, Layout, Round, lay_out, put, upload
 from driftword.errors import OptionError
 
 PIECE: Final = 1 << 17  # blocks that are laid out at a time

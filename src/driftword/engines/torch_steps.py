@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from driftword.engines.rounds import Step
-from driftword.engines.torch_text import Layout
+from driftword.engines.torch_blocks import Layout
 
 
 def climb(

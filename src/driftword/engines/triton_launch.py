@@ -10,7 +10,7 @@ from torch import Tensor
 
 from driftword.engines import triton_kernels as kernels
 from driftword.engines.rounds import Step
-from driftword.engines.torch_text import Layout
+from driftword.engines.torch_blocks import Layout
 
 SMALLEST: Final = 16  # side of a matrix product
 TOKENS: Final = 32  # that a step of a loop takes

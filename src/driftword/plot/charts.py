@@ -16,7 +16,7 @@ import polars as pl
 from driftword import explore
 from driftword.corpus.slices import At
 from driftword.errors import OptionError
-from driftword.explore import space
+from driftword.explore import vectors as space
 from driftword.model import Model
 from driftword.plot.layout import (
     CHANGES_HEIGHT,

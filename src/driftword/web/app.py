@@ -21,15 +21,15 @@ from starlette.exceptions import HTTPException
 
 from driftword.corpus import Corpus
 from driftword.errors import DriftwordError, OptionError, UnknownSliceError, UnknownWordError
-from driftword.explore.space import choose
+from driftword.explore.vectors import choose
 from driftword.model import Model
+from driftword.pages import content as pages
+from driftword.pages.figures import STATIC, draw, standalone
+from driftword.pages.rendering import templates
 from driftword.tables import csv, printable
-from driftword.web import pages
-from driftword.web.draw import STATIC, draw, standalone
-from driftword.web.guard import LOCAL, guard
-from driftword.web.kept import KeptAnswers
-from driftword.web.rendering import templates
-from driftword.web.views import Labels, Text, Views, address, listed, word_address
+from driftword.web.access import LOCAL, guard
+from driftword.web.cache import KeptAnswers
+from driftword.web.routes import Labels, Text, Views, address, listed, word_address
 
 #: Figures for print, which `driftword.plot` draws.
 PRINTED: Final = {
@@ -189,7 +189,7 @@ def _answer_mistakes(app: FastAPI, page: Page) -> None:
     @app.exception_handler(DriftwordError)
     def mistaken(request: Request, error: DriftwordError) -> Response:
         if isinstance(error, UnknownWordError):
-            return wrong(request, 404, str(error), error.instead, error.asked)
+            return wrong(request, 404, str(error), error.suggestions, error.asked)
         return wrong(request, 404 if isinstance(error, UnknownSliceError) else 422, str(error))
 
     @app.exception_handler(RequestValidationError)

@@ -1,0 +1,168 @@
+"""Commands for the browser: the explorer, and the report that can be sent around."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import importlib.util
+import secrets
+import socket
+import threading
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import quote
+
+import typer
+
+from driftword.cli.app import MODEL, command
+from driftword.errors import OptionError
+from driftword.tables import printable
+
+_TITLE = typer.Option(help="What to call the texts.", show_default="the name of the corpus")
+_NEEDED = ("fastapi", "uvicorn", "jinja2")
+
+
+@command(no_args_is_help=True)
+def explore(
+    path: Annotated[Path, MODEL],
+    corpus: Annotated[
+        Path | None, typer.Option(help="The corpus it was fitted to.", show_default="where it was then")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8123,
+    title: Annotated[str | None, _TITLE] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open it in the browser.")] = True,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in, with a token.")
+    ] = "127.0.0.1",
+    token: Annotated[
+        str | None, typer.Option(help="What readers must bring in the address.", show_default="made up for other hosts")
+    ] = None,
+) -> None:
+    """Look at a model in the browser: words that changed, their ways, neighbours and texts.
+
+    It listens on this machine alone; with another --host, readers need a token. Ctrl-C ends it.
+
+    [bold]Examples[/bold]
+
+      driftword explore sotu.model
+
+      driftword explore sotu.model --port 9000 --no-browser
+
+      driftword explore sotu.model --host 0.0.0.0 --token our-seminar
+    """
+    _check_installed()
+    import uvicorn
+
+    from driftword import terminal
+    from driftword.model import Model
+    from driftword.web.access import LOCAL
+    from driftword.web.app import make_app, open_corpus
+
+    if token is not None and (not token.strip() or printable(token) != token):
+        raise OptionError("the token is empty or has letters that cannot be sent; choose another, or leave --token out")
+    model = Model.open(path)
+    held = open_corpus(model, corpus)
+    if held is None:
+        terminal.warn("the model's corpus is not where it was, so no texts are shown; name it with --corpus")
+    listener = _listen(host, port)
+    local = host in ("127.0.0.1", "localhost", "::1")
+    if not local:
+        token = token or secrets.token_urlsafe(12)
+        terminal.warn(
+            f"listening on {host}: whoever has the token and reaches this machine can read the model and its texts, "
+            "and what is sent is not encrypted"
+        )
+    app = make_app(model, held, title=title, hosts=LOCAL if local else None, token=token)
+    name = f"[{host}]" if ":" in host else host
+    place = f"http://{socket.gethostname() if host in ('0.0.0.0', '::') else name}:{listener.getsockname()[1]}/"
+    address = place + (f"?token={quote(token, safe='')}" if token else "")
+    print(f"Exploring {path} at {address} (Ctrl-C ends it)", flush=True)
+    if browser:
+        threading.Timer(0.5, webbrowser.open, [address]).start()
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
+    with contextlib.suppress(KeyboardInterrupt):
+        server.run(sockets=[listener])
+
+
+@command(no_args_is_help=True)
+def report(
+    path: Annotated[Path, MODEL],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to write.")] = Path("report.html"),
+    words: Annotated[str, typer.Option(help="Words that must be in it, with commas between.")] = "",
+    n: Annotated[int, typer.Option("-n", help="How many of the words that changed most.")] = 50,
+    begin: Annotated[
+        str | None, typer.Option("--from", help="Changed from this slice.", show_default="the first with enough text")
+    ] = None,
+    end: Annotated[
+        str | None, typer.Option("--to", help="To this slice.", show_default="the last with enough text")
+    ] = None,
+    metric: Annotated[str, typer.Option(help="As in [bold]drift[/bold].")] = "absolute",
+    min_count: Annotated[int, typer.Option(help="Only words that occur so often in both slices.")] = 5,
+    skip: Annotated[
+        int | None, typer.Option(help="Leave out so many of the most frequent words.", show_default="2%, at most 200")
+    ] = None,
+    title: Annotated[str | None, _TITLE] = None,
+    passages: Annotated[
+        bool, typer.Option("--passages/--no-passages", help="Lines of the texts, which may be under copyright.")
+    ] = True,
+    corpus: Annotated[
+        Path | None, typer.Option(help="The corpus it was fitted to.", show_default="where it was then")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file that is there.")] = False,
+) -> None:
+    """Write one HTML file that shows the words that changed most: it works offline, by e-mail, or on any web site.
+
+    [bold]Examples[/bold]
+
+      driftword report sotu.model --out sotu.html
+
+      driftword report sotu.model --words energy,"social security" -n 100 --skip 200 --no-passages
+    """
+    _check_installed()
+    from driftword import terminal
+    from driftword.explore import ends
+    from driftword.model import Model
+    from driftword.pages.offline_report import report
+    from driftword.web.app import open_corpus
+    from driftword.web.routes import listed
+
+    model = Model.open(path)
+    held = open_corpus(model, corpus) if passages else None
+    if passages and held is None:
+        terminal.warn("the model's corpus is not where it was, so no texts are in the report; name it with --corpus")
+    between = None
+    if begin is not None or end is not None:
+        first, last = ends(model)
+        between = (begin or first, end or last)
+    written = report(
+        model, out, corpus=held, words=listed(words), n=n, between=between, metric=metric, min_count=min_count,
+        skip=skip, title=title, passages=passages, overwrite=overwrite,
+    )  # fmt: skip
+    print(f"wrote {written} ({written.stat().st_size / 1e6:.1f} MB)")
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with contextlib.ExitStack() as unless_it_fails:
+            listener = unless_it_fails.enter_context(socket.socket(family, kind))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(place)
+            listener.listen()  # whoever comes before the server is ready waits
+            unless_it_fails.pop_all()
+    except (socket.gaierror, UnicodeError) as error:
+        raise OptionError(f"'{host}' is no address of this machine; use 127.0.0.1 or 0.0.0.0") from error
+    except OSError as error:
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise OptionError(f"'{host}' is no address of this machine; use 127.0.0.1 or 0.0.0.0") from error
+        raise OptionError(
+            f"port {port} of {host} cannot be used ({error.strerror}); choose another with --port, or 0"
+        ) from error
+    return listener
+
+
+def _check_installed() -> None:
+    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise OptionError(f"exploring needs {missing[0]}; install it with: pip install 'driftword[web]'")

@@ -1,0 +1,1 @@
+"""What readers see: the content of each page, its figures and templates, and the offline report."""

@@ -1,0 +1,163 @@
+"""Choosing options on validation text, by successive halving.
+
+Many candidates are fitted for a few passes; the best quarter of them begin anew
+with twice as many, until there are too few to go on. The text they are scored on is the validation
+split: the test split is never looked at.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from driftword import store
+from driftword.corpus import Corpus
+from driftword.errors import FitError, OptionError, StoreError
+from driftword.fitting import fit
+from driftword.model import Spec
+from driftword.progress import progress
+
+#: What each option is multiplied by. Blocks are this model's minibatches.
+FACTORS: Final[dict[str, tuple[float, ...]]] = {
+    "learning_rate": (0.5, 1.0, 1.5),
+    "drift_precision": (0.3, 1.0, 3.0, 10.0),
+    "prior_precision": (0.2, 1.0, 5.0),
+    "block": (0.5, 1.0, 2.0),
+}
+FIRST_PASSES: Final = 2
+KEEP: Final = 4  # one in so many goes on
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The best options found, and all that was tried: one row for each fit."""
+
+    spec: Spec
+    tried: pl.DataFrame
+
+
+def tune(
+    corpus: Corpus,
+    spec: Spec | None = None,
+    *,
+    candidates: int = 16,
+    passes: int = 10,
+    seed: int = 0,
+    threads: int | None = None,
+    engine: str = "auto",
+    device: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    show_progress: bool | None = None,
+) -> Tuned:
+    """Choose learning rate, drift and prior precision and block size on the validation text.
+
+    Parameters
+    ----------
+    corpus
+        What `driftword.prepare` made.
+    spec
+        Where to begin, and all options that are not tuned.
+    candidates
+        How many combinations to try at first: `spec` itself, and others drawn at random from around it.
+    passes
+        Most passes that a candidate may take; use the number that the final fit will have.
+    seed, threads, engine, device
+        As in `fit`.
+    out
+        Where the model will be written; what was found is kept beside it, as ``NAME.tuning.json``.
+    resume
+        Take what is kept there instead of choosing again.
+    show_progress
+        Show a progress bar; by default where standard error is a terminal.
+    """
+    spec = spec or Spec()
+    if candidates < 2:
+        raise OptionError(f"candidates is {candidates}; choosing needs at least two")
+    if not (corpus.chunk_split == 1).any():
+        raise OptionError("the corpus has no validation text to choose options by")
+    kept = None if out is None else Path(out).with_name(Path(out).name + ".tuning.json")
+    asked = {"spec": asdict(spec), "corpus": corpus.fingerprint, "passes": passes, "seed": seed}
+    if resume and kept is not None and kept.exists():
+        return _taken_up(kept, asked)
+    left, rows = _candidates(spec, candidates, seed), []
+    budget = min(FIRST_PASSES, passes)
+    with progress(show=show_progress) as bar:
+        while True:
+            bar.stage(f"{len(left)} candidates, {_passes(budget)} each", total=len(left))
+            scores: list[float] = []
+            for candidate in left:
+                rows.append(
+                    _try(corpus, candidate, passes=budget, seed=seed, threads=threads, engine=engine, device=device)
+                )
+                scores.append(rows[-1]["L"])
+                bar.update(done=len(scores), facts=f"best L {max(scores):.3f}")
+            best = [left[i] for i in np.argsort(-np.array(scores), kind="stable")]
+            if len(left) < 2 * KEEP or budget == passes:
+                break
+            left, budget = best[: len(left) // KEEP], min(2 * budget, passes)
+    if not np.isfinite(max(scores)):
+        raise FitError("every candidate diverged; begin with a smaller --learning-rate")
+    if kept is not None:
+        with store.replacing(kept) as partial:
+            held = {"asked": asked, "spec": asdict(best[0]), "tried": rows}
+            partial.write_text(json.dumps(held, indent=1), encoding="utf-8")
+    return Tuned(best[0], pl.DataFrame(rows))
+
+
+def _taken_up(kept: Path, asked: dict[str, Any]) -> Tuned:
+    """Read what was found before, if it was asked for the same."""
+    try:
+        held = json.loads(kept.read_text(encoding="utf-8"))
+        changed = [name for name, value in asked.items() if held["asked"][name] != value]
+        found = Tuned(Spec.from_dict(held["spec"]), pl.DataFrame(held["tried"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"'{kept}' cannot be read; remove it, or begin anew without --resume") from error
+    if changed:
+        raise OptionError(
+            f"'{kept}' was made with another {' and '.join(changed)}; "
+            "use the same options, or begin anew without --resume"
+        )
+    return found
+
+
+def _candidates(spec: Spec, count: int, seed: int) -> list[Spec]:
+    names = [name for name in FACTORS if name != "drift_precision" or spec.model == "dynamic"]
+    found = []
+    for factors in itertools.product(*(FACTORS[name] for name in names)):
+        changed: dict[str, Any] = {name: _times(spec, name, f) for name, f in zip(names, factors, strict=True)}
+        if set(factors) != {1.0}:
+            found.append(replace(spec, **changed))
+    chosen = np.random.default_rng(seed).permutation(len(found))[: count - 1]
+    return [spec, *(found[i] for i in sorted(chosen))]
+
+
+def _times(spec: Spec, name: str, factor: float) -> float:
+    if name == "block":
+        return max(1, round(spec.block * factor))
+    value = spec.prior if name == "prior_precision" else getattr(spec, name)
+    return float(f"{value * factor:.3g}")
+
+
+def _try(corpus: Corpus, spec: Spec, **options: Any) -> dict[str, Any]:
+    row: dict[str, Any] = {"passes": options["passes"]}
+    row |= {name: spec.prior if name == "prior_precision" else getattr(spec, name) for name in FACTORS}
+    if spec.model != "dynamic":
+        del row["drift_precision"]
+    try:
+        model = fit(corpus, spec, show_progress=False, **options)
+    except FitError:
+        return {**row, "L": float("-inf"), "L_pos": float("-inf"), "best_pass": None}
+    best = model.history[model.meta["best_pass"] - 1]
+    return {**row, "L": best["L"], "L_pos": best["L_pos"], "best_pass": best["pass"]}
+
+
+def _passes(count: int) -> str:
+    return "1 pass" if count == 1 else f"{count} passes"

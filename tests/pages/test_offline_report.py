@@ -1,0 +1,112 @@
+"""The report: one file that holds what the explorer shows, and fetches nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import asdict
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import driftword as dw
+from driftword.errors import OptionError
+from driftword.pages import offline_report
+from driftword.pages.offline_report import report
+
+
+def test_a_report_is_one_file_that_fetches_nothing(small_model: dw.Model, small: dw.Corpus, tmp_path: Path) -> None:
+    out = report(small_model, tmp_path / "new" / "r.html", corpus=small, words=["ship", "wheat"], n=3, min_count=1)
+    page = out.read_text()
+    changed = dw.drift(small_model, n=3, min_count=1)["word"].to_list()
+    words = {"ship", "wheat", *changed}
+    for word in words:
+        assert page.count(f'id="word-{word}"') == 1
+        assert f'href="#word-{word}"' in page
+        section = page.split(f'id="word-{word}"')[1].split("</section>\n<section class")[0]
+        held = section.split('<ul class="passages">')[1]
+        counts = small_model.counts[:, small_model.word_id(word)]
+        seen = {label for label, count in zip(small_model.slices.labels, counts, strict=True) if count}
+        assert set(re.findall(r'<li data-slice="(\d+)"', held)) == seen
+    assert page.count("<svg") == 2 + 4 * len(words)
+    assert "<mark>ship</mark>" in page.lower()
+    assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", page)
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+
+
+def test_no_file_of_the_users_is_replaced(small_model: dw.Model, tmp_path: Path) -> None:
+    data, page = tmp_path / "data.csv", tmp_path / "page.html"
+    data.write_text("mine")
+    page.write_text("mine")
+    with pytest.raises(OptionError, match="must end in .html"):
+        report(small_model, data, n=1, overwrite=True)
+    with pytest.raises(OptionError, match="exists; choose another name or replace it with --overwrite"):
+        report(small_model, page, n=1)
+    assert data.read_text() == page.read_text() == "mine"
+    assert "driftword" in report(small_model, page, n=1, overwrite=True).read_text()
+
+
+def test_it_runs_no_script_but_its_own(small_model: dw.Model, tmp_path: Path) -> None:
+    page = report(small_model, tmp_path / "r.html", words=["ship"], n=0).read_text()
+    policy = unescape(page.split('Content-Security-Policy" content="')[1].split('"')[0])
+    script = page.split("<script>")[1].split("</script>")[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
+
+
+def test_it_knows_what_is_near_in_every_slice(small_model: dw.Model, tmp_path: Path) -> None:
+    page = report(small_model, tmp_path / "r.html", words=["ship", "court"], n=0).read_text()
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    for word in ("ship", "court"):
+        near = dw.neighbors(small_model, word, n=10)
+        for t, label in enumerate(small_model.slices.labels):
+            held = [data["words"][number] for number in data["pages"][word]["near"][t]]
+            assert held == near.filter(pl.col("slice") == label)["word"].to_list()
+
+
+def test_texts_stay_out_where_they_may_not_be_copied(small_model: dw.Model, small: dw.Corpus, tmp_path: Path) -> None:
+    quiet = report(small_model, tmp_path / "q.html", corpus=small, words=["ship"], n=0, passages=False)
+    assert "<mark>" not in quiet.read_text()
+    with pytest.raises(OptionError, match="no word"):
+        report(small_model, tmp_path / "x.html", n=0)
+    with pytest.raises(OptionError, match="no word meets these conditions"):
+        report(small_model, tmp_path / "x.html", min_count=10**6)
+    with pytest.raises(OptionError, match="no file to write"):
+        report(small_model, "", n=1)
+    assert not (tmp_path / "x.html").exists()
+
+
+def test_long_histories_are_thinned_evenly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A word that occurs in hundreds of slices gets no more lines than fit, from all of its time."""
+    days = [f"{year}-{month:02}-10" for year in range(1990, 2010) for month in range(1, 13)]
+    corpus = dw.prepare(
+        [(f"the sea and the ship {'abcdefgh'[i % 8]}", day) for i, day in enumerate(days)],
+        out=tmp_path / "c", slices="1mo", min_count=1, phrases=False, subsample=None,
+    )  # fmt: skip
+    model = dw.fit(corpus, dw.Spec(dim=3, context=2, rounds=1), passes=1, out=tmp_path / "m")
+    monkeypatch.setattr(offline_report, "_LINES", 100)
+    page = report(model, tmp_path / "r.html", corpus=corpus, words=["ship"], n=0).read_text()
+    lines = re.findall(r'<li data-slice="([\d-]+)"', page)
+    assert 60 <= len(lines) <= 100
+    assert lines[0] < "1990-04"
+    assert lines[-1] > "2009-09"
+
+
+def test_words_that_look_like_scripts_stay_words(tmp_path: Path) -> None:
+    evil = "</script><script>alert(1)</script>"
+    rho = np.random.default_rng(0).normal(size=(4, 3, 3)).astype(np.float32)
+    held = {"words": [evil, "plain", "__proto__"], "slices": dw.Slices.from_labels(range(1990, 1994))}
+    meta = {"spec": asdict(dw.Spec(dim=3)), "history": [], "provenance": {}}
+    model = dw.Model(rho, rho[0], corpus={**held, "counts": np.full((4, 3), 9)}, meta=meta)
+    page = report(model, tmp_path / "r.html").read_text()
+    assert "<script>alert" not in page
+    assert page.count("<script") == 2
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    assert set(data["pages"]) == set(held["words"])

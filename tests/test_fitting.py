@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import driftword as dw
+from conftest import letters
+from driftword.errors import DriftwordError, OptionError, StoreError
+from driftword.fitting import _Job
+
+SPEC = dw.Spec(dim=8, context=4, rounds=3, block=16, run=8, pool=16, learning_rate=0.1, final_rate=1.0)
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(file.name for file in folder.iterdir())
+
+
+@pytest.mark.parametrize("name", ["static", "binned", "dynamic"])
+def test_a_fit_learns_and_is_reproducible(small: dw.Corpus, name: str) -> None:
+    spec = replace(SPEC, model=name)
+    first, again, other = (dw.fit(small, spec, passes=4, seed=seed, threads=2, reproducible=True) for seed in (0, 0, 1))
+    assert (first.rho == again.rho).all()
+    assert (first.alpha == again.alpha).all()
+    assert not (first.rho == other.rho).all()
+    assert len(first.rho) == (1 if name == "static" else 10)
+    if name != "binned":  # 720 words a slice are too few for one alone
+        assert first.history[-1]["L"] > first.history[0]["L"]
+        for options in ({"threads": 1}, {"threads": 4}):
+            other = dw.fit(small, spec, passes=4, **options)  # type: ignore[arg-type]
+            assert first.history[-1]["L"] == pytest.approx(other.history[-1]["L"], abs=0.05)
+    assert first.history[0]["kind"] == "static"
+    ship, sailor, wheat = (first[word][0] for word in ("ship", "sailor", "wheat"))
+    assert ship @ sailor > ship @ wheat  # words of one topic lie together
+
+
+def test_the_engines_fit_the_same_model(small: dw.Corpus) -> None:
+    exact = dw.fit(small, SPEC, passes=2, engine="reference")
+    fast = dw.fit(small, SPEC, passes=2, engine="cpu", threads=1)
+    np.testing.assert_allclose(fast.rho, exact.rho, atol=0.02)
+    assert fast.history[-1]["L"] == pytest.approx(exact.history[-1]["L"], abs=0.005)
+
+
+def test_one_slice_makes_the_dynamic_model_static(tmp_path: Path) -> None:
+    corpus = dw.prepare(list(letters()), slices="100y", out=tmp_path / "c")
+    dynamic, static = (dw.fit(corpus, replace(SPEC, model=name), passes=3, threads=1) for name in ("dynamic", "static"))
+    np.testing.assert_array_equal(dynamic.rho, static.rho)
+
+
+def test_a_large_precision_freezes_the_slices(small: dw.Corpus) -> None:
+    frozen = dw.fit(small, replace(SPEC, drift_precision=1e6, prior_precision=0.1), passes=3, threads=1)
+    loose = dw.fit(small, replace(SPEC, drift_precision=0.1, prior_precision=0.1), passes=4, threads=1)
+    moved = [np.abs(np.diff(model.rho, axis=0)).max() for model in (frozen, loose)]
+    assert moved[0] < 0.01 < 0.5 < moved[1]
+
+
+def test_a_planted_change_is_found(tmp_path: Path) -> None:
+    """From 1860 on, *wheat* stands where *anchor* stood, and nothing else changes."""
+    early = [(text, f"{1850 + i % 10}") for i, (text, _) in enumerate(letters(300, seed=1))]
+    late = [(text.replace("wheat", "anchor"), f"{1860 + i % 10}") for i, (text, _) in enumerate(letters(300, seed=2))]
+    corpus = dw.prepare([*early, *late], slices="5y", out=tmp_path / "c", phrases=False, subsample=None)
+    model = dw.fit(corpus, replace(SPEC, drift_precision=5.0), passes=8, threads=1)
+    moved = np.linalg.norm(model.rho[-1] - model.rho[0], axis=1)
+    unchanged = [i for i, word in enumerate(corpus.words) if word not in ("anchor", "wheat")]
+    assert moved[corpus.word_id("anchor")] > moved[unchanged].max()
+
+
+def test_killed_and_resumed_equals_never_killed(small: dw.Corpus, tmp_path: Path) -> None:
+    whole = dw.fit(small, SPEC, passes=5, patience=5, threads=1, out=tmp_path / "whole")
+    code = f"""
+import driftword as dw, os, signal
+from driftword.fitting import _Job
+save = _Job.checkpoint
+def checkpoint(job):
+    save(job)
+    if len(job.history) == 3:
+        job._log()  # as if the next pass had been logged and not yet stored
+        os.kill(os.getpid(), signal.SIGKILL)
+_Job.checkpoint = checkpoint
+spec = dw.Spec(dim=8, context=4, rounds=3, block=16, run=8, pool=16, learning_rate=0.1, final_rate=1.0)
+options = {{"passes": 5, "patience": 5, "threads": 1, "checkpoint_seconds": 0}}
+dw.fit(dw.Corpus.open({str(small.path)!r}), spec, out={str(tmp_path / "cut")!r}, **options)
+"""
+    killed = subprocess.run([sys.executable, "-c", code], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert not (tmp_path / "cut").exists()
+    with pytest.raises(OptionError, match="was made with another spec"):
+        dw.fit(small, replace(SPEC, learning_rate=0.2), passes=5, resume=True, out=tmp_path / "cut")
+    with pytest.raises(OptionError, match="an interrupted fit of .* is kept after pass"):
+        dw.fit(small, SPEC, passes=5, out=tmp_path / "cut")
+    resumed = dw.fit(small, SPEC, passes=5, patience=5, threads=1, out=tmp_path / "cut", resume=True)
+    assert (tmp_path / "cut" / "rho.npy").read_bytes() == (tmp_path / "whole" / "rho.npy").read_bytes()
+    assert (tmp_path / "cut" / "alpha.npy").read_bytes() == (tmp_path / "whole" / "alpha.npy").read_bytes()
+    for a, b in zip(resumed.history, whole.history, strict=True):
+        assert (a["L"], a["train_L_pos"]) == (b["L"], b["train_L_pos"])
+    assert files(tmp_path) == ["cut", "cut.log.jsonl", "whole", "whole.log.jsonl"]
+    assert [json.loads(line)["pass"] for line in (tmp_path / "cut.log.jsonl").read_text().splitlines()] == [
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]
+
+
+def test_the_best_pass_is_kept_and_patience_ends(small: dw.Corpus, tmp_path: Path) -> None:
+    wild = replace(SPEC, model="binned", learning_rate=0.5, drift_precision=1e-3)
+    stored = dw.fit(small, wild, passes=12, patience=2, threads=1, out=tmp_path / "m")
+    kept = dw.fit(small, wild, passes=12, patience=2, threads=1)
+    assert stored.meta["best_pass"] == kept.meta["best_pass"] < len(stored.history) <= stored.meta["best_pass"] + 2
+    assert (stored.rho == kept.rho).all()
+    score = dw.evaluate(stored, small, split="valid")["L"][0]
+    assert score == pytest.approx(stored.history[stored.meta["best_pass"] - 1]["L"], abs=1e-6)
+
+
+def test_divergence_is_named(small: dw.Corpus, tmp_path: Path) -> None:
+    with pytest.raises(DriftwordError, match="diverged in pass 1: .* smaller --learning-rate .it is 1e.20"):
+        dw.fit(small, replace(SPEC, learning_rate=1e20), passes=3, out=tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+def test_odd_corpora_fit() -> None:
+    lengths = [1, 1, 5, 40, 3]
+    rng = np.random.default_rng(0)
+    corpus = dw.Corpus.from_ids(
+        ["a", "b"], rng.integers(0, 2, sum(lengths)), np.r_[0, np.cumsum(lengths)],
+        chunk_slice=[0, 0, 2, 2, 3], chunk_split=[0, 1, 0, 0, 1], slices=[1900, 1901, 1902, 1903],
+    )  # fmt: skip
+    for name in ("static", "binned", "dynamic"):
+        model = dw.fit(corpus, dw.Spec(model=name, dim=1, context=80, rounds=4), passes=3)
+        assert np.isfinite(model.rho).all()
+
+
+def test_too_little_text_is_named(tmp_path: Path) -> None:
+    corpus = dw.prepare([("word", "1900"), ("word", "1901")], out=tmp_path / "c", min_count=1)
+    with pytest.raises(OptionError, match="there is too little text to train on"):
+        dw.fit(corpus, dw.Spec(dim=2), out=tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+def test_wrong_options(small: dw.Corpus, tmp_path: Path) -> None:
+    for options, message in [
+        ({"passes": 0}, "passes is 0"),
+        ({"threads": 0}, "threads is 0"),
+        ({"seed": -1}, "seed is -1"),
+        ({"engine": "tpu"}, "there is no engine 'tpu'; choose one of auto, cpu, torch, reference"),
+        ({"resume": True}, "only a fit with an output directory can be resumed"),
+    ]:
+        with pytest.raises(OptionError, match=message):
+            dw.fit(small, SPEC, **options)  # type: ignore[arg-type]
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "x").write_text("")
+    with pytest.raises(StoreError, match="left alone"):
+        dw.fit(small, SPEC, out=tmp_path / "mine", overwrite=True)
+
+
+def test_the_best_pass_is_kept_however_seldom_checkpoints_are(
+    small: dw.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The third of six passes is made to score best: in memory, on disk, or first here and then there."""
+    spec = replace(SPEC, final_rate=1.0)
+    scores = iter([-5.0, -4.0, -3.0, -3.5, -3.6, -3.7] * 4)
+    monkeypatch.setattr(_Job, "_validate", lambda *_: dict.fromkeys(("L_pos", "L_neg", "L", "L_se"), next(scores)))
+    third = dw.fit(small, spec, passes=3, threads=1)
+    for _ in range(3):
+        next(scores)
+    results = [
+        dw.fit(small, spec, passes=6, patience=9, threads=1, out=tmp_path / f"{seconds}", checkpoint_seconds=seconds)
+        for seconds in (0, 1e9)
+    ]
+    whole = _Job.checkpoint
+    monkeypatch.setattr(time, "perf_counter", iter(range(0, 10**6, 7)).__next__)  # due now and then
+    stored = []
+    monkeypatch.setattr(_Job, "checkpoint", lambda job: (stored.append(len(job.history)), whole(job)))
+    results.append(dw.fit(small, spec, passes=6, patience=9, threads=1, out=tmp_path / "some", checkpoint_seconds=150))
+    assert 0 < len(stored) < 6
+    for model in results:
+        assert model.meta["best_pass"] == 3
+        np.testing.assert_array_equal(model.rho, third.rho)
+        np.testing.assert_array_equal(model.alpha, third.alpha)
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_control_c_keeps_the_checkpoint_and_says_how_to_go_on(sotu: dw.Corpus, tmp_path: Path) -> None:
+    arguments = ["fit", str(sotu.path), "--dim", "16", "--passes", "40", "--patience", "40", "-o", str(tmp_path / "m")]
+    arguments += ["--checkpoint-every", "0"]
+    environment = {**os.environ, "NO_COLOR": "1"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "driftword", *arguments], stderr=subprocess.PIPE, text=True, env=environment
+    )
+    deadline = time.monotonic() + 90
+    while not list(tmp_path.glob(".m.pass-*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, complaint = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert complaint.startswith(
+        "driftword: interrupted; the passes that were complete are kept. Go on with: driftword fit"
+    )
+    assert complaint.rstrip().endswith("--resume")
+    assert list(tmp_path.glob(".m.pass-*"))
+    assert not (tmp_path / "m").exists()

@@ -1,0 +1,112 @@
+"""Who may read the explorer, and what they may do."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+from fastapi.testclient import TestClient
+
+import driftword as dw
+from driftword.web.app import make_app, open_corpus
+
+HERE = "http://127.0.0.1"
+
+
+@pytest.fixture(scope="module")
+def reader(small_model: dw.Model) -> TestClient:
+    return TestClient(make_app(small_model, open_corpus(small_model, None)), base_url=HERE)
+
+
+def test_other_names_for_this_machine_are_refused(reader: TestClient, small_model: dw.Model) -> None:
+    """A foreign page could point a name of its own at 127.0.0.1 and read what is there."""
+    assert reader.get("/", headers={"host": "evil.example:8123"}).status_code == 421
+    for name in ("localhost:8123", "127.0.0.1", "[::1]:8123", "[::1]"):
+        assert reader.get("/questions", headers={"host": name}).status_code == 200
+    anyone = TestClient(make_app(small_model, hosts=None), base_url="http://seminar.example")
+    assert anyone.get("/questions").status_code == 200
+
+
+@pytest.mark.parametrize("token", ["日本", "a&b#c", "ä ö", "x" * 500])
+def test_a_token_may_have_any_letters_and_leads_nowhere_else(small_model: dw.Model, token: str) -> None:
+    reader = TestClient(make_app(small_model, hosts=None, token=token), base_url=HERE)
+    first = reader.get(f"{HERE}//evil.example/", params={"token": token}, follow_redirects=False)
+    assert first.headers["location"] == "/evil.example/"
+    assert reader.get("/questions").status_code == 200
+
+
+def test_a_fault_is_said_in_a_sentence_too(small_model: dw.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = TestClient(make_app(small_model), base_url=HERE)
+    monkeypatch.setattr("driftword.pages.content.compare", lambda *_: 1 / 0)
+    answer = reader.get("/compare?words=ship,wheat")
+    assert (answer.status_code, answer.text) == (500, "This cannot be shown: a fault in driftword.")
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+def test_pages_are_read_and_nothing_else(reader: TestClient) -> None:
+    assert reader.head("/word/ship").status_code == 200
+    assert reader.head("/word/ship").content == b""
+    posted = reader.post("/word/ship")
+    assert posted.status_code == 405
+    assert posted.headers["allow"] == "GET"
+
+
+def test_a_token_opens_the_door_once(small_model: dw.Model) -> None:
+    reader = TestClient(make_app(small_model, hosts=None, token="open sesame"), base_url=HERE)
+    for address in ("/", "/index.json", "/word/ship", "/openapi.json", "/?token=open"):
+        refused = reader.get(address)
+        assert refused.status_code == 401
+        assert "token" in refused.text
+    first = reader.get("/word/ship?n=3&token=open%20sesame", follow_redirects=False)
+    assert (first.status_code, first.headers["location"]) == (303, "/word/ship?n=3")
+    assert "HttpOnly" in first.headers["set-cookie"]
+    assert "samesite=lax" in first.headers["set-cookie"].lower()
+    assert reader.get("/word/ship").status_code == 200
+
+
+def test_the_command_listens_here_alone_and_says_where(small_model: dw.Model) -> None:
+    command = [sys.executable, "-m", "driftword", "explore", str(small_model.path), "--no-browser", "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        address = line.split(" at ")[1].split(" ")[0]
+        assert address.startswith("http://127.0.0.1:")
+        for _ in range(100):
+            try:
+                page = urllib.request.urlopen(address, timeout=5).read().decode()
+                break
+            except OSError:
+                time.sleep(0.1)
+        assert "How words changed" in page
+        port = address.rstrip("/").rpartition(":")[2]
+        again = subprocess.run([*command[:-1], port], capture_output=True, text=True, check=False)
+        assert again.returncode == 2
+        assert f"port {port} of 127.0.0.1 cannot be used" in again.stderr
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, complaint = process.communicate(timeout=20)
+    assert complaint == ""  # Ctrl-C is how one ends it
+    assert process.returncode == 0
+
+
+def test_listening_to_others_warns_and_asks_for_a_token(small_model: dw.Model) -> None:
+    command = [sys.executable, "-m", "driftword", "explore", str(small_model.path), "--no-browser", "--port", "0"]
+    process = subprocess.Popen(
+        [*command, "--host", "0.0.0.0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, complaint = process.communicate(timeout=20)
+    assert re.search(r"\?token=[\w-]{12,}", line)
+    assert "whoever has the token" in " ".join(complaint.split())
+    for wrong in (["--host", "no.such.host.invalid"], ["--host", "a..b"], ["--host", "8.8.8.8"], ["--token", " "]):
+        ended = subprocess.run([*command, *wrong], capture_output=True, text=True, check=False)
+        assert ended.returncode == 2
+        assert len(ended.stderr.strip().splitlines()) == 1
