@@ -22,6 +22,8 @@ settings.load_profile("house")
 ROOT = Path(__file__).parent.parent
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 DESK, PHONE = {"width": 1200, "height": 900}, {"width": 390, "height": 800}
+#: Milliseconds after which a page is taken to hang. Only a defect takes so long, however busy the machine.
+PATIENCE = 180_000
 #: A folder in which to save screenshots of the pages.
 PICTURES = os.environ.get("DRIFTWORD_PICTURES")
 TOPICS = {
@@ -75,6 +77,7 @@ def chromium() -> Iterator[Any]:
     sync_api = pytest.importorskip("playwright.sync_api")
     if CHROMIUM is None:
         pytest.skip("NO BROWSER: the explorer was not tested in one; install chromium, or set CHROMIUM")
+    sync_api.expect.set_options(timeout=PATIENCE)
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
@@ -104,7 +107,7 @@ def address(small_model: dw.Model) -> Iterator[str]:
 @pytest.fixture
 def page(chromium: Any, address: str, request: pytest.FixtureRequest) -> Iterator[Any]:
     """Open the start page; errors in the console of the browser fail the test."""
-    context = chromium.new_context(viewport=DESK, base_url=address)
+    context = new_context(chromium, viewport=DESK, base_url=address)
     page = context.new_page()
     console_errors: list[str] = []
     page.on("console", lambda message: console_errors.append(message.text) if message.type == "error" else None)
@@ -115,6 +118,13 @@ def page(chromium: Any, address: str, request: pytest.FixtureRequest) -> Iterato
         page.screenshot(path=Path(PICTURES) / f"{request.node.name}.png", full_page=True)
     context.close()
     assert [text for text in console_errors if "404" not in text] == []
+
+
+def new_context(chromium: Any, **options: Any) -> Any:
+    """Open a window that waits for states of a page as long as it takes."""
+    context = chromium.new_context(**options)
+    context.set_default_timeout(PATIENCE)
+    return context
 
 
 def columns(page: Any) -> list[str]:

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import driftword as dw
-from conftest import letters
+from conftest import PATIENCE, letters
 from driftword import terminal
 
 PROGRAM = [sys.executable, "-m", "driftword"]
@@ -141,11 +141,10 @@ def test_an_interrupted_run_leaves_the_old_corpus(tmp_path: Path, number: int, s
     process = subprocess.Popen(
         [*PROGRAM, "prepare", "sotu", "-o", out, "--overwrite"], stderr=subprocess.PIPE, text=True, env=PLAIN
     )
-    deadline = time.monotonic() + 30
-    while not list(tmp_path.glob(".c.partial-*")) and time.monotonic() < deadline:
+    while not list(tmp_path.glob(".c.partial-*")) and process.poll() is None:
         time.sleep(0.01)
     process.send_signal(number)
-    _, complaint = process.communicate(timeout=30)
+    _, complaint = process.communicate(timeout=PATIENCE / 1000)
     assert process.returncode == status
     assert (out / "meta.json").read_bytes() == before
     if number != signal.SIGKILL:

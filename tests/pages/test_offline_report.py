@@ -6,6 +6,8 @@ import base64
 import hashlib
 import json
 import re
+import subprocess
+import sys
 from dataclasses import asdict
 from html import unescape
 from pathlib import Path
@@ -38,6 +40,31 @@ def test_a_report_is_one_file_that_fetches_nothing(small_model: dw.Model, small:
     assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", page)
     ids = re.findall(r' id="([^"]+)"', page)
     assert len(ids) == len(set(ids))
+
+
+def test_it_needs_no_web_server() -> None:
+    code = (
+        "import sys, driftword.pages.offline_report; "
+        "print([name for name in ('fastapi', 'starlette', 'uvicorn') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(("missing", "status"), [(("fastapi", "starlette", "uvicorn"), 0), (("jinja2",), 2)])
+def test_the_command_needs_jinja_alone(
+    small_model: dw.Model, tmp_path: Path, missing: tuple[str, ...], status: int
+) -> None:
+    arguments = ["driftword", "report", str(small_model.path), "-n", "2", "-o", str(tmp_path / "r.html")]
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({missing})); sys.argv = {arguments}; "
+        "from driftword.entry import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stderr
+    assert (tmp_path / "r.html").exists() == (status == 0)
+    if status:
+        assert "The report needs jinja2; install it with: pip install 'driftword[report]'" in done.stderr
 
 
 def test_no_file_of_the_users_is_replaced(small_model: dw.Model, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 import driftword as dw
+from conftest import PATIENCE
 from driftword.pages.model_corpus import open_corpus
 from driftword.web.app import make_app
 
@@ -78,7 +79,9 @@ def test_the_command_listens_here_alone_and_says_where(small_model: dw.Model) ->
         line = process.stdout.readline()
         address = line.split(" at ")[1].split(" ")[0]
         assert address.startswith("http://127.0.0.1:")
-        page = urllib.request.urlopen(address).read().decode()  # the port is open, so this waits for the server
+        page = (
+            urllib.request.urlopen(address, timeout=PATIENCE / 1000).read().decode()
+        )  # the port is open, so this waits for the server
         assert "How words changed" in page
         port = address.rstrip("/").rpartition(":")[2]
         again = subprocess.run([*command[:-1], port], capture_output=True, text=True, check=False)
@@ -86,7 +89,7 @@ def test_the_command_listens_here_alone_and_says_where(small_model: dw.Model) ->
         assert f"port {port} of 127.0.0.1 cannot be used" in again.stderr
     finally:
         process.send_signal(signal.SIGINT)
-        _, complaint = process.communicate()
+        _, complaint = process.communicate(timeout=PATIENCE / 1000)
     assert complaint == ""  # Ctrl-C is how one ends it
     assert process.returncode == 0
 
@@ -99,7 +102,7 @@ def test_listening_to_others_warns_and_asks_for_a_token(small_model: dw.Model) -
     assert process.stdout is not None
     line = process.stdout.readline()
     process.send_signal(signal.SIGINT)
-    _, complaint = process.communicate()
+    _, complaint = process.communicate(timeout=PATIENCE / 1000)
     assert re.search(r"\?token=[\w-]{12,}", line)
     assert "whoever has the token" in " ".join(complaint.split())
     for wrong in (["--host", "no.such.host.invalid"], ["--host", "a..b"], ["--host", "8.8.8.8"], ["--token", " "]):

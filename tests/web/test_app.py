@@ -70,11 +70,11 @@ def test_the_table_can_be_sorted_by_its_columns(reader: TestClient, small_model:
 def test_a_word_page_leads_to_neighbours_figures_and_texts(reader: TestClient, small_model: dw.Model) -> None:
     page = reader.get("/word/ship", params={"at": ["1850", "1859"], "passages_at": "1853", "others": "wheat,court"})
     assert page.status_code == 200
-    near = dw.neighbors(small_model, "ship", at=["1850", "1859"])
-    assert all(word in unescape(page.text) for word in near["word"])
+    neighbors = dw.neighbors(small_model, "ship", at=["1850", "1859"])
+    assert all(word in unescape(page.text) for word in neighbors["word"])
     assert page.text.count("<mark>") >= 1
     twin = reader.get("/word/ship.json", params={"at": ["1850", "1859"], "others": "wheat,court"}).json()
-    assert [row["word"] for column in twin["neighbors"] for row in column["words"]] == near["word"].to_list()
+    assert [row["word"] for column in twin["neighbors"] for row in column["words"]] == neighbors["word"].to_list()
     assert twin["counts"] == np.asarray(small_model.counts)[:, small_model.word_id("ship")].tolist()
     lines = {one["name"]: one["values"] for one in twin["figures"]["similarity"]["series"]}
     tables = {other: dw.similarity(small_model, "ship", other) for other in ("wheat", "court")}
@@ -161,8 +161,8 @@ def test_words_are_compared_through_time(reader: TestClient, small_model: dw.Mod
     assert page.status_code == 200
     assert page.text.count("<svg") == 3
     table = csv(reader, "/compare.csv", words="ship,wheat,court")
-    near = table.filter(pl.col("word") == "wheat")["similarity to ship"]
-    assert near.to_list() == pytest.approx(dw.similarity(small_model, "ship", "wheat")["similarity"].to_list())
+    similarity = table.filter(pl.col("word") == "wheat")["similarity to ship"]
+    assert similarity.to_list() == pytest.approx(dw.similarity(small_model, "ship", "wheat")["similarity"].to_list())
     counts = small_model.counts[:, small_model.word_id("court")].tolist()
     assert table.filter(pl.col("word") == "court")["count"].to_list() == counts
     for words in ("ship", "ship,ship", ",".join(small_model.words[:7])):
@@ -246,6 +246,17 @@ def test_what_is_not_there_is_said_in_a_sentence(reader: TestClient, address: st
         assert answer.json()["error"]
     else:
         assert "<h1>" in answer.text
+
+
+def test_errors_show_code_without_backticks(small_model: dw.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OptionError("`words` has a `; pass `n=3`, not 'a`b'")
+
+    monkeypatch.setattr("driftword.pages.content.compare", fail)
+    reader = TestClient(make_app(small_model), base_url=HERE)
+    message = "words has a `; pass n=3, not 'a`b'"
+    assert f"<p>{message}.</p>" in unescape(reader.get("/compare?words=ship,wheat").text)
+    assert reader.get("/compare.json?words=ship,wheat").json() == {"error": message, "suggestions": []}
 
 
 def made(words: list[str], *, slices: int = 4, time_varying: bool = True) -> dw.Model:
@@ -344,7 +355,7 @@ def test_a_mistyped_comparison_can_be_corrected(reader: TestClient) -> None:
     assert 'value="ship; wehat"' in reader.get(retry).text
 
 
-def test_assets_may_be_kept_for_ever(reader: TestClient) -> None:
+def test_assets_may_be_cached_for_ever(reader: TestClient) -> None:
     page = reader.get("/").text
     assets = re.findall(r'(?:rel="stylesheet" href|script src)="([^"]+)"', page)
     assert len(assets) == 4

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import driftword as dw
-from conftest import DESK, PHONE, PICTURES, columns
+from conftest import DESK, PHONE, PICTURES, columns, new_context
 from driftword.pages.offline_report import report
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -29,34 +31,34 @@ def test_a_word_is_found_with_a_typo(page: Any) -> None:
     sync_api.expect(title).to_have_text("harbour")
 
 
-def test_slices_show_what_is_near_and_can_be_kept(page: Any, small_model: dw.Model, address: str) -> None:
+def test_slices_show_their_neighbours_and_can_be_pinned(page: Any, small_model: dw.Model, address: str) -> None:
     page.goto("/word/ship")
     page.locator(".trajectory .slice-link[data-slice='1855']").hover()
-    near = page.locator(".neighbors-panel")
-    near.get_by_text("1855").wait_for()
+    panel = page.locator(".neighbors-panel")
+    panel.get_by_text("1855").wait_for()
     for word in dw.neighbors(small_model, "ship", at=1855)["word"]:
-        assert word in near.inner_text()
+        assert word in panel.inner_text()
     before = columns(page)
-    unkept = next(str(year) for year in range(1850, 1860) if str(year) not in before)
+    unpinned = next(str(year) for year in range(1850, 1860) if str(year) not in before)
     page.evaluate("window.same = true")
-    page.locator(f".trajectory .slice-link[data-slice='{unkept}']").click()
-    page.get_by_role("heading", name=f"Passages, {unkept}").wait_for()
-    assert columns(page) == sorted([*before, unkept])
-    assert page.evaluate("window.same") is True  # the page did not load anew
-    assert {line.get_attribute("data-slice") for line in page.locator(".passages li").all()} == {unkept}
+    page.locator(f".trajectory .slice-link[data-slice='{unpinned}']").click()
+    page.get_by_role("heading", name=f"Passages, {unpinned}").wait_for()
+    assert columns(page) == sorted([*before, unpinned])
+    assert page.evaluate("window.same") is True  # the page was not loaded again
+    assert {line.get_attribute("data-slice") for line in page.locator(".passages li").all()} == {unpinned}
 
-    kept = page.url
-    assert f"at={unkept}" in kept
+    pinned = page.url
+    assert f"at={unpinned}" in pinned
     other = page.context.new_page()  # someone else opens the address
-    other.goto(kept)
+    other.goto(pinned)
     assert columns(other) == columns(page)
     assert other.locator(".passages").inner_text() == page.locator(".passages").inner_text()
 
-    page.locator(f".trajectory .slice-link[data-slice='{unkept}']").click()
+    page.locator(f".trajectory .slice-link[data-slice='{unpinned}']").click()
     sync_api.expect(page.locator("#neighbours + .columns h3")).to_have_count(len(before))
     page.go_back()
-    page.get_by_role("heading", name=f"Passages, {unkept}").wait_for()
-    assert columns(page) == sorted([*before, unkept])
+    page.get_by_role("heading", name=f"Passages, {unpinned}").wait_for()
+    assert columns(page) == sorted([*before, unpinned])
 
 
 def test_the_keyboard_leads_from_slice_to_slice(page: Any) -> None:
@@ -107,45 +109,45 @@ def test_the_measure_is_switched_and_the_table_downloaded(page: Any, small_model
     assert first.inner_text() == min(expected["word"])
 
 
-def test_the_address_changes_with_the_page_and_late_answers_are_dropped(page: Any) -> None:
+def test_the_address_changes_with_the_page_and_late_responses_are_dropped(page: Any) -> None:
     def shown() -> tuple[str, str, str | None]:
-        """Wait a little; return the measure in the address, that of the table to download, and whether more comes."""
-        page.wait_for_timeout(100)
+        """Return the measure in the address, that of the table to download, and whether another page is awaited."""
         table = page.locator("a[href*='index.csv']").get_attribute("href")
-        found = [re.findall(r"metric=(\w+)", text)[0] for text in (page.url, table)]
-        return found[0], found[1], page.locator("main").get_attribute("aria-busy")
+        address, download = (re.findall(r"metric=(\w+)", text)[0] for text in (page.url, table))
+        return address, download, page.locator("main").get_attribute("aria-busy")
 
-    held: list[Any] = []
-    page.route("**metric=relative**", lambda route: held.append(route))  # answered when the test says so
-    start, kept = page.url, page.locator("a[href*='index.csv']").get_attribute("href")
+    page.evaluate(RECORD_RESPONSES)
+    routes: list[Any] = []
+    page.route("**metric=relative**", lambda route: routes.append(route))  # answered when the test says so
+    start, download = page.url, page.locator("a[href*='index.csv']").get_attribute("href")
     page.get_by_label("Measure").select_option("relative")
     with page.expect_request("**metric=relative**"):
         page.get_by_role("button", name="Show").click()
     assert page.locator("main").get_attribute("aria-busy") == "true"
     assert page.url == start
-    assert page.locator("a[href*='index.csv']").get_attribute("href") == kept
+    assert page.locator("a[href*='index.csv']").get_attribute("href") == download
     page.get_by_label("Measure").select_option("cosine")
     page.get_by_role("button", name="Show").click()
     page.wait_for_url("**metric=cosine**")
-    with page.expect_response("**metric=relative**"):
-        held[0].continue_()
+    with response_handled(page, "metric=relative"):
+        routes[0].continue_()
     assert shown() == ("cosine", "cosine", None)
 
     page.unroute("**metric=relative**")
     page.get_by_label("Measure").select_option("relative")
     page.get_by_role("button", name="Show").click()
     page.wait_for_url("**metric=relative**")
-    page.route("**metric=cosine**", lambda route: held.append(route))
+    page.route("**metric=cosine**", lambda route: routes.append(route))
     with page.expect_request("**metric=cosine**"):
         page.go_back()
     page.go_forward()  # before the page there has come
-    with page.expect_response("**metric=cosine**"):
-        held[1].continue_()
+    with response_handled(page, "metric=cosine"):
+        routes[1].continue_()
     assert shown() == ("relative", "relative", None)
 
 
 def test_pages_can_be_read_without_scripts(chromium: Any, address: str) -> None:
-    context = chromium.new_context(java_script_enabled=False, base_url=address)
+    context = new_context(chromium, java_script_enabled=False, base_url=address)
     page = context.new_page()
     page.goto("/word/ship?at=1850")
     page.locator(".trajectory .slice-link[data-slice='1857']").click()
@@ -161,7 +163,7 @@ def test_pages_can_be_read_without_scripts(chromium: Any, address: str) -> None:
 @pytest.mark.parametrize("path", ["/", "/word/ship", "/compare?words=ship,wheat", "/slice/1853", "/comparisons"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_fit_a_phone_and_can_be_read_in_the_dark(chromium: Any, address: str, path: str, scheme: str) -> None:
-    context = chromium.new_context(viewport=PHONE, color_scheme=scheme, base_url=address)
+    context = new_context(chromium, viewport=PHONE, color_scheme=scheme, base_url=address)
     page = context.new_page()
     page.goto(path)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
@@ -180,13 +182,13 @@ def test_pages_fit_a_phone_and_can_be_read_in_the_dark(chromium: Any, address: s
 
 def test_readers_need_not_wait(page: Any) -> None:
     page.goto("/word/ship?at=1850&at=1859")
-    held: list[Any] = []
-    # The first answers come when all has been clicked.
-    page.route("**/word/ship?**", lambda route: held.append(route) if len(held) < 3 else route.continue_())
+    routes: list[Any] = []
+    # The first responses come after all the clicks.
+    page.route("**/word/ship?**", lambda route: routes.append(route) if len(routes) < 3 else route.continue_())
     for year in (1852, 1854, 1856):
         with page.expect_request("**/word/ship?**"):
             page.locator(f".trajectory .slice-link[data-slice='{year}']").click()
-    for route in held:
+    for route in routes:
         route.continue_()
     page.get_by_role("heading", name="Passages, 1856").wait_for()
     assert columns(page) == ["1850", "1852", "1854", "1856", "1859"]
@@ -246,6 +248,33 @@ def test_a_whole_text_is_read(page: Any, small: dw.Corpus) -> None:
     assert before.endswith(left.removeprefix("…"))
 
 
+#: Makes a page record the addresses of responses after it has handled them: `setTimeout` runs when it has.
+RECORD_RESPONSES = """() => {
+  const fetchResponse = window.fetch;
+  window.handled = [];
+  window.fetch = async (...request) => {
+    const response = await fetchResponse(...request);
+    for (const method of ["text", "json"]) {
+      const read = response[method].bind(response);
+      response[method] = async () => {
+        const body = await read();
+        setTimeout(() => window.handled.push(response.url));
+        return body;
+      };
+    }
+    return response;
+  };
+}"""
+
+
+@contextmanager
+def response_handled(page: Any, part: str) -> Iterator[None]:
+    """Wait until the page has handled a response from an address with this part."""
+    page.evaluate("window.handled = []")
+    yield
+    page.wait_for_function("part => window.handled.some((url) => url.includes(part))", arg=part)
+
+
 #: Texts whose contrast to the page is below 4.5, as WCAG asks for.
 CONTRAST = """() => {
   const light = (c) => {
@@ -264,24 +293,44 @@ CONTRAST = """() => {
 }"""
 
 
-def test_a_late_answer_does_not_win_over_the_pointer(page: Any) -> None:
+def test_a_late_response_does_not_win_over_the_pointer(page: Any) -> None:
     page.goto("/word/ship")
-    near, held = page.locator(".neighbors-panel"), []
+    page.evaluate(RECORD_RESPONSES)
+    panel, routes = page.locator(".neighbors-panel"), []
     page.locator(".trajectory .slice-link[data-slice='1852']").hover()
-    sync_api.expect(near).to_contain_text("1852 ")
-    page.route("**/neighbors.json?at=1857", lambda route: held.append(route))
+    sync_api.expect(panel).to_contain_text("1852 ")
+    page.route("**/neighbors.json?at=1857", lambda route: routes.append(route))
     with page.expect_request("**/neighbors.json?at=1857"):
         page.locator(".trajectory .slice-link[data-slice='1857']").hover()
     page.locator(".trajectory .slice-link[data-slice='1852']").hover()
-    with page.expect_response("**/neighbors.json?at=1857"):
-        held[0].continue_()
-    page.wait_for_timeout(100)
-    assert near.inner_text().startswith("1852 ")
+    with response_handled(page, "neighbors.json?at=1857"):
+        routes[0].continue_()
+    assert panel.inner_text().startswith("1852 ")
     with page.expect_request("**/neighbors.json?at=1857"):
         page.locator(".trajectory .slice-link[data-slice='1857']").hover()
-    page.locator("h1").hover()  # nothing else is pointed at, so what was asked for may come
-    held[1].continue_()
-    sync_api.expect(near).to_contain_text("1857 ")
+    page.locator("h1").hover()  # nothing else is pointed at, so the response still counts
+    routes[1].continue_()
+    sync_api.expect(panel).to_contain_text("1857 ")
+
+
+def test_a_double_click_counts_once_and_two_clicks_twice(chromium: Any, small_model: dw.Model, tmp_path: Path) -> None:
+    file = report(small_model, tmp_path / "report.html", words=["ship"], n=0)
+    context = new_context(chromium, viewport=DESK, offline=True)
+    page = context.new_page()
+    page.goto(f"{file.as_uri()}#word-ship")
+    headings = page.locator("section.page.current .columns").first.locator("h3")
+    before = headings.all_inner_texts()
+    year = next(str(year) for year in range(1850, 1860) if str(year) not in before)
+    box = page.locator(f".trajectory .slice-link[data-slice='{year}']").bounding_box()
+    point = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    for pinned in (True, False, True, False):  # as fast as they come
+        page.mouse.click(*point)
+        assert (year in headings.all_inner_texts()) == pinned
+    page.mouse.dblclick(*point)
+    assert year in headings.all_inner_texts()
+    page.mouse.dblclick(*point)
+    assert headings.all_inner_texts() == before
+    context.close()
 
 
 def test_a_report_works_from_a_file_with_the_network_off(
@@ -289,13 +338,13 @@ def test_a_report_works_from_a_file_with_the_network_off(
 ) -> None:
     words = ["ship", "wheat", "harbour", "court"]
     file = report(small_model, tmp_path / "report.html", corpus=small, words=words, n=3, min_count=1)
-    context = chromium.new_context(viewport=DESK, offline=True)
+    context = new_context(chromium, viewport=DESK, offline=True)
     page = context.new_page()
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    console_messages: list[str] = []
+    page.on("console", lambda message: console_messages.append(message.text))
+    page.on("pageerror", lambda error: console_messages.append(str(error)))
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
     page.goto(file.as_uri())
     assert page.get_by_role("heading", level=1).inner_text().startswith("How words changed")
 
@@ -310,12 +359,11 @@ def test_a_report_works_from_a_file_with_the_network_off(
     page.wait_for_url("**#word-harbour")
     before = section.locator(".columns").first.locator("h3").all_inner_texts()
     slice_ = next(str(year) for year in range(1850, 1860) if str(year) not in before)
-    strip = section.locator(f".trajectory .slice-link[data-slice='{slice_}']")
-    strip.hover()
-    near = dw.neighbors(small_model, "harbour", at=slice_)["word"].to_list()
-    for word in near:
+    link = section.locator(f".trajectory .slice-link[data-slice='{slice_}']")
+    link.hover()
+    for word in dw.neighbors(small_model, "harbour", at=slice_)["word"]:
         sync_api.expect(section.locator(".neighbors-panel")).to_contain_text(word)
-    strip.click()
+    link.click()
     assert section.locator(".columns").first.locator("h3").all_inner_texts() == sorted([*before, slice_])
     shown = [line for line in section.locator(".passages li").all() if line.is_visible()]
     assert {line.get_attribute("data-slice") for line in shown} == {slice_}
@@ -335,7 +383,7 @@ def test_a_report_works_from_a_file_with_the_network_off(
     other.close()
     page.bring_to_front()
     section.get_by_role("link", name="passages", exact=True).click()
-    sync_api.expect(section).to_have_count(0)  # the target is the title of the texts now
+    sync_api.expect(section).to_have_count(0)  # the target is now the heading of the passages
     section = page.locator("section.page:has(:target)")
     sync_api.expect(section.get_by_role("heading", name=f"Passages, {slice_}")).to_be_visible()
     page.go_back()
@@ -348,8 +396,8 @@ def test_a_report_works_from_a_file_with_the_network_off(
     sync_api.expect(page.locator("#search-status")).to_contain_text("is not among the")
     page.get_by_role("link", name="All words").locator("visible=true").click()
     sync_api.expect(page.get_by_role("heading", name="Words in this report")).to_be_visible()
-    assert complaints == []
-    assert {url.partition(":")[0] for url in asked} <= {"file", "data"}
+    assert console_messages == []
+    assert {url.partition(":")[0] for url in requests} <= {"file", "data"}
     if PICTURES:
         page.screenshot(path=Path(PICTURES) / "report.png")
     context.close()
