@@ -53,22 +53,7 @@ def _without_nan(value: Any) -> Any:
 def print_corpus(corpus: Corpus, console: Console) -> None:
     """Say what is in a corpus, and what was left out and why."""
     info = corpus.info()
-    lines = {
-        "source": _source(info, corpus),
-        "documents": f"{info['documents']:,}",
-        "tokens": f"{info['tokens']:,}",
-        "vocabulary": _vocabulary(info, corpus),
-        "slices": f"{info['slices']} ({info['first_slice']} to {info['last_slice']})" + _empty(info),
-        "splits": ", ".join(f"{name} {size:,}" for name, size in info["splits"].items()),
-        "a pass sees": _pass(info),
-    }
-    if left_out := _left_out(info["report"]):
-        lines["left out"] = "\n".join(left_out)
-    if notes := _notes(info["report"]):
-        lines["note"] = "\n".join(notes)
-    if info["citation"]:
-        lines["please cite"] = info["citation"]
-    facts(lines, console)
+    facts(corpus.summary(), console)
     console.print()
     console.print("tokens per slice", style="bold")
     for line in chart(list(info["tokens_per_slice"].values()), ascii_only=not _has_blocks(console)):
@@ -79,27 +64,7 @@ def print_corpus(corpus: Corpus, console: Console) -> None:
 
 def print_model(model: Model, console: Console) -> None:
     """Say what a model is, how it was fitted and how well it predicts."""
-    info = model.info()
-    spec, scores, made = info["spec"], info["validation"], info["provenance"]
-    if made["engine"] == "imported":
-        slices = f"{info['slices']} ({info['first_slice']} to {info['last_slice']})"
-        facts({"model": f"imported, dim {spec['dim']}", "words": f"{info['words']:,}", "slices": slices}, console)
-        return
-    facts(
-        {
-            "model": f"{spec['model']}, dim {spec['dim']}, context {spec['context']}, {spec['negatives']} negatives",
-            "words": f"{info['words']:,}",
-            "slices": f"{info['slices']} ({info['first_slice']} to {info['last_slice']})",
-            "precision": f"drift {spec['drift_precision']:g}, prior {model.spec.prior:g}",
-            "learning": f"rate {spec['learning_rate']:g}, {spec['rounds']} rounds a pass, subsample {spec['resample']}",
-            "passes": f"{info['passes']}, the best is {model.meta['best_pass']}",
-            "held out": "L_pos {L_pos:.4f}, L_neg {L_neg:.4f}, L {L:.4f} (validation)".format(**scores),
-            "corpus": f"{made['corpus_path'] or 'in memory'} ({made['corpus']})",
-            "made by": f"{made['engine']} engine ({made.get('ran_on', str(made['threads']) + ' threads')}), "
-            f"seed {made['seed']}",
-        },
-        console,
-    )
+    facts(model.summary(), console)
 
 
 def print_table(table: pl.DataFrame, console: Console, *, digits: int = 3) -> None:
@@ -206,74 +171,6 @@ def _axis(first: str, last: str, width: int) -> str:
 
 def _has_blocks(console: Console) -> bool:
     return (console.encoding or "").lower().startswith("utf")
-
-
-def _source(info: Mapping[str, Any], corpus: Corpus) -> str:
-    names, options = info["source"], corpus.meta["options"]
-    text = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return text + (f" (text: {options['text']}, time: {options['time']})" if options else "")
-
-
-def _vocabulary(info: Mapping[str, Any], corpus: Corpus) -> str:
-    options = corpus.meta["options"]
-    text = f"{info['words']:,} words"
-    if info["phrases"]:
-        text += f", {info['phrases']:,} of them phrases"
-    if "min_count" in options:
-        text += f", each at least {options['min_count']} times"
-        if info["words"] < options["vocabulary"]:
-            text += f" ({options['vocabulary']:,} were asked for)"
-    return text
-
-
-def _empty(info: Mapping[str, Any]) -> str:
-    return f", {info['empty_slices']} of them empty" if info["empty_slices"] else ""
-
-
-def _pass(info: Mapping[str, Any]) -> str:
-    if info["subsample"] is None:
-        return "every token"
-    share = info["tokens_a_pass"] / max(info["tokens"], 1)
-    return f"about {info['tokens_a_pass']:,} tokens ({share:.0%}), subsampled at t = {info['subsample']:g}"
-
-
-def _left_out(report: Mapping[str, Any]) -> list[str]:
-    words = {
-        "no_text": "row(s) without text",
-        "bad_rows": "malformed row(s)",
-        "bad_dates": "document(s) whose date cannot be read",
-        "outside_slices": "document(s) outside the slices",
-        "numbers": "number(s)",
-        "rare_tokens": "token(s) of words outside the vocabulary",
-    }
-    lines = [_counted(report[key], what) for key, what in words.items() if report.get(key)]
-    if report.get("bad_dates"):
-        shown = ", ".join(f"row {row}: '{value}'" for row, value in report["bad_date_examples"])
-        lines = [line + f" ({shown})" if "date" in line else line for line in lines]
-    return lines
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} " + what.replace("(s)", "" if number == 1 else "s")
-
-
-def _notes(report: Mapping[str, Any]) -> list[str]:
-    lines = []
-    if report.get("replaced_characters"):
-        lines.append(f"{report['replaced_characters']:,} characters were not readable as UTF-8 and are shown as \ufffd")
-    if report.get("keep_missing"):
-        lines.append("words to keep that do not occur: " + ", ".join(report["keep_missing"][:10]))
-    if small := report.get("slices_without_held_out"):
-        names = ", ".join(small[:5]) + (", ..." if len(small) > 5 else "")
-        lines.append(_counted(len(small), f"slice(s) too small to hold text out, in training whole: {names}"))
-    if report.get("tokens_read") and report["rare_tokens"] > 0.5 * report["tokens_read"]:
-        lines.append(
-            "more than half of the text is outside the vocabulary; "
-            "if its words are not separated by spaces, split them first and pass --tokens"
-        )
-    elif report.get("unspaced"):
-        lines.append("its words seem not to be separated by spaces; split them first and pass --tokens")
-    return lines
 
 
 def warn(message: str) -> None:
