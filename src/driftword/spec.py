@@ -99,9 +99,9 @@ class Spec:
     def from_dict(cls, options: Mapping[str, Any]) -> Spec:
         """Read back what `to_dict` gave; unknown names are ignored."""
         known = {field.name for field in fields(cls)}
-        given = {
-            ("initial_accumulator" if name == "squares" else name): v for name, v in options.items()
-        }  # its old name
+        given = dict(options)
+        if "squares" in given:  # the name of `initial_accumulator` in the first file format
+            given.setdefault("initial_accumulator", given["squares"])
         return cls(**{name: value for name, value in given.items() if name in known})
 
     def to_dict(self) -> dict[str, Any]:
@@ -113,6 +113,4 @@ def option_help() -> dict[str, str]:
     """Return what each option means, from the docstring of `Spec`, as plain text for the command line."""
     section = inspect.cleandoc(Spec.__doc__ or "").partition("----------\n")[2]
     texts = re.findall(r"^(\w+)\n((?:    .*\n?)+)", section, re.MULTILINE)
-    return {
-        name: " ".join(text.split()).replace('``"', "").replace('"``', "").replace("``", "") for name, text in texts
-    }
+    return {name: re.sub('``"?|"?``', "", " ".join(text.split())) for name, text in texts}

@@ -100,6 +100,11 @@ class Vocabulary:
         counts = np.asarray(self.train_counts[t])
         return np.asarray((counts >= min_count) | (counts == UNKNOWN))
 
+    def attesting_slices(self, v: int, min_count: int) -> npt.NDArray[np.int64]:
+        """Return the slices in whose training text word v occurs at least `min_count` times."""
+        counts = np.asarray(self.train_counts[:, v])
+        return np.flatnonzero((counts >= min_count) | (counts == UNKNOWN))
+
     def count(self, t: Any, v: Any) -> Any:
         """Return occurrences of word v in slice t (or of several) as a table shows them: None where unknown."""
         counts = np.asarray(self.counts)[t, v]
