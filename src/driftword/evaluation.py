@@ -14,7 +14,7 @@ import polars as pl
 from driftword import store
 from driftword.corpus import Corpus
 from driftword.engines import choose_engine, make_engine
-from driftword.engines.rounds import Parameters
+from driftword.engines.parameters import Parameters
 from driftword.errors import OptionError, StoreError
 from driftword.fitting import fit
 from driftword.held_out import HeldOut, Scores, mean_and_error

@@ -24,9 +24,9 @@ import numpy as np
 
 from driftword import store
 from driftword.corpus import Corpus
-from driftword.engines import Engine, choose_engine, engine_dtype, make_engine
-from driftword.engines.reference import start_parameters
-from driftword.engines.rounds import Floats, Parameters, Pass, Sampler, Step
+from driftword.engines import Engine, choose_engine, make_engine
+from driftword.engines.parameters import Floats, Parameters, initial_parameters
+from driftword.engines.rounds import PassPlan, Sampler, Step
 from driftword.errors import FitError, OptionError, StoreError
 from driftword.held_out import EXPONENT, HeldOut
 from driftword.model import KIND, Model, Spec, write_model
@@ -157,16 +157,15 @@ class _Job:
             static = number == 0 or self.n_slices == 1
             if self.engine is None:
                 self.engine = self._start(
-                    start_parameters(
+                    initial_parameters(
                         len(self.corpus.words),
                         self.spec.dim,
                         seed=self.seed,
-                        squares=self.spec.squares,
-                        dtype=engine_dtype(self.engine_name),
+                        initial_accumulator=self.spec.initial_accumulator,
                     )
                 )
             if number == 1 and not static:
-                self.engine = self.engine.spread(self.n_slices, self.spec.squares)
+                self.engine = self.engine.broadcast(self.n_slices, self.spec.initial_accumulator)
             self.history.append(self._pass(self.engine, number, static=static, bar=bar))
             self._log()
             yield
@@ -175,8 +174,8 @@ class _Job:
         spec = self.spec
         begin = time.perf_counter()
         sample = number + 1 if spec.resample == "each-pass" else 1
-        how = Pass(number, sample, not static, spec.block, spec.run, spec.rounds, self.seed)
-        parts = engine.read(self.corpus, how)
+        plan = PassPlan(number, sample, not static, spec.block, spec.run, spec.rounds, self.seed)
+        parts = engine.read(self.corpus, plan)
         words = sum(part.positions for part in parts)
         if not words and number == 0:
             raise OptionError("there is too little text to train on: a pass sees no word; bring more of it")
@@ -208,13 +207,13 @@ class _Job:
         alone = not static and spec.model == "binned"
         return Step(
             learning_rate=spec.learning_rate * share * (BINNED_RATE if alone else 1),
-            reach=spec.context // 2,
+            half_window=spec.context // 2,
             negatives=spec.negatives,
             pool=spec.pool,
-            drift=spec.drift_precision / spec.rounds,
-            prior=spec.prior / spec.rounds,
-            anchor=spec.prior / spec.rounds / (1 if static else self.n_slices),
-            chained=not static and spec.model == "dynamic",
+            drift_precision=spec.drift_precision / spec.rounds,
+            alpha_precision=spec.prior / spec.rounds,
+            rho_precision=spec.prior / spec.rounds / (1 if static else self.n_slices),
+            coupled=not static and spec.model == "dynamic",
         )
 
     def _check(self, engine: Engine, number: int, total: float) -> None:
@@ -304,7 +303,7 @@ class _Job:
             self._log_path().unlink(missing_ok=True)
             return
         for number in sorted(found, reverse=True):
-            names = ("rho", "alpha", "rho_squares", "alpha_squares")
+            names = ("rho", "alpha", "rho_accumulator", "alpha_accumulator")
             try:
                 held = store.open_store(found[number], kind=CHECKPOINT)
                 parameters = Parameters(**{name: np.array(held.array(name)) for name in names})

@@ -26,6 +26,8 @@ from driftword.keyed_vectors import SliceVectors
 
 KIND: Final = "model"
 MODELS: Final = ("static", "binned", "dynamic")
+#: Options of older models under the names they have now.
+RENAMED: Final = {"squares": "initial_accumulator"}
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Spec:
         Negatives are drawn from counts to this power.
     resample
         ``"each-pass"`` draws the subsample anew for each pass; ``"once"`` keeps one, as the paper does.
-    squares
+    initial_accumulator
         Where Adagrad's sums of squared gradients start.
     """
 
@@ -78,7 +80,7 @@ class Spec:
     pool: int = 64
     exponent: float = 0.75
     resample: str = "each-pass"
-    squares: float = 0.01
+    initial_accumulator: float = 0.01
 
     def __post_init__(self) -> None:
         _one_of("model", self.model, MODELS)
@@ -90,7 +92,7 @@ class Spec:
             raise OptionError(
                 f"context is {self.context}; it must be an even number from 2 up (8: four on either side)"
             )
-        for name in ("drift_precision", "learning_rate", "squares"):
+        for name in ("drift_precision", "learning_rate", "initial_accumulator"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise OptionError(f"{name} is {getattr(self, name)}; it must be positive")
         if self.prior_precision is not None and not 0 <= self.prior_precision < float("inf"):
@@ -109,7 +111,8 @@ class Spec:
     def from_dict(cls, options: Mapping[str, Any]) -> Spec:
         """Read back what ``dataclasses.asdict`` gave; names that are not known are left out."""
         known = {field.name for field in fields(cls)}
-        return cls(**{name: value for name, value in options.items() if name in known})
+        renamed = {RENAMED.get(name, name): value for name, value in options.items()}
+        return cls(**{name: value for name, value in renamed.items() if name in known})
 
 
 def _one_of(name: str, value: str, known: Sequence[str]) -> None:

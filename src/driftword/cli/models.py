@@ -78,7 +78,7 @@ def fit_model(
     """
     from driftword import store, terminal
     from driftword.corpus import Corpus
-    from driftword.engines import choose_engine
+    from driftword.engines import gpu_is_usable
     from driftword.fitting import checkpoints, fit
     from driftword.model import KIND
     from driftword.tuning import tune
@@ -91,7 +91,7 @@ def fit_model(
     corpus = Corpus.open(path)
     if model == "dynamic" and len(corpus.slices) == 1:
         terminal.warn("the corpus has one slice, so the dynamic model equals the static one")
-    if engine == "auto" and choose_engine(engine, device) == "torch" and device is None:
+    if engine == "auto" and device is None and gpu_is_usable():
         terminal.warn("fitting on the GPU, as PyTorch sees one; --engine cpu would use the processor")
     if choose:  # Ctrl-C here loses nothing but time: no pass of the fit itself is complete
         store.check_free(out, kind=KIND, overwrite=overwrite)
