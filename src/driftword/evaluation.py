@@ -87,8 +87,8 @@ def score(model: Model, corpus: Corpus, *, split: str, engine: str = "auto", **o
     """Score every position of a split."""
     if not corpus.matches(model.provenance.corpus):
         raise StoreError(
-            f"The model was fitted to another corpus (fingerprint {model.provenance.corpus}; this one has "
-            f"{corpus.fingerprint}); open the one it was made from: {model.provenance.corpus_path or 'it was in memory'}"
+            f"The model was fitted to another corpus (its fingerprint is {model.provenance.corpus}, this one's is "
+            f"{corpus.fingerprint}); open that one: {model.provenance.corpus_path or 'it was in memory'}"
         )
     held_out = HeldOut(corpus, split)
     if not len(held_out.text.ids):
@@ -197,9 +197,7 @@ class _Entry:
         return model if same == (self.spec, corpus.fingerprint, self.seed, passes) else None
 
 
-def _path(
-    out: str | os.PathLike[str] | None, name: str, context: int, seed: int, seeds: Sequence[int]
-) -> Path | None:
+def _path(out: str | os.PathLike[str] | None, name: str, context: int, seed: int, seeds: Sequence[int]) -> Path | None:
     if out is None:
         return None
     return Path(out) / (f"{name}-{context}.model" if len(seeds) == 1 else f"{name}-{context}-seed{seed}.model")

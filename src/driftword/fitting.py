@@ -5,6 +5,7 @@ Nothing here depends on the machine: an engine runs the rounds, the schedule say
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 from collections.abc import Callable
@@ -108,12 +109,20 @@ def fit(
     if out is not None:
         store.check_free(out, kind=KIND, overwrite=overwrite)
         checkpoints = Checkpoints(Path(out), _identity(corpus, schedule, name))
-    options = {"threads": threads, "reproducible": reproducible, "device": device, "half_precision": half_precision}
+    options: dict[str, Any] = {
+        "threads": threads,
+        "reproducible": reproducible,
+        "device": device,
+        "half_precision": half_precision,
+    }
     with progress(show=show_progress) as bar:
         state = None
         if checkpoints is not None:
-            state = checkpoints.resume() if resume else checkpoints.clear(overwrite=overwrite)
-        training = _Training(corpus, schedule, lambda *args: make_engine(name, *args, **options), state)
+            if resume:
+                state = checkpoints.resume()
+            else:
+                checkpoints.clear(overwrite=overwrite)
+        training = _Training(corpus, schedule, functools.partial(make_engine, name, **options), state)
         saved = time.perf_counter()
         while len(training.history) < passes and not training.stalled(patience):
             training.run_pass(bar, kept=checkpoints is not None)

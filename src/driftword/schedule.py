@@ -12,7 +12,7 @@ from typing import Final
 from driftword.engines.rounds import PassPlan, Step
 from driftword.spec import Spec
 
-#: Share of the learning rate in the passes of a binned model: nothing but its start holds a word that is rare in a slice.
+#: Share of the learning rate in a binned model's own passes: only their start restrains words that are rare in a slice.
 BINNED_RATE: Final = 0.2
 
 

@@ -90,7 +90,7 @@ def print_ranking(ranking: DriftRanking, console: Console) -> None:
     if not ranking.eligible:
         console.print("A smaller --min-count or --skip, or other slices (--between), let more words in.", style="dim")
     if ranking.table["interpolated"].any():
-        console.print("interpolated: no training text in one of the slices, so its vector there is a guess", style="dim")
+        console.print("interpolated: no training text in one of the slices; the vector there is a guess", style="dim")
 
 
 def print_comparison(table: pl.DataFrame, console: Console) -> None:

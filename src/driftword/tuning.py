@@ -16,8 +16,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from driftword import store
-from driftword import checks
+from driftword import checks, store
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
 from driftword.errors import FitError, OptionError, StoreError

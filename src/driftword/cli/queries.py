@@ -210,7 +210,7 @@ def analogy(
     n: Annotated[int, _N] = 10,
     min_count: Annotated[int, _MIN_COUNT] = MIN_COUNT,
 ) -> Any:
-    """Complete an analogy: as A is to B, so C is to which word?
+    """Complete an analogy: as A is to B, so C is to another word.
 
     [bold]Example[/bold]
 

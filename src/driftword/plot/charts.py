@@ -33,6 +33,7 @@ from driftword.plot.layout import (
     beside,
     edges,
     finish,
+    layered,
     pixels,
     spaced,
     span,
@@ -110,7 +111,7 @@ def trajectory(
         label.transform_filter("datum.head").mark_text(fontWeight="bold", fontSize=12, color=DARK),
         label.transform_filter("!datum.head").mark_text(fontSize=12, color=DARK, limit=ROOM * WIDTH * 0.88),
     ]  # fmt: skip
-    return finish(alt.layer(*layers), model, f"“{word}” through time", height=HEIGHT + band)
+    return finish(layered(layers), model, f"“{word}” through time", height=HEIGHT + band)
 
 
 def neighbors(
@@ -151,7 +152,7 @@ def neighbors(
             text="word:N", color=alt.condition("datum.stays", alt.value(COLOURS[0]), alt.value(DARK))
         ),
     ]  # fmt: skip
-    return finish(alt.layer(*layers), model, f"Neighbours of “{word}”", height=26 * n)
+    return finish(layered(layers), model, f"Neighbours of “{word}”", height=26 * n)
 
 
 def drift(model: Model | str | os.PathLike[str], *, n: int = 16, **options: Any) -> alt.LayerChart:
@@ -190,7 +191,7 @@ def drift(model: Model | str | os.PathLike[str], *, n: int = 16, **options: Any)
     pale = "; pale: interpolated" if table["interpolated"].any() else ""
     note = f"occurrences in {first} and in {last}{pale}; {ranking.eligible:,} of {ranking.words:,} words were eligible"
     return finish(
-        alt.layer(*layers), model, f"Words that changed most from {first} to {last}", height=22 * len(table), note=note
+        layered(layers), model, f"Words that changed most from {first} to {last}", height=22 * len(table), note=note
     )
 
 
@@ -230,7 +231,7 @@ def similarity(model: Model | str | os.PathLike[str], word: str, others: str | S
             alt.X("year:Q"), alt.Y("height:Q"), colour, text="other:N"
         ),
     ]  # fmt: skip
-    return finish(alt.layer(*layers), model, f"Similarity of “{word}” to other words")
+    return finish(layered(layers), model, f"Similarity of “{word}” to other words")
 
 
 def frequency(model: Model | str | os.PathLike[str], word: str) -> alt.VConcatChart:
@@ -317,7 +318,7 @@ def map(model: Model | str | os.PathLike[str], word: str, *, n: int = 8) -> alt.
     ]
     first, last = model.slices.labels[times[0]], model.slices.labels[times[-1]]
     note = f"italic: neighbours in {first}; upright: neighbours in {last}; two principal components"
-    return finish(alt.layer(*layers), model, f"The path of “{word}”", height=MAP_HEIGHT, note=note)
+    return finish(layered(layers), model, f"The path of “{word}”", height=MAP_HEIGHT, note=note)
 
 
 def history(model: Model | str | os.PathLike[str]) -> alt.LayerChart:
@@ -340,7 +341,7 @@ def history(model: Model | str | os.PathLike[str]) -> alt.LayerChart:
         base.mark_line(color=FAINT),
         base.mark_point(filled=True, size=60, color=COLOURS[0]).encode(shape=alt.Shape("kind:N", title="kind of pass")),
     ]
-    return finish(alt.layer(*layers), model, "Validation score by pass", height=260)
+    return finish(layered(layers), model, "Validation score by pass", height=260)
 
 
 def changes(model: Model | str | os.PathLike[str], word: str, *, n: int = 3) -> alt.LayerChart:
@@ -382,7 +383,7 @@ def changes(model: Model | str | os.PathLike[str], word: str, *, n: int = 3) -> 
     note = "change points; in brackets: share of words of similar frequency that changed less"
     if not marks.height:
         note = "no change point stands out among words of similar frequency"
-    return finish(alt.layer(*layers), model, f"When “{word}” changed", height=CHANGES_HEIGHT, note=note)
+    return finish(layered(layers), model, f"When “{word}” changed", height=CHANGES_HEIGHT, note=note)
 
 
 def _check_not_empty(table: pl.DataFrame, why: str) -> None:

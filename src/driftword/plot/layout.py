@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import date, timedelta
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import altair as alt
 import numpy as np
@@ -150,6 +150,11 @@ def apart(places: Any, texts: Sequence[str], *, obstacles: Any, names: Sequence[
 def _half(texts: Sequence[str]) -> Any:
     """Return about half the width of each text, in pixels."""
     return np.array([3.4 * len(text) for text in texts])
+
+
+def layered(layers: Sequence[alt.Chart]) -> alt.LayerChart:
+    """Lay charts over each other."""
+    return cast(alt.LayerChart, alt.layer(*layers))
 
 
 def finish(chart: Chart, model: Model, title: str, *, height: int | None = HEIGHT, note: str = "") -> Chart:
