@@ -171,9 +171,10 @@ def finish(chart: Chart, model: Model, title: str, *, height: int | None = HEIGH
         title, subtitle=[caption, *([note] if note else [])], anchor="start", fontSize=16, subtitleFontSize=11,
         subtitleColor=FAINT, offset=14,
     )  # fmt: skip
-    return (
+    finished: Chart = (
         chart.properties(title=heading)
         .configure(font="Helvetica, Arial, sans-serif", padding=12)
         .configure_view(stroke=None)
         .configure_axis(labelColor=DARK, titleColor=DARK, titleFontWeight="normal")
     )
+    return finished
