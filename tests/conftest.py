@@ -89,10 +89,9 @@ def address(small_model: dw.Model) -> Iterator[str]:
     """Run an explorer; return its address."""
     import uvicorn
 
-    from driftword.pages.model_corpus import open_corpus
     from driftword.web.app import make_app
 
-    config = uvicorn.Config(make_app(small_model, open_corpus(small_model)), port=0, log_level="error")
+    config = uvicorn.Config(make_app(small_model, small_model.open_corpus()), port=0, log_level="error")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -1,9 +1,10 @@
-"""Held-out scores: how well a model predicts words it has not seen.
+"""Held-out scores: how well a model predicts words that it was not trained on.
 
-`L_pos` is the mean log-probability of the words that occur, `L_neg` the summed
-one of twenty words drawn for each position that do not; `L` is their sum. The
-draws depend on the corpus and the position alone, so every model meets the same.
-Standard errors are over documents: words of one document are not independent.
+`L_pos` is the mean log-probability of the words that occur; `L_neg` is the mean summed
+log-probability that twenty words, drawn for each position, do not occur there; `L` is
+their sum. The drawn words depend only on the corpus and the position, so every model
+is scored against the same ones. Standard errors are over documents, because the words
+of one document are not independent.
 """
 
 from __future__ import annotations
@@ -21,64 +22,76 @@ from driftword.engines.rounds import Sampler, Text, read_text
 
 NEGATIVES: Final = 20
 EXPONENT: Final = 0.75
-_SPLIT_PASS: Final = 0  # held-out text has one subsample, whatever training does
+_HELD_OUT_PASS: Final = 0  # held-out text has a single subsample, however training is resampled
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class DocumentRuns:
+    """Runs of consecutive positions of one document, over which sums are quick."""
+
+    starts: Array  # (runs,) first position of each run
+    sizes: Array  # (documents,) positions of each document
+
+    @classmethod
+    def find(cls, document: Array) -> DocumentRuns:
+        """Find the runs in the document numbers of all positions."""
+        starts = np.flatnonzero(np.diff(document, prepend=-1))
+        return cls(starts, _document_sums(np.ones(len(document)), document, starts))
 
 
 @dataclass(frozen=True)
 class Scores:
     """Scores of every held-out position."""
 
-    positive: npt.NDArray[Any]  # (n,)
-    negative: npt.NDArray[Any]  # (n,)
-    document: npt.NDArray[Any]  # (n,) numbered from 0
-    slice_of: npt.NDArray[Any]  # (n,)
-    word: npt.NDArray[Any]  # (n,)
-    stretches: tuple[npt.NDArray[Any], npt.NDArray[Any]]  # where those of one document begin; size of each
+    positive: Array  # (n,)
+    negative: Array  # (n,)
+    document: Array  # (n,) numbered from 0
+    slice_of: Array  # (n,)
+    word: Array  # (n,)
+    document_runs: DocumentRuns
 
-    def summary(self, which: npt.NDArray[np.bool_] | None = None) -> dict[str, float]:
-        """Return the three scores with their standard errors, over all positions or some."""
-        chosen = slice(None) if which is None else which
+    def summary(self, mask: npt.NDArray[np.bool_] | None = None) -> dict[str, float]:
+        """Return the three scores with their standard errors, over all positions or those in `mask`."""
+        chosen = slice(None) if mask is None else mask
         document = self.document[chosen]
-        starts, size = self.stretches if which is None else _stretches(document)
-        positive, negative = (_by_document(part[chosen], document, starts) for part in (self.positive, self.negative))
+        runs = self.document_runs if mask is None else DocumentRuns.find(document)
+        positive = _document_sums(self.positive[chosen], document, runs.starts)
+        negative = _document_sums(self.negative[chosen], document, runs.starts)
         result: dict[str, float] = {}
-        for name, total in (("L_pos", positive), ("L_neg", negative), ("L", positive + negative)):
-            result[name], result[f"{name}_se"] = _ratio(total[size > 0], size[size > 0])
-        return {**result, "positions": len(document), "documents": int((size > 0).sum())}
+        for name, sums in (("L_pos", positive), ("L_neg", negative), ("L", positive + negative)):
+            result[name], result[f"{name}_se"] = _ratio_and_error(sums, runs.sizes)
+        return {**result, "positions": len(document), "documents": int((runs.sizes > 0).sum())}
 
 
-def mean_and_error(values: npt.NDArray[Any], document: npt.NDArray[Any]) -> tuple[float, float]:
-    """Return the mean over positions and its standard error over documents (a ratio of two sums over them)."""
-    starts, size = _stretches(document)
-    total = _by_document(values, document, starts)
-    return _ratio(total[size > 0], size[size > 0])
+def mean_and_error(values: Array, document: Array) -> tuple[float, float]:
+    """Return the mean over positions, and its standard error over documents."""
+    runs = DocumentRuns.find(document)
+    return _ratio_and_error(_document_sums(values, document, runs.starts), runs.sizes)
 
 
-def _stretches(document: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return where stretches of one document begin, and how many positions each document has."""
-    starts = np.flatnonzero(np.diff(document, prepend=-1))
-    return starts, _by_document(np.ones(len(document)), document, starts)
-
-
-def _by_document(values: npt.NDArray[Any], document: npt.NDArray[Any], starts: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Add values up, first over stretches of one document, which are long."""
+def _document_sums(values: Array, document: Array, starts: Array) -> Array:
+    """Sum values over documents; over the runs of each document first, which are long."""
     if not len(starts):
         return np.zeros(0)
     return np.bincount(document[starts], weights=np.add.reduceat(values, starts, dtype=np.float64))
 
 
-def _ratio(total: npt.NDArray[Any], size: npt.NDArray[Any]) -> tuple[float, float]:
-    if not len(size):
+def _ratio_and_error(sums: Array, sizes: Array) -> tuple[float, float]:
+    """Return the ratio of two sums over documents, and its standard error by linearisation."""
+    sums, sizes = sums[sizes > 0], sizes[sizes > 0]
+    if not len(sizes):
         return float("nan"), float("nan")
-    mean = float(total.sum() / size.sum())
-    if len(size) < 2:
+    mean = float(sums.sum() / sizes.sum())
+    if len(sizes) < 2:
         return mean, float("nan")
-    spread = ((total - mean * size) ** 2).sum() * len(size) / (len(size) - 1)
-    return mean, float(np.sqrt(spread) / size.sum())
+    variance = ((sums - mean * sizes) ** 2).sum() * len(sizes) / (len(sizes) - 1)
+    return mean, float(np.sqrt(variance) / sizes.sum())
 
 
 def scoring_sampler(corpus: Corpus) -> Sampler:
-    """Return the distribution that scores draw their negatives from, the same for every model."""
+    """Return the distribution from which the negatives of scores are drawn, the same for every model."""
     return Sampler.make(corpus.raw_counts, EXPONENT)
 
 
@@ -86,18 +99,18 @@ class HeldOut:
     """One split of a corpus, read once and scored as often as needed."""
 
     def __init__(self, corpus: Corpus, split: str, *, sampler: Sampler | None = None) -> None:
-        self.text: Text = read_text(corpus, split, pass_number=_SPLIT_PASS, sliced=True)
+        self.text: Text = read_text(corpus, split, pass_number=_HELD_OUT_PASS, sliced=True)
         self.key = randomness.key(corpus.seed, "scoring")
-        lengths = np.diff(self.text.offsets)
         self.sampler = sampler or scoring_sampler(corpus)
+        lengths = np.diff(self.text.offsets)
         _, document = np.unique(corpus.chunk_document[self.text.chunk], return_inverse=True)
         self.document = np.repeat(document, lengths)
-        self.stretches = _stretches(self.document)
+        self.document_runs = DocumentRuns.find(self.document)
         self.slice_of = np.repeat(corpus.chunk_slice[self.text.chunk], lengths)
 
     def score(self, engine: Engine, *, context: int) -> Scores:
-        """Score every position, against the same negatives for every model."""
+        """Score every position with an engine."""
         positive, negative = engine.score(
-            self.text, sampler=self.sampler, reach=context // 2, negatives=NEGATIVES, key=self.key
+            self.text, sampler=self.sampler, half_window=context // 2, negatives=NEGATIVES, key=self.key
         )
-        return Scores(positive, negative, self.document, self.slice_of, self.text.ids, self.stretches)
+        return Scores(positive, negative, self.document, self.slice_of, self.text.ids, self.document_runs)

@@ -1,8 +1,9 @@
 """Counter-based random numbers: a hash of (seed, stream, pass, position).
 
-Nothing here has state. A draw depends only on its counters, so it is the same
-on every engine, in every order and for every way the work is split.
-The hash is the finaliser of SplitMix64 (Steele, Lea & Flood 2014).
+Nothing here has state. A draw depends only on its counters, so it is the same on every
+engine, in whatever order the work is done and however it is divided. The hash is
+SplitMix64 (Steele, Lea & Flood 2014). Its constants are written only here; kernels
+that repeat the hash import them.
 """
 
 from __future__ import annotations
@@ -12,25 +13,25 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-GOLDEN: Final = 0x9E3779B97F4A7C15
-MULTIPLY_1: Final = 0xBF58476D1CE4E5B9
-MULTIPLY_2: Final = 0x94D049BB133111EB
+GOLDEN_GAMMA: Final = 0x9E3779B97F4A7C15
+MULTIPLIER_1: Final = 0xBF58476D1CE4E5B9
+MULTIPLIER_2: Final = 0x94D049BB133111EB
 _MASK: Final = (1 << 64) - 1
 
-#: Each use of randomness has a stream of its own, so that no two are correlated.
-STREAMS: Final = {"split": 1, "subsample": 2, "order": 3, "negatives": 4, "scoring": 5, "start": 6}
+#: Each use of randomness has its own stream, so that no two are correlated.
+STREAMS: Final = {"split": 1, "subsample": 2, "order": 3, "negatives": 4, "scoring": 5, "initial": 6}
 
 
 def mix(x: int) -> int:
-    """Scramble one 64-bit number."""
-    x = (x + GOLDEN) & _MASK
-    x = ((x ^ (x >> 30)) * MULTIPLY_1) & _MASK
-    x = ((x ^ (x >> 27)) * MULTIPLY_2) & _MASK
+    """Hash one 64-bit number."""
+    x = (x + GOLDEN_GAMMA) & _MASK
+    x = ((x ^ (x >> 30)) * MULTIPLIER_1) & _MASK
+    x = ((x ^ (x >> 27)) * MULTIPLIER_2) & _MASK
     return x ^ (x >> 31)
 
 
 def key(seed: int, stream: str, *counters: int) -> int:
-    """Combine the counters that stay the same over many draws into one key."""
+    """Combine a seed, a stream and the counters that many draws share into one key."""
     state = mix(seed & _MASK)
     for counter in (STREAMS[stream], *counters):
         state = mix(state ^ (counter & _MASK))
@@ -41,11 +42,11 @@ def bits(stream_key: int, positions: npt.NDArray[np.integer]) -> npt.NDArray[np.
     """Return 64 random bits for each position."""
     x = positions.astype(np.uint64)
     x ^= np.uint64(stream_key)
-    x += np.uint64(GOLDEN)
+    x += np.uint64(GOLDEN_GAMMA)
     x ^= x >> np.uint64(30)
-    x *= np.uint64(MULTIPLY_1)
+    x *= np.uint64(MULTIPLIER_1)
     x ^= x >> np.uint64(27)
-    x *= np.uint64(MULTIPLY_2)
+    x *= np.uint64(MULTIPLIER_2)
     x ^= x >> np.uint64(31)
     return x
 

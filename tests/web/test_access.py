@@ -13,7 +13,6 @@ from fastapi.testclient import TestClient
 
 import driftword as dw
 from conftest import PATIENCE
-from driftword.pages.model_corpus import open_corpus
 from driftword.web.app import make_app
 
 HERE = "http://127.0.0.1"
@@ -21,7 +20,7 @@ HERE = "http://127.0.0.1"
 
 @pytest.fixture(scope="module")
 def reader(small_model: dw.Model) -> TestClient:
-    return TestClient(make_app(small_model, open_corpus(small_model)), base_url=HERE)
+    return TestClient(make_app(small_model, small_model.open_corpus()), base_url=HERE)
 
 
 def test_other_names_for_this_machine_are_refused(reader: TestClient, small_model: dw.Model) -> None:

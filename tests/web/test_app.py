@@ -23,7 +23,6 @@ from conftest import letters
 from driftword.errors import OptionError
 from driftword.explore.drift_ranking import METRICS
 from driftword.pages.content import METRIC_DESCRIPTIONS
-from driftword.pages.model_corpus import open_corpus
 from driftword.web.app import make_app
 
 HERE = "http://127.0.0.1"
@@ -32,7 +31,7 @@ EVIL = "</script><script>alert(1)</script>"
 
 @pytest.fixture(scope="module")
 def reader(small_model: dw.Model) -> TestClient:
-    return TestClient(make_app(small_model, open_corpus(small_model)), base_url=HERE)
+    return TestClient(make_app(small_model, small_model.open_corpus()), base_url=HERE)
 
 
 def csv(reader: TestClient, address: str, **options: Any) -> pl.DataFrame:
@@ -368,5 +367,5 @@ def test_assets_may_be_cached_for_ever(reader: TestClient) -> None:
 def test_a_corpus_that_is_another_is_refused(small_model: dw.Model, tmp_path: Path) -> None:
     other = dw.prepare([("a b c d " * 30, 1900)], out=tmp_path / "c", min_count=1)
     with pytest.raises(OptionError, match="is not the corpus"):
-        open_corpus(small_model, other.path)
+        small_model.open_corpus(other.path)
     assert json.loads(json.dumps(small_model.info()))["words"] == len(small_model.words)

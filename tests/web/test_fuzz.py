@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import driftword as dw
-from driftword.pages.model_corpus import open_corpus
 from driftword.web.app import make_app
 
 with warnings.catch_warnings():
@@ -41,7 +40,7 @@ REAL = {
 
 @pytest.fixture(scope="module")
 def described(small_model: dw.Model) -> Any:
-    app = make_app(small_model, open_corpus(small_model), hosts=None)
+    app = make_app(small_model, small_model.open_corpus(), hosts=None)
     return schemathesis.openapi.from_asgi("/openapi.json", app)
 
 

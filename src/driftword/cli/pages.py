@@ -16,19 +16,19 @@ from urllib.parse import quote
 
 import typer
 
-from driftword.cli.app import MODEL, command
+from driftword.cli.app import MODEL, comma_separated, command, two_slices
+from driftword.cli.models import WHERE_CORPUS
+from driftword.cli.queries import BETWEEN, INTERPOLATED, METRIC, MIN_COUNT_BOTH, SKIP
 from driftword.errors import OptionError
 from driftword.tables import printable
 
-_TITLE = typer.Option(help="What to call the texts.", show_default="the name of the corpus")
+_TITLE = typer.Option(help="Name of the texts.", show_default="the name of the corpus")
 
 
 @command(no_args_is_help=True)
 def explore(
     path: Annotated[Path, MODEL],
-    corpus: Annotated[
-        Path | None, typer.Option(help="The corpus it was fitted to.", show_default="where it was then")
-    ] = None,
+    corpus: Annotated[Path | None, WHERE_CORPUS] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8123,
     title: Annotated[str | None, _TITLE] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open it in the browser.")] = True,
@@ -36,12 +36,12 @@ def explore(
         str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in, with a token.")
     ] = "127.0.0.1",
     token: Annotated[
-        str | None, typer.Option(help="What readers must bring in the address.", show_default="made up for other hosts")
+        str | None, typer.Option(help="Secret that readers give in the address.", show_default="random for other hosts")
     ] = None,
 ) -> None:
-    """Look at a model in the browser: words that changed, their ways, neighbours and texts.
+    """Explore a model in the browser: words that changed, their trajectories, neighbours and passages.
 
-    It listens on this machine alone; with another --host, readers need a token. Ctrl-C ends it.
+    It listens on this machine only; with another --host, readers need a token. Press Ctrl-C to stop it.
 
     [bold]Examples[/bold]
 
@@ -56,29 +56,28 @@ def explore(
 
     from driftword import terminal
     from driftword.model import Model
-    from driftword.pages.model_corpus import open_corpus
     from driftword.web.access import LOCAL
     from driftword.web.app import make_app
 
     if token is not None and (not token.strip() or printable(token) != token):
-        raise OptionError("the token is empty or has letters that cannot be sent; choose another, or leave --token out")
+        raise OptionError("The `token` is empty or has characters that cannot be sent; choose another, or leave it out")
     model = Model.open(path)
-    held = open_corpus(model, corpus)
-    if held is None:
-        terminal.warn("the model's corpus is not where it was, so no texts are shown; name it with --corpus")
+    text = model.open_corpus(corpus)
+    if text is None:
+        terminal.warn("The corpus of the model is not where it was, so no passages are shown; name it with --corpus")
     listener = _listen(host, port)
     local = host in ("127.0.0.1", "localhost", "::1")
     if not local:
         token = token or secrets.token_urlsafe(12)
         terminal.warn(
-            f"listening on {host}: whoever has the token and reaches this machine can read the model and its texts, "
+            f"Listening on {host}: anyone who has the token and reaches this machine can read the model and its texts, "
             "and what is sent is not encrypted"
         )
-    app = make_app(model, held, title=title, hosts=LOCAL if local else None, token=token)
+    app = make_app(model, text, title=title, hosts=LOCAL if local else None, token=token)
     name = f"[{host}]" if ":" in host else host
     place = f"http://{socket.gethostname() if host in ('0.0.0.0', '::') else name}:{listener.getsockname()[1]}/"
     address = place + (f"?token={quote(token, safe='')}" if token else "")
-    print(f"Exploring {path} at {address} (Ctrl-C ends it)", flush=True)
+    print(f"Exploring {path} at {address} (Ctrl-C stops it)", flush=True)
     if browser:
         threading.Timer(0.5, webbrowser.open, [address]).start()
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
@@ -90,27 +89,21 @@ def explore(
 def report(
     path: Annotated[Path, MODEL],
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write.")] = Path("report.html"),
-    words: Annotated[str, typer.Option(help="Words that must be in it, with commas between.")] = "",
+    words: Annotated[
+        list[str] | None, typer.Option(help="Words to include in any case, separated by commas.", show_default=False)
+    ] = None,
     n: Annotated[int, typer.Option("-n", help="How many of the words that changed most.")] = 50,
-    begin: Annotated[
-        str | None, typer.Option("--from", help="Changed from this slice.", show_default="the first with enough text")
-    ] = None,
-    end: Annotated[
-        str | None, typer.Option("--to", help="To this slice.", show_default="the last with enough text")
-    ] = None,
-    metric: Annotated[str, typer.Option(help="As in [bold]drift[/bold].")] = "absolute",
-    min_count: Annotated[int, typer.Option(help="Only words that occur so often in both slices.")] = 5,
-    skip: Annotated[
-        int | None, typer.Option(help="Leave out so many of the most frequent words.", show_default="2%, at most 200")
-    ] = None,
+    metric: Annotated[str, METRIC] = "absolute",
+    between: Annotated[str | None, BETWEEN] = None,
+    min_count: Annotated[int | None, MIN_COUNT_BOTH] = None,
+    skip: Annotated[int | None, SKIP] = None,
+    interpolated: Annotated[bool, INTERPOLATED] = False,
     title: Annotated[str | None, _TITLE] = None,
     passages: Annotated[
-        bool, typer.Option("--passages/--no-passages", help="Lines of the texts, which may be under copyright.")
+        bool, typer.Option("--passages/--no-passages", help="Include passages, which may be under copyright.")
     ] = True,
-    corpus: Annotated[
-        Path | None, typer.Option(help="The corpus it was fitted to.", show_default="where it was then")
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file that is there.")] = False,
+    corpus: Annotated[Path | None, WHERE_CORPUS] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")] = False,
 ) -> None:
     """Write one HTML file that shows the words that changed most: it works offline, by e-mail, or on any web site.
 
@@ -118,29 +111,22 @@ def report(
 
       driftword report sotu.model --out sotu.html
 
-      driftword report sotu.model --words energy,"social security" -n 100 --skip 200 --no-passages
+      driftword report sotu.model --words energy,"social security" -n 100 --no-passages
     """
     _check_installed("report", "report", ("jinja2",))
     from driftword import terminal
-    from driftword.explore import ends
     from driftword.model import Model
-    from driftword.pages.content import comma_separated
-    from driftword.pages.model_corpus import open_corpus
-    from driftword.pages.offline_report import report
+    from driftword.pages import offline_report
 
     model = Model.open(path)
-    held = open_corpus(model, corpus) if passages else None
-    if passages and held is None:
-        terminal.warn("the model's corpus is not where it was, so no texts are in the report; name it with --corpus")
-    between = None
-    if begin is not None or end is not None:
-        first, last = ends(model)
-        between = (begin or first, end or last)
-    written = report(
-        model, out, corpus=held, words=comma_separated(words), n=n, between=between, metric=metric, min_count=min_count,
-        skip=skip, title=title, passages=passages, overwrite=overwrite,
+    text = model.open_corpus(corpus) if passages else None
+    if passages and text is None:
+        terminal.warn("The corpus of the model is not where it was, so there are no passages; name it with --corpus")
+    written = offline_report.report(
+        model, out, corpus=text, words=comma_separated(words), n=n, between=two_slices(between), metric=metric,
+        min_count=min_count, skip=skip, interpolated=interpolated, title=title, passages=passages, overwrite=overwrite,
     )  # fmt: skip
-    print(f"wrote {written} ({written.stat().st_size / 1e6:.1f} MB)")
+    print(f"Wrote {written} ({written.stat().st_size / 1e6:.1f} MB)")
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -153,12 +139,12 @@ def _listen(host: str, port: int) -> socket.socket:
             listener.listen()  # whoever comes before the server is ready waits
             unless_it_fails.pop_all()
     except (socket.gaierror, UnicodeError) as error:
-        raise OptionError(f"'{host}' is no address of this machine; use 127.0.0.1 or 0.0.0.0") from error
+        raise OptionError(f"'{host}' is not an address of this machine; use 127.0.0.1 or 0.0.0.0") from error
     except OSError as error:
         if error.errno == errno.EADDRNOTAVAIL:
-            raise OptionError(f"'{host}' is no address of this machine; use 127.0.0.1 or 0.0.0.0") from error
+            raise OptionError(f"'{host}' is not an address of this machine; use 127.0.0.1 or 0.0.0.0") from error
         raise OptionError(
-            f"port {port} of {host} cannot be used ({error.strerror}); choose another with --port, or 0"
+            f"Port {port} of {host} cannot be used ({error.strerror}); choose another `port`, or 0 for any free one"
         ) from error
     return listener
 

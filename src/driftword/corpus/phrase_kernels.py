@@ -11,12 +11,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, uint64
 
+from driftword.randomness import GOLDEN_GAMMA
+
 EMPTY = -1
 
 
 @njit(cache=True, inline="always")
 def _slot(key, mask):
-    x = uint64(key) * uint64(0x9E3779B97F4A7C15)
+    x = uint64(key) * uint64(GOLDEN_GAMMA)
     return np.int64((x ^ (x >> uint64(32))) & uint64(mask))
 
 

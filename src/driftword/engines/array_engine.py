@@ -1,4 +1,4 @@
-"""What engines share that keep their parameters in the machine's own memory, as NumPy arrays."""
+"""The base class of engines that keep their parameters as NumPy arrays."""
 
 from __future__ import annotations
 
@@ -7,34 +7,29 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from driftword.corpus import Corpus
-from driftword.engines.rounds import Blocks, Floats, Parameters, Pass, read_pass
+from driftword.engines.parameters import Floats, Parameters
+from driftword.engines.rounds import Blocks, PassPlan, read_pass
 
 
-class HostEngine:
-    """Holds parameters and reads text."""
+class ArrayEngine:
+    """Keeps the parameters and reads text; subclasses add `broadcast`, `round` and `score`."""
 
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
 
-    def read(self, corpus: Corpus, how: Pass) -> Sequence[Blocks]:
+    def read(self, corpus: Corpus, plan: PassPlan) -> Sequence[Blocks]:
         """Return the rounds of a pass."""
-        return read_pass(corpus, how)
+        return read_pass(corpus, plan)
 
     def finite(self) -> bool:
-        """Whether numbers have stayed within bounds."""
+        """Whether the parameters are still finite; alpha tells, as every other number soon reaches it."""
         return bool(np.isfinite(self.parameters.alpha).all())
 
     def embeddings(self) -> tuple[Floats, Floats]:
-        """Return rho and alpha as they are now."""
+        """Return the current rho and alpha, not copies."""
         return self.parameters.rho, self.parameters.alpha
 
     def snapshot(self) -> Callable[[], tuple[Floats, Floats]]:
-        """Keep rho and alpha as they are now; return a way to get them back."""
-        kept = self.parameters.rho.copy(), self.parameters.alpha.copy()
-        return lambda: kept
-
-
-def spread(start: Parameters, slices: int, squares: float) -> Parameters:
-    """Give every slice the static embeddings, and let Adagrad begin anew."""
-    rho = np.repeat(start.rho, slices, axis=0)
-    return Parameters(rho, start.alpha, np.full_like(rho, squares), np.full_like(start.alpha, squares))
+        """Copy the current rho and alpha; return a function that gives the copies."""
+        copies = self.parameters.rho.copy(), self.parameters.alpha.copy()
+        return lambda: copies

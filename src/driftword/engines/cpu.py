@@ -1,11 +1,11 @@
 """The CPU engine: float32, Numba, all cores.
 
 Threads own slices: no two write the same row of `rho`. They share `alpha`, and in
-the static model `rho` too, and write to it without locks, as word2vec does: a fit
-with several threads is as good as one with one, but not the same to the last bit
-each time. Where it must be, each thread works on a copy of what they share, and
-now and then the movements of all copies are added up; nothing then depends on
-which thread is faster.
+the static model `rho` too, and write to it without locks, as word2vec does. A fit
+with several threads is as good as one with a single thread, but not the same to the
+last bit each time. Where it must be, each thread works on its own replica of the
+shared parameters, and the updates of all replicas are merged at fixed points, so
+that nothing depends on which thread is faster.
 """
 
 from __future__ import annotations
@@ -20,21 +20,19 @@ import numpy as np
 import numpy.typing as npt
 
 from driftword.engines import cpu_kernels as kernels
-from driftword.engines.array_engine import HostEngine, spread
-from driftword.engines.rounds import Blocks, Ints, Parameters, Sampler, Step, Text
+from driftword.engines.array_engine import ArrayEngine
+from driftword.engines.parameters import Parameters, broadcast
+from driftword.engines.rounds import Blocks, Ints, Sampler, Step, Text
 
-#: Positions that a thread works through before the copies are added up. The static model has more to add up:
+#: Positions that a thread works through between two merges of the replicas. In the static model a merge costs more:
 #: negatives touch most words within a few thousand positions.
-SYNC_POSITIONS: Final = 4_000
-SYNC_POSITIONS_STATIC: Final = 16_000
-#: Least number of times in a round that this happens, however little text there is.
-LEAST_SYNCS: Final = 8
+MERGE_POSITIONS: Final = 4_000
+MERGE_POSITIONS_STATIC: Final = 16_000
+MIN_MERGES: Final = 8  # in a round, however little text there is
 
 
-class CpuEngine(HostEngine):
+class CpuEngine(ArrayEngine):
     """Runs rounds on all cores."""
-
-    name = "cpu"
 
     def __init__(
         self, parameters: Parameters, sampler: Sampler, *, threads: int | None = None, reproducible: bool = False
@@ -45,66 +43,71 @@ class CpuEngine(HostEngine):
         self.machine = f"{self.threads} threads"
         self._reproducible = reproducible
         self._pool = ThreadPoolExecutor(self.threads)
-        self._copies = _Copies(parameters, self.threads) if self.threads > 1 and reproducible else None
+        self._replicas = _Replicas(parameters, self.threads) if self.threads > 1 and reproducible else None
 
-    def spread(self, slices: int, squares: float) -> CpuEngine:
-        """Return an engine in which every slice has the static embeddings."""
-        parameters = spread(self.parameters, slices, squares)
+    def broadcast(self, n_slices: int, initial_accumulator: float) -> CpuEngine:
+        """Return an engine in which every slice has the static embeddings, with Adagrad accumulators reset."""
+        parameters = broadcast(self.parameters, n_slices, initial_accumulator)
         return CpuEngine(parameters, self.sampler, threads=self.threads, reproducible=self._reproducible)
 
     def round(self, blocks: Blocks, step: Step) -> float:
-        """Climb the likelihood over some blocks, then apply the prior; return the summed log-likelihood of the text."""
+        """Take the likelihood step of every block, then the prior's; return the text's summed log-likelihood."""
         if not len(blocks.slice_of):  # no text, but still a share of the prior
-            self._apply_prior(step)
+            self._prior_step(step)
             return 0.0
-        shares = self._share(blocks)
-        size = int(np.add.reduceat(blocks.end - blocks.begin, blocks.first[:-1]).max())
-        longest = size + int(np.diff(blocks.first).max()) * 2 * step.reach
-        text = (blocks.ids, blocks.begin, blocks.end, blocks.low, blocks.high, blocks.first, blocks.slice_of)
+        assigned = self._assign(blocks)
+        max_rows = int(np.add.reduceat(blocks.run_end - blocks.run_begin, blocks.run_offsets[:-1]).max())
+        max_tokens = max_rows + int(np.diff(blocks.run_offsets).max()) * 2 * step.half_window
+        text = (
+            blocks.ids, blocks.run_begin, blocks.run_end, blocks.chunk_begin, blocks.chunk_end, blocks.run_offsets,
+            blocks.slice_of, blocks.number,
+        )  # fmt: skip
 
-        def climb(mine: Ints, held: Parameters, moved: npt.NDArray[np.uint8]) -> float:
+        def likelihood_step(chosen: Ints, parameters: Parameters, updated: npt.NDArray[np.uint8]) -> float:
             return float(
-                kernels.climb(
-                    *text, blocks.number, mine, np.uint64(blocks.key), self.sampler.threshold, self.sampler.other,
-                    held.rho, held.rho_squares, held.alpha, held.alpha_squares, moved, size, longest,
-                    step.pool, np.float32(step.negatives / step.pool), step.reach, np.float32(step.learning_rate),
+                kernels.likelihood_step(
+                    *text, chosen, np.uint64(blocks.key), self.sampler.threshold, self.sampler.alias,
+                    parameters.rho, parameters.rho_accumulator, parameters.alpha, parameters.alpha_accumulator,
+                    updated, max_rows, max_tokens, step.pool, np.float32(step.negatives / step.pool),
+                    step.half_window, np.float32(step.learning_rate),
                 )
             )  # fmt: skip
 
-        total = 0.0
-        if self._copies is None:
-            total = sum(self._each(lambda mine: climb(mine, self.parameters, np.zeros(0, dtype=np.uint8)), shares))
+        if self._replicas is None:
+            unused = np.zeros(0, dtype=np.uint8)
+            total = sum(self._map(lambda chosen: likelihood_step(chosen, self.parameters, unused), assigned), 0.0)
         else:
-            self._copies.start()
-            span = SYNC_POSITIONS_STATIC if len(self.parameters.rho) == 1 else SYNC_POSITIONS
-            parts = max(LEAST_SYNCS, blocks.positions // (span * self.threads))
+            total = 0.0
+            self._replicas.copy_parameters()
+            positions = MERGE_POSITIONS_STATIC if len(self.parameters.rho) == 1 else MERGE_POSITIONS
+            parts = max(MIN_MERGES, blocks.positions // (positions * self.threads))
             for part in range(parts):
-                mine = [share[part * len(share) // parts : (part + 1) * len(share) // parts] for share in shares]
-                total += sum(self._pool.map(climb, mine, self._copies.views, self._copies.moved))
-                self._each(self._copies.add_up, self._spans(self.threads))
-        self._apply_prior(step)
+                chosen = [n[part * len(n) // parts : (part + 1) * len(n) // parts] for n in assigned]
+                total += sum(self._pool.map(likelihood_step, chosen, self._replicas.of_thread, self._replicas.updated))
+                self._map(self._replicas.merge, self._word_ranges(self.threads))
+        self._prior_step(step)
         return total
 
     def score(
-        self, text: Text, *, sampler: Sampler, reach: int, negatives: int, key: int
+        self, text: Text, *, sampler: Sampler, half_window: int, negatives: int, key: int
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return log s(eta) of each word and the summed log s(-eta) of its negatives."""
+        """Return log sigmoid(eta) of each word, and the summed log sigmoid(-eta) of its negatives."""
         positive, negative = np.zeros(len(text.ids)), np.zeros(len(text.ids))
-        parts = np.searchsorted(text.offsets, np.linspace(0, len(text.ids), 8 * self.threads + 1))
-        parts = np.unique(np.r_[0, parts[1:-1], len(text.slice_of)])
+        borders = np.searchsorted(text.offsets, np.linspace(0, len(text.ids), 8 * self.threads + 1))
+        borders = np.unique(np.r_[0, borders[1:-1], len(text.slice_of)])
 
-        def part(low: int, high: int) -> None:
+        def score_chunks(low: int, high: int) -> None:
             kernels.score(
                 text.ids, text.offsets, text.slice_of, text.position, low, high, np.uint64(key),
-                sampler.threshold, sampler.other, self.parameters.rho, self.parameters.alpha,
-                negatives, reach, positive, negative,
+                sampler.threshold, sampler.alias, self.parameters.rho, self.parameters.alpha,
+                negatives, half_window, positive, negative,
             )  # fmt: skip
 
-        list(self._pool.map(part, parts[:-1], parts[1:]))
+        list(self._pool.map(score_chunks, borders[:-1], borders[1:]))
         return positive, negative
 
-    def _share(self, blocks: Blocks) -> list[Ints]:
-        """Give each thread whole slices of about equally many blocks; of a single slice, every n-th block."""
+    def _assign(self, blocks: Blocks) -> list[Ints]:
+        """Return the blocks of each thread: whole slices of about equally many; of a single slice, every n-th block."""
         count = np.bincount(blocks.slice_of)
         if len(count) < 2 or self.threads == 1:
             return [np.arange(n, len(blocks.slice_of), self.threads) for n in range(self.threads)]
@@ -115,56 +118,70 @@ class CpuEngine(HostEngine):
             load[owner[t]] += count[t]
         return [np.flatnonzero(owner[blocks.slice_of] == n) for n in range(self.threads)]
 
-    def _apply_prior(self, step: Step) -> None:
-        held = self.parameters
-        rate, drift, prior, anchor = (np.float32(x) for x in (step.learning_rate, step.drift, step.prior, step.anchor))
+    def _prior_step(self, step: Step) -> None:
+        """Take the proximal step of the prior."""
+        p = self.parameters
+        learning_rate, drift_precision, alpha_precision, rho_precision = (
+            np.float32(x) for x in (step.learning_rate, step.drift_precision, step.alpha_precision, step.rho_precision)
+        )
 
-        def part(span: tuple[int, int]) -> None:
-            low, high = span
-            kernels.shrink(held.alpha[low:high], held.alpha_squares[low:high], rate, prior)
-            if step.chained:
-                kernels.smooth(held.rho, held.rho_squares, low, high, rate, drift, anchor)
+        def step_words(words: tuple[int, int]) -> None:
+            low, high = words
+            kernels.independent_prior_step(
+                p.alpha[low:high], p.alpha_accumulator[low:high], learning_rate, alpha_precision
+            )
+            if step.coupled:
+                kernels.random_walk_step(
+                    p.rho, p.rho_accumulator, low, high, learning_rate, drift_precision, rho_precision
+                )
             else:
-                for t in range(len(held.rho)):
-                    kernels.shrink(held.rho[t, low:high], held.rho_squares[t, low:high], rate, anchor)
+                for t in range(len(p.rho)):
+                    kernels.independent_prior_step(
+                        p.rho[t, low:high], p.rho_accumulator[t, low:high], learning_rate, rho_precision
+                    )
 
-        self._each(part, self._spans(4 * self.threads))
+        self._map(step_words, self._word_ranges(4 * self.threads))
 
-    def _spans(self, count: int) -> list[tuple[int, int]]:
-        """Cut the vocabulary into parts."""
+    def _word_ranges(self, count: int) -> list[tuple[int, int]]:
+        """Divide the vocabulary into ranges."""
         borders = np.linspace(0, len(self.parameters.alpha), count + 1).astype(np.int64).tolist()
         return list(pairwise(borders))
 
-    def _each(self, task: Callable[[Any], Any], shares: Sequence[Any]) -> list[Any]:
-        return [task(share) for share in shares] if self.threads == 1 else list(self._pool.map(task, shares))
+    def _map(self, task: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        """Run a task on every item, in threads if there are several."""
+        return [task(item) for item in items] if self.threads == 1 else list(self._pool.map(task, items))
 
 
-class _Copies:
-    """What threads share, once for each of them; the rows they moved are added up now and then."""
+class _Replicas:
+    """One replica per thread of the parameters that threads share: alpha, and in the static model rho."""
 
     def __init__(self, parameters: Parameters, threads: int) -> None:
-        self._whole = parameters
+        self._parameters = parameters
         self._static = len(parameters.rho) == 1
-        names = ("alpha", "alpha_squares", *(("rho", "rho_squares") if self._static else ()))
-        self._copies = {name: np.empty((threads, *getattr(parameters, name).shape), dtype=np.float32) for name in names}
-        self.moved = np.zeros((threads, len(parameters.alpha)), dtype=np.uint8)
-        self.views = [
-            Parameters(
-                **{name: self._copies[name][n] if name in names else array for name, array in vars(parameters).items()}
-            )
+        shared = ("alpha", "alpha_accumulator", *(("rho", "rho_accumulator") if self._static else ()))
+        self._replicas = {
+            name: np.empty((threads, *getattr(parameters, name).shape), dtype=np.float32) for name in shared
+        }
+        #: Which words each thread has updated since the last merge, 0 or 1.
+        self.updated = np.zeros((threads, len(parameters.alpha)), dtype=np.uint8)  # (threads, V)
+        #: The parameters as each thread sees them: its replicas, and what it need not share.
+        self.of_thread = [
+            Parameters(**{**vars(parameters), **{name: values[n] for name, values in self._replicas.items()}})
             for n in range(threads)
         ]
 
-    def start(self) -> None:
-        """Copy the whole, as it is after the prior."""
-        for name, copies in self._copies.items():
-            copies[:] = getattr(self._whole, name)
+    def copy_parameters(self) -> None:
+        """Set every replica to the parameters, which the prior has changed since the last merge."""
+        for name, replicas in self._replicas.items():
+            replicas[:] = getattr(self._parameters, name)
 
-    def add_up(self, span: tuple[int, int]) -> None:
-        """Add the movements of some words in all copies to the whole, and let every copy go on from there."""
-        whole, copies = self._whole, self._copies
-        kernels.merge(whole.alpha, whole.alpha_squares, copies["alpha"], copies["alpha_squares"], self.moved, *span)
+    def merge(self, words: tuple[int, int]) -> None:
+        """Merge what all replicas updated, for a range of words, and set every replica to the result."""
+        p, replicas = self._parameters, self._replicas
+        kernels.merge_replicas(
+            p.alpha, p.alpha_accumulator, replicas["alpha"], replicas["alpha_accumulator"], self.updated, *words
+        )
         if self._static:
-            mine, squares = copies["rho"][:, 0], copies["rho_squares"][:, 0]
-            kernels.merge(whole.rho[0], whole.rho_squares[0], mine, squares, self.moved, *span)
-        self.moved[:, span[0] : span[1]] = 0
+            rho, accumulator = replicas["rho"][:, 0], replicas["rho_accumulator"][:, 0]
+            kernels.merge_replicas(p.rho[0], p.rho_accumulator[0], rho, accumulator, self.updated, *words)
+        self.updated[:, words[0] : words[1]] = 0

@@ -1,7 +1,7 @@
 """Numba loops of the CPU engine: arrays in, arrays out.
 
-Work arrays are padded with zeros to the whole tiles and vectors of `product_kernels`.
-No flag promises the absence of NaN: a diverging fit must stay visible.
+Work arrays are padded with zeros to the whole tiles and vectors of `matmul_kernels`.
+No compiler flag rules out NaN: a diverging fit must stay visible.
 """
 
 from __future__ import annotations
@@ -10,30 +10,34 @@ import numpy as np
 from numba import float32, int32, njit, uint32, uint64
 
 from driftword.engines.matmul_kernels import LANES, TILE, add_product
+from driftword.randomness import GOLDEN_GAMMA, MULTIPLIER_1, MULTIPLIER_2
 
 _FAST = {"fastmath": {"reassoc", "contract", "arcp", "nsz"}, "cache": True, "nogil": True, "error_model": "numpy"}
 
 
 @njit(**_FAST, inline="always")
 def _padded(count, unit):
+    """Round up to a multiple."""
     return (count + unit - 1) // unit * unit
 
 
 @njit(**_FAST, inline="always")
 def _mix(x):
-    x = x + uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> uint64(27))) * uint64(0x94D049BB133111EB)
+    """Hash a 64-bit number, as `randomness.mix` does."""
+    x = x + uint64(GOLDEN_GAMMA)
+    x = (x ^ (x >> uint64(30))) * uint64(MULTIPLIER_1)
+    x = (x ^ (x >> uint64(27))) * uint64(MULTIPLIER_2)
     return x ^ (x >> uint64(31))
 
 
 @njit(**_FAST, inline="always")
-def _draw(key, counter, threshold, other):
+def _draw(key, counter, threshold, alias):
+    """Draw a word, as `Sampler.draw` does."""
     random = _mix(uint64(key) ^ uint64(counter))
-    place = ((random >> uint64(32)) * uint64(len(other))) >> uint64(32)
-    if uint32(random & uint64(0xFFFFFFFF)) <= threshold[place]:
-        return int32(place)
-    return other[place]
+    word = ((random >> uint64(32)) * uint64(len(alias))) >> uint64(32)
+    if uint32(random & uint64(0xFFFFFFFF)) <= threshold[word]:
+        return int32(word)
+    return alias[word]
 
 
 @njit(**_FAST, inline="always")
@@ -55,215 +59,232 @@ def _sigmoid(x):
 
 
 @njit(**_FAST)
-def _adagrad(rows, gradients, count, values, squares, rate):
-    """Add all squares first, then move every row: the order of rows does not matter."""
+def _adagrad(words, gradients, count, values, accumulator, learning_rate):
+    """Accumulate all squared gradients, then update every word: the order of words does not matter."""
     width = values.shape[1]
     for r in range(count):
-        row = rows[r]
+        word = words[r]
         for k in range(width):
-            squares[row, k] += gradients[r, k] * gradients[r, k]
+            accumulator[word, k] += gradients[r, k] * gradients[r, k]
     for r in range(count):
-        row = rows[r]
+        word = words[r]
         for k in range(width):
-            values[row, k] += rate * gradients[r, k] / np.sqrt(squares[row, k])
+            values[word, k] += learning_rate * gradients[r, k] / np.sqrt(accumulator[word, k])
 
 
 @njit(**_FAST)
-def _window_sums(rows, low, high, sums, reach, start, stop, out):
-    """Sum rows over the window of each place start..stop-1, its own row left out.
+def _window_sums(rows, begin, end, prefix_sums, half_window, start, stop, out):
+    """Sum rows over the window around each of start..stop-1, without its own row.
 
-    Row 0 of `rows` belongs to place `low`, the last one to ``high - 1``. Sums of the first
-    rows make every window a difference of two.
+    Row 0 of `rows` belongs to position `begin`, the last one to ``end - 1``. Every window is the
+    difference of two prefix sums.
     """
     width = rows.shape[1]
-    total = sums[-1]  # apart from the row it is copied to, so that the loop can be vectorised
+    total = prefix_sums[-1]  # not the row it is copied to, so that the loop can be vectorised
     for k in range(width):
-        total[k] = sums[0, k] = float32(0.0)
-    for j in range(high - low):
+        total[k] = prefix_sums[0, k] = float32(0.0)
+    for j in range(end - begin):
         for k in range(width):
             total[k] += rows[j, k]
         for k in range(width):
-            sums[j + 1, k] = total[k]
+            prefix_sums[j + 1, k] = total[k]
     for i in range(start, stop):
-        before = sums[max(low, i - reach) - low]
-        behind = sums[min(high, i + reach + 1) - low]
-        if low <= i < high:
-            own = rows[i - low]
+        lower = prefix_sums[max(begin, i - half_window) - begin]
+        upper = prefix_sums[min(end, i + half_window + 1) - begin]
+        if begin <= i < end:
+            own = rows[i - begin]
             for k in range(width):
-                out[i - start, k] = behind[k] - before[k] - own[k]
+                out[i - start, k] = upper[k] - lower[k] - own[k]
         else:
             for k in range(width):
-                out[i - start, k] = behind[k] - before[k]
+                out[i - start, k] = upper[k] - lower[k]
 
 
 @njit(**_FAST)
-def climb(
+def likelihood_step(
     ids,
-    begin,
-    end,
-    low,
-    high,
-    first,
+    run_begin,
+    run_end,
+    chunk_begin,
+    chunk_end,
+    run_offsets,
     slice_of,
     number,
-    mine,
+    chosen,
     key,
     threshold,
-    other,
+    alias,
     rho,
-    rho_squares,
+    rho_accumulator,
     alpha,
-    alpha_squares,
-    moved,
-    size,
-    longest,
+    alpha_accumulator,
+    updated,
+    max_rows,
+    max_tokens,
     pool,
     weight,
-    reach,
-    rate,
+    half_window,
+    learning_rate,
 ):
-    """Move along the gradients of the blocks in `mine`, one after the other; return the text's log-likelihood."""
+    """Take the Adagrad step of the `chosen` blocks, in turn; return the text's summed log-likelihood."""
     dim = alpha.shape[1]
     width = _padded(dim, LANES)
-    rows = _padded(_padded(size, LANES), TILE)
+    rows = _padded(_padded(max_rows, LANES), TILE)
     columns = _padded(pool, TILE)
     context = np.zeros((rows, width), dtype=np.float32)
-    turned = np.zeros((dim, rows), dtype=np.float32)  # the same, transposed
+    context_transposed = np.zeros((dim, rows), dtype=np.float32)  # (K, B)
     context_gradient = np.zeros((rows, width), dtype=np.float32)
-    vectors = np.zeros((columns, width), dtype=np.float32)  # the negatives
-    gradients = np.zeros((rows + columns, width), dtype=np.float32)  # of words of the text, then of negatives
-    touched = np.zeros(rows + columns, dtype=np.int32)
-    loss = np.zeros((columns, rows), dtype=np.float32)
-    around = np.zeros((longest, width), dtype=np.float32)  # context vectors, later their gradients
-    around_words = np.zeros(longest, dtype=np.int32)
-    sums = np.zeros((longest + 2, width), dtype=np.float32)
+    negative_vectors = np.zeros((columns, width), dtype=np.float32)  # (M, K)
+    rho_words = np.zeros(rows + columns, dtype=np.int32)  # of the rows, then of the negatives
+    rho_gradients = np.zeros((rows + columns, width), dtype=np.float32)
+    negative_residual = np.zeros((columns, rows), dtype=np.float32)  # eta of the negatives, later its gradient
+    token_vectors = np.zeros((max_tokens, width), dtype=np.float32)  # alpha of the tokens, later its gradients
+    token_words = np.zeros(max_tokens, dtype=np.int32)
+    prefix_sums = np.zeros((max_tokens + 2, width), dtype=np.float32)
     total = 0.0
-    for b in mine:
+    for b in chosen:
         t = slice_of[b]
         values = rho[t]
-        count = 0
-        for r in range(first[b], first[b + 1]):
-            here = end[r] - begin[r]
-            left = max(low[r], begin[r] - reach) - begin[r]
-            right = min(high[r], end[r] + reach) - begin[r]
+        n_rows = 0
+        for r in range(run_offsets[b], run_offsets[b + 1]):
+            length = run_end[r] - run_begin[r]
+            left = max(chunk_begin[r], run_begin[r] - half_window) - run_begin[r]
+            right = min(chunk_end[r], run_end[r] + half_window) - run_begin[r]
             for j in range(left, right):
-                word = ids[begin[r] + j]
+                word = ids[run_begin[r] + j]
                 for k in range(dim):
-                    around[j - left, k] = alpha[word, k]
-            _window_sums(around, left, right, sums, reach, 0, here, context[count:])
-            for i in range(here):
-                touched[count + i] = ids[begin[r] + i]
-            count += here
+                    token_vectors[j - left, k] = alpha[word, k]
+            _window_sums(token_vectors, left, right, prefix_sums, half_window, 0, length, context[n_rows:])
+            for i in range(length):
+                rho_words[n_rows + i] = ids[run_begin[r] + i]
+            n_rows += length
         for m in range(pool):
-            word = _draw(key, uint64(number[b]) * uint64(pool) + uint64(m), threshold, other)
-            touched[count + m] = word
+            word = _draw(key, uint64(number[b]) * uint64(pool) + uint64(m), threshold, alias)
+            rho_words[n_rows + m] = word
             for k in range(dim):
-                vectors[m, k] = values[word, k]
-        for i in range(count):
-            word = touched[i]
+                negative_vectors[m, k] = values[word, k]
+        for i in range(n_rows):
+            word = rho_words[i]
             eta = float32(0.0)
             for k in range(dim):
                 eta += values[word, k] * context[i, k]
-            gain = float32(1.0) - _sigmoid(eta)
-            total += np.log(max(float32(1.0) - gain, float32(1e-30)))
+            residual = float32(1.0) - _sigmoid(eta)
+            total += np.log(max(float32(1.0) - residual, float32(1e-30)))
             for k in range(dim):
-                gradients[i, k] = gain * context[i, k]
-                context_gradient[i, k] = gain * values[word, k]
-        for i in range(count):
+                rho_gradients[i, k] = residual * context[i, k]
+                context_gradient[i, k] = residual * values[word, k]
+        for i in range(n_rows):
             for k in range(dim):
-                turned[k, i] = context[i, k]
-        for i in range(count, _padded(count, TILE)):  # rows that only fill the last tile
+                context_transposed[k, i] = context[i, k]
+        for i in range(n_rows, _padded(n_rows, TILE)):  # rows that only pad the last tile
             for k in range(width):
                 context_gradient[i, k] = float32(0.0)
         for m in range(columns):
             for i in range(rows):
-                loss[m, i] = float32(0.0)
-        add_product(vectors, turned, columns, _padded(count, LANES), dim, loss)
+                negative_residual[m, i] = float32(0.0)
+        add_product(negative_vectors, context_transposed, columns, _padded(n_rows, LANES), dim, negative_residual)
         for m in range(pool):
-            for i in range(count):
-                loss[m, i] = -weight * _sigmoid(loss[m, i])
-        add_product(loss.T, vectors, _padded(count, TILE), width, pool, context_gradient)
-        for m in range(count, count + columns):
+            for i in range(n_rows):
+                negative_residual[m, i] = -weight * _sigmoid(negative_residual[m, i])
+        add_product(negative_residual.T, negative_vectors, _padded(n_rows, TILE), width, pool, context_gradient)
+        for m in range(n_rows, n_rows + columns):
             for k in range(width):
-                gradients[m, k] = float32(0.0)
-        add_product(loss, context, columns, width, count, gradients[count:])
-        _adagrad(touched, gradients, count + pool, values, rho_squares[t], rate)
+                rho_gradients[m, k] = float32(0.0)
+        add_product(negative_residual, context, columns, width, n_rows, rho_gradients[n_rows:])
+        _adagrad(rho_words, rho_gradients, n_rows + pool, values, rho_accumulator[t], learning_rate)
 
-        start = 0
-        used = 0
-        for r in range(first[b], first[b + 1]):
-            here = end[r] - begin[r]
-            left = max(low[r], begin[r] - reach) - begin[r]
-            right = min(high[r], end[r] + reach) - begin[r]
-            # The gradient of a context vector sums over the positions whose context it is in: the same windows.
-            _window_sums(context_gradient[start:], 0, here, sums, reach, left, right, around[used:])
+        row = 0
+        n_tokens = 0
+        for r in range(run_offsets[b], run_offsets[b + 1]):
+            length = run_end[r] - run_begin[r]
+            left = max(chunk_begin[r], run_begin[r] - half_window) - run_begin[r]
+            right = min(chunk_end[r], run_end[r] + half_window) - run_begin[r]
+            # The gradient of a context vector is a sum over the positions that see it: the same windows.
+            _window_sums(
+                context_gradient[row:], 0, length, prefix_sums, half_window, left, right, token_vectors[n_tokens:]
+            )
             for j in range(left, right):
-                around_words[used + j - left] = ids[begin[r] + j]
-            used += right - left
-            start += here
-        _adagrad(around_words, around, used, alpha, alpha_squares, rate)
-        if len(moved):  # one of several copies
-            for j in range(used):
-                moved[around_words[j]] = 1
+                token_words[n_tokens + j - left] = ids[run_begin[r] + j]
+            n_tokens += right - left
+            row += length
+        _adagrad(token_words, token_vectors, n_tokens, alpha, alpha_accumulator, learning_rate)
+        if len(updated):  # one of several replicas
+            for j in range(n_tokens):
+                updated[token_words[j]] = 1
             if len(rho) == 1:
-                for i in range(count + pool):
-                    moved[touched[i]] = 1
+                for i in range(n_rows + pool):
+                    updated[rho_words[i]] = 1
     return total
 
 
 @njit(**_FAST)
-def shrink(values, squares, rate, prior):
-    """Proximal step of independent Gaussian priors, on rows of any array of two dimensions."""
+def independent_prior_step(values, accumulator, learning_rate, precision):
+    """Take the proximal step of independent Gaussian priors, on an array of two dimensions."""
     for v in range(values.shape[0]):
         for k in range(values.shape[1]):
-            metric = np.sqrt(squares[v, k]) / rate
-            values[v, k] *= metric / (metric + prior)
+            metric = np.sqrt(accumulator[v, k]) / learning_rate
+            values[v, k] *= metric / (metric + precision)
 
 
 @njit(**_FAST)
-def smooth(rho, squares, low, high, rate, drift, anchor):
-    """Proximal step of the random walk for words low..high-1: a tridiagonal system over time (Thomas)."""
-    slices, _, dim = rho.shape
-    upper = np.zeros((slices, dim), dtype=np.float32)
-    right = np.zeros((slices, dim), dtype=np.float32)
-    before = np.zeros(dim, dtype=np.float32)  # what the slices before add to the diagonal
-    inverse_rate = float32(1.0) / rate
+def random_walk_step(rho, accumulator, low, high, learning_rate, drift_precision, rho_precision):
+    """Take the proximal step of the random walk for words low..high-1: a tridiagonal system (Thomas algorithm)."""
+    n_slices, _, dim = rho.shape
+    upper = np.zeros((n_slices, dim), dtype=np.float32)
+    rhs = np.zeros((n_slices, dim), dtype=np.float32)
+    carried = np.zeros(dim, dtype=np.float32)  # what earlier slices add to the diagonal
+    inverse_learning_rate = float32(1.0) / learning_rate
     for v in range(low, high):
         for k in range(dim):
-            metric = np.sqrt(squares[0, v, k]) * inverse_rate
-            own = metric + anchor
-            pivot = float32(1.0) / (own + (drift if slices > 1 else float32(0.0)))
-            upper[0, k] = drift * pivot
-            right[0, k] = metric * rho[0, v, k] * pivot
-            before[k] = drift * own * pivot  # drift (1 - upper), without the loss of digits
-        for t in range(1, slices):
-            ahead = drift if t + 1 < slices else float32(0.0)
+            metric = np.sqrt(accumulator[0, v, k]) * inverse_learning_rate
+            diagonal = metric + rho_precision
+            inverse_pivot = float32(1.0) / (diagonal + (drift_precision if n_slices > 1 else float32(0.0)))
+            upper[0, k] = drift_precision * inverse_pivot
+            rhs[0, k] = metric * rho[0, v, k] * inverse_pivot
+            # This is drift_precision * (1 - upper), without cancellation.
+            carried[k] = drift_precision * diagonal * inverse_pivot
+        for t in range(1, n_slices):
+            coupling = drift_precision if t + 1 < n_slices else float32(0.0)
             for k in range(dim):
-                metric = np.sqrt(squares[t, v, k]) * inverse_rate
-                own = metric + anchor + before[k]
-                pivot = float32(1.0) / (own + ahead)
-                upper[t, k] = drift * pivot
-                right[t, k] = (metric * rho[t, v, k] + drift * right[t - 1, k]) * pivot
-                before[k] = drift * own * pivot
+                metric = np.sqrt(accumulator[t, v, k]) * inverse_learning_rate
+                diagonal = metric + rho_precision + carried[k]
+                inverse_pivot = float32(1.0) / (diagonal + coupling)
+                upper[t, k] = drift_precision * inverse_pivot
+                rhs[t, k] = (metric * rho[t, v, k] + drift_precision * rhs[t - 1, k]) * inverse_pivot
+                carried[k] = drift_precision * diagonal * inverse_pivot
         for k in range(dim):
-            rho[slices - 1, v, k] = right[slices - 1, k]
-        for t in range(slices - 2, -1, -1):
+            rho[n_slices - 1, v, k] = rhs[n_slices - 1, k]
+        for t in range(n_slices - 2, -1, -1):
             for k in range(dim):
-                rho[t, v, k] = right[t, k] + upper[t, k] * rho[t + 1, v, k]
+                rho[t, v, k] = rhs[t, k] + upper[t, k] * rho[t + 1, v, k]
 
 
 @njit(**_FAST)
 def score(
-    ids, offsets, slice_of, position, low, high, key, threshold, other, rho, alpha, negatives, reach, positive, negative
+    ids,
+    offsets,
+    slice_of,
+    position,
+    low,
+    high,
+    key,
+    threshold,
+    alias,
+    rho,
+    alpha,
+    negatives,
+    half_window,
+    positive,
+    negative,
 ):
-    """Score the words of chunks low..high-1: log s(eta), and the summed log s(-eta) of their negatives."""
+    """Score the words of chunks low..high-1: log sigmoid(eta), and the summed log sigmoid(-eta) of their negatives."""
     dim = alpha.shape[1]
     context = np.zeros(dim, dtype=np.float32)
     for c in range(low, high):
         values = rho[slice_of[c] if len(rho) > 1 else 0]
         for i in range(offsets[c], offsets[c + 1]):
             context[:] = float32(0.0)
-            for j in range(max(offsets[c], i - reach), min(offsets[c + 1], i + reach + 1)):
+            for j in range(max(offsets[c], i - half_window), min(offsets[c + 1], i + half_window + 1)):
                 if j != i:
                     for k in range(dim):
                         context[k] += alpha[ids[j], k]
@@ -273,7 +294,7 @@ def score(
             positive[i] = _log_sigmoid(np.float64(eta))
             total = 0.0
             for n in range(negatives):
-                word = _draw(key, uint64(position[i]) * uint64(negatives) + uint64(n), threshold, other)
+                word = _draw(key, uint64(position[i]) * uint64(negatives) + uint64(n), threshold, alias)
                 eta = float32(0.0)
                 for k in range(dim):
                     eta += values[word, k] * context[k]
@@ -289,28 +310,28 @@ def _log_sigmoid(x):
 
 
 @njit(**_FAST)
-def merge(whole, whole_squares, copies, squares, moved, low, high):
-    """Add the movements of all copies to the whole, and set them to it, for words low..high-1 that moved.
+def merge_replicas(values, accumulator, replicas, replica_accumulators, updated, low, high):
+    """Add the updates of all replicas to the values and reset the replicas, for words low..high-1 that were updated.
 
-    Each copy divided its gradients by the root of its own sums of squares; what it would have moved with the
-    sums of all of them is smaller by the root of their ratio.
+    Each replica divided its gradients by the root of its own accumulator. With the accumulator of
+    all of them its update would have been smaller, by the root of the ratio of the two.
     """
     for v in range(low, high):
-        anywhere = False
-        for n in range(len(copies)):
-            anywhere |= moved[n, v] != 0
-        if not anywhere:
+        any_updated = False
+        for n in range(len(replicas)):
+            any_updated |= updated[n, v] != 0
+        if not any_updated:
             continue
-        for k in range(whole.shape[1]):
-            total = whole_squares[v, k]
-            for n in range(len(copies)):
-                total += squares[n, v, k] - whole_squares[v, k]
-            value = whole[v, k]
-            for n in range(len(copies)):
-                value += (copies[n, v, k] - whole[v, k]) * np.sqrt(squares[n, v, k] / total)
-            whole[v, k] = value
-            whole_squares[v, k] = total
-        for n in range(len(copies)):
-            for k in range(whole.shape[1]):
-                copies[n, v, k] = whole[v, k]
-                squares[n, v, k] = whole_squares[v, k]
+        for k in range(values.shape[1]):
+            total = accumulator[v, k]
+            for n in range(len(replicas)):
+                total += replica_accumulators[n, v, k] - accumulator[v, k]
+            value = values[v, k]
+            for n in range(len(replicas)):
+                value += (replicas[n, v, k] - values[v, k]) * np.sqrt(replica_accumulators[n, v, k] / total)
+            values[v, k] = value
+            accumulator[v, k] = total
+        for n in range(len(replicas)):
+            for k in range(values.shape[1]):
+                replicas[n, v, k] = values[v, k]
+                replica_accumulators[n, v, k] = accumulator[v, k]

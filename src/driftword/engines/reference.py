@@ -1,17 +1,17 @@
 """The reference engine: float64 NumPy, as plain as the equations.
 
-It is slow and obviously right. Fast engines are compared with it, number by
-number: same blocks, same negatives, same order of updates.
+It is slow and easy to check. The fast engines are compared with it number by number:
+same blocks, same negatives, same order of updates.
 
 For a block of positions i of slice t, with pool S of M negatives weighted n/M:
 
     C_i    = sum of alpha over the context of i
-    L      = sum_i log s(rho[x_i] . C_i) + n/M sum_i sum_{v in S} log s(-rho[v] . C_i)
+    L      = sum_i log sigmoid(rho[x_i] . C_i) + n/M sum_i sum_{v in S} log sigmoid(-rho[v] . C_i)
 
-Adagrad sees one gradient per occurrence: per position for the words of the text,
-per draw for the negatives, per token for the context vectors. The squares of the
-whole block are added first, then every row moves, so the order of occurrences
-does not matter.
+Adagrad sees one gradient per occurrence: one per position for the words of the text, one
+per draw for the negatives, one per token for the context vectors. The squared gradients
+of the whole block are accumulated first, then every row is updated, so the order of
+occurrences does not matter.
 """
 
 from __future__ import annotations
@@ -22,47 +22,49 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driftword import randomness
-from driftword.engines.array_engine import HostEngine, spread
-from driftword.engines.rounds import Blocks, Parameters, Sampler, Step, Text
+from driftword.engines.array_engine import ArrayEngine
+from driftword.engines.parameters import Parameters, broadcast
+from driftword.engines.rounds import Blocks, Sampler, Step, Text
 
 Array = npt.NDArray[np.float64]
 
 
-class ReferenceEngine(HostEngine):
+class ReferenceEngine(ArrayEngine):
     """Runs rounds in float64, one block after the other."""
 
-    name = "reference"
     machine = "NumPy, one thread"
 
     def __init__(self, parameters: Parameters, sampler: Sampler) -> None:
         super().__init__(parameters)
         self.sampler = sampler
 
-    def spread(self, slices: int, squares: float) -> ReferenceEngine:
-        """Return an engine in which every slice has the static embeddings."""
-        return ReferenceEngine(spread(self.parameters, slices, squares), self.sampler)
+    def broadcast(self, n_slices: int, initial_accumulator: float) -> ReferenceEngine:
+        """Return an engine in which every slice has the static embeddings, with Adagrad accumulators reset."""
+        return ReferenceEngine(broadcast(self.parameters, n_slices, initial_accumulator), self.sampler)
 
     def round(self, blocks: Blocks, step: Step) -> float:
-        """Climb the likelihood over some blocks, then apply the prior; return the summed log-likelihood of the text."""
+        """Take the likelihood step of every block, then the prior's; return the text's summed log-likelihood."""
         total = 0.0
         for b in range(len(blocks.slice_of)):
-            runs = range(blocks.first[b], blocks.first[b + 1])
-            spans = [tuple(int(a[r]) for a in (blocks.begin, blocks.end, blocks.low, blocks.high)) for r in runs]
+            runs = [
+                (int(blocks.run_begin[r]), int(blocks.run_end[r]), int(blocks.chunk_begin[r]), int(blocks.chunk_end[r]))
+                for r in range(blocks.run_offsets[b], blocks.run_offsets[b + 1])
+            ]
             negatives = self.sampler.draw(blocks.key, int(blocks.number[b]) * step.pool + np.arange(step.pool))
-            total += climb(self.parameters, Block(int(blocks.slice_of[b]), blocks.ids, spans, negatives), step)
-        apply_prior(self.parameters, step)
+            block = Block(int(blocks.slice_of[b]), blocks.ids, runs, negatives)
+            total += likelihood_step(self.parameters, block, step)
+        prior_step(self.parameters, step)
         return total
 
-    def score(self, text: Text, *, sampler: Sampler, reach: int, negatives: int, key: int) -> tuple[Array, Array]:
-        """Return log s(eta) of each word and the summed log s(-eta) of its negatives."""
+    def score(self, text: Text, *, sampler: Sampler, half_window: int, negatives: int, key: int) -> tuple[Array, Array]:
+        """Return log sigmoid(eta) of each word, and the summed log sigmoid(-eta) of its negatives."""
         rho, alpha = self.parameters.rho, self.parameters.alpha
         positive, negative = np.zeros(len(text.ids)), np.zeros(len(text.ids))
         for c in range(len(text.slice_of)):
-            low, high = text.offsets[c], text.offsets[c + 1]
+            begin, end = text.offsets[c], text.offsets[c + 1]
             t = text.slice_of[c] if len(rho) > 1 else 0
-            for i in range(low, high):
-                context = context_sum(alpha, text.ids, i, bounds=(low, high), reach=reach)
+            for i in range(begin, end):
+                context = context_sum(alpha, text.ids, i, chunk=(begin, end), half_window=half_window)
                 drawn = sampler.draw(key, text.position[i] * negatives + np.arange(negatives))
                 positive[i] = log_sigmoid(rho[t, text.ids[i]] @ context)
                 negative[i] = log_sigmoid(-(rho[t, drawn] @ context)).sum()
@@ -71,12 +73,12 @@ class ReferenceEngine(HostEngine):
 
 @dataclass(frozen=True)
 class Block:
-    """One block: its slice, its runs as (begin, end, chunk begins, chunk ends), its negatives."""
+    """One block of consecutive runs of one slice."""
 
     t: int
-    ids: Any
-    spans: list[tuple[int, ...]]
-    negatives: Any
+    ids: Any  # (n,) the text that the runs point into
+    runs: list[tuple[int, int, int, int]]  # begin, end, begin of the chunk, end of the chunk
+    negatives: Any  # (pool,)
 
 
 def log_sigmoid(x: Any) -> Any:
@@ -89,85 +91,76 @@ def sigmoid(x: Array) -> Array:
     return np.asarray(np.exp(log_sigmoid(x)))
 
 
-def context_sum(alpha: Any, ids: Any, i: int, *, bounds: tuple[int, int], reach: int) -> Array:
+def context_sum(alpha: Any, ids: Any, i: int, *, chunk: tuple[int, int], half_window: int) -> Array:
     """Sum alpha over the words around position i, within its chunk."""
-    low, high = bounds
-    around = [j for j in range(max(low, i - reach), min(high, i + reach + 1)) if j != i]
-    return np.asarray(alpha[ids[around]].sum(axis=0))
+    begin, end = chunk
+    context = [j for j in range(max(begin, i - half_window), min(end, i + half_window + 1)) if j != i]
+    return np.asarray(alpha[ids[context]].sum(axis=0))
 
 
 def block_gradients(
     parameters: Parameters, block: Block, step: Step
 ) -> tuple[float, list[tuple[int, Array]], list[tuple[int, Array]]]:
-    """Return the text's log-likelihood in one block and the gradients of rho[t] and alpha, one per occurrence."""
+    """Return the text's log-likelihood in one block, and the gradients in rho[t] and alpha, one per occurrence."""
     rho, alpha, ids, negatives = parameters.rho[block.t], parameters.alpha, block.ids, block.negatives
-    positions = [(i, low, high) for begin, end, low, high in block.spans for i in range(begin, end)]
+    half_window = step.half_window
+    positions = [(i, chunk) for begin, end, *chunk in block.runs for i in range(begin, end)]
     context = np.array(
-        [context_sum(alpha, ids, i, bounds=(low, high), reach=step.reach) for i, low, high in positions]
+        [context_sum(alpha, ids, i, chunk=(low, high), half_window=half_window) for i, (low, high) in positions]
     )  # (B, K)
-    words = ids[[i for i, _, _ in positions]]
+    words = ids[[i for i, _ in positions]]
     eta = (rho[words] * context).sum(axis=1)  # (B,)
-    gain = 1 - sigmoid(eta)  # (B,)
-    loss = -step.negatives / step.pool * sigmoid(context @ rho[negatives].T)  # (B, M)
-    rho_gradients = list(zip(words.tolist(), gain[:, None] * context, strict=True))
-    rho_gradients += zip(negatives.tolist(), loss.T @ context, strict=True)
-    context_gradient = gain[:, None] * rho[words] + loss @ rho[negatives]  # (B, K)
+    # Gradients of the objective in eta: what occurs or does not, less its probability.
+    residual = 1 - sigmoid(eta)  # (B,)
+    negative_residual = -step.negatives / step.pool * sigmoid(context @ rho[negatives].T)  # (B, M)
+    rho_gradients = list(zip(words.tolist(), residual[:, None] * context, strict=True))
+    rho_gradients += zip(negatives.tolist(), negative_residual.T @ context, strict=True)
+    context_gradient = residual[:, None] * rho[words] + negative_residual @ rho[negatives]  # (B, K)
     alpha_gradients = []
-    start = 0
-    for begin, end, low, high in block.spans:
-        for j in range(max(low, begin - step.reach), min(high, end + step.reach)):
-            near = [
-                start + i - begin for i in range(max(begin, j - step.reach), min(end, j + step.reach + 1)) if i != j
-            ]
-            alpha_gradients.append((int(ids[j]), context_gradient[near].sum(axis=0)))
-        start += end - begin
+    row = 0  # of the run's first position
+    for begin, end, low, high in block.runs:
+        for j in range(max(low, begin - half_window), min(high, end + half_window)):
+            rows = [
+                row + i - begin for i in range(max(begin, j - half_window), min(end, j + half_window + 1)) if i != j
+            ]  # of the positions that have token j in their context
+            alpha_gradients.append((int(ids[j]), context_gradient[rows].sum(axis=0)))
+        row += end - begin
     return float(log_sigmoid(eta).sum()), rho_gradients, alpha_gradients
 
 
-def climb(parameters: Parameters, block: Block, step: Step) -> float:
-    """Move along the gradients of one block with Adagrad."""
+def likelihood_step(parameters: Parameters, block: Block, step: Step) -> float:
+    """Take the Adagrad step along the gradients of one block; return the text's log-likelihood before it."""
     t = block.t
-    value, rho_gradients, alpha_gradients = block_gradients(parameters, block, step)
-    for gradients, values, squares in (
-        (rho_gradients, parameters.rho[t], parameters.rho_squares[t]),
-        (alpha_gradients, parameters.alpha, parameters.alpha_squares),
+    log_likelihood, rho_gradients, alpha_gradients = block_gradients(parameters, block, step)
+    for gradients, values, accumulator in (
+        (rho_gradients, parameters.rho[t], parameters.rho_accumulator[t]),
+        (alpha_gradients, parameters.alpha, parameters.alpha_accumulator),
     ):
         for word, gradient in gradients:
-            squares[word] += gradient**2
+            accumulator[word] += gradient**2
         for word, gradient in gradients:
-            values[word] += step.learning_rate * gradient / np.sqrt(squares[word])
-    return value
+            values[word] += step.learning_rate * gradient / np.sqrt(accumulator[word])
+    return log_likelihood
 
 
-def apply_prior(parameters: Parameters, step: Step) -> None:
-    """Take the exact proximal step of the prior in Adagrad's own metric.
+def prior_step(parameters: Parameters, step: Step) -> None:
+    """Take the exact proximal step of the prior, in the metric of Adagrad.
 
-    For each word and dimension it minimises, with h = sqrt(squares) / learning rate,
-    sum_t h_t (x_t - y_t)^2 / 2 + drift/2 sum_t (x_t - x_{t-1})^2 + anchor/2 sum_t x_t^2.
+    For each word and dimension of rho it minimises, with h = sqrt(accumulator) / learning rate,
+    sum_t h_t (x_t - y_t)^2 / 2 + drift_precision / 2 sum_t (x_t - x_{t-1})^2 + rho_precision / 2 sum_t x_t^2.
     """
     rho, alpha = parameters.rho, parameters.alpha
-    metric = np.sqrt(parameters.alpha_squares) / step.learning_rate
-    alpha *= metric / (metric + step.prior)
-    metric = np.sqrt(parameters.rho_squares) / step.learning_rate
-    slices = len(rho)
-    if not step.chained:
-        rho *= metric / (metric + step.anchor)
+    metric = np.sqrt(parameters.alpha_accumulator) / step.learning_rate
+    alpha *= metric / (metric + step.alpha_precision)
+    metric = np.sqrt(parameters.rho_accumulator) / step.learning_rate
+    n_slices = len(rho)
+    if not step.coupled:
+        rho *= metric / (metric + step.rho_precision)
         return
-    matrix = np.zeros((*rho.shape[1:], slices, slices))  # (V, K, T, T)
-    for t in range(slices):
-        matrix[..., t, t] = metric[t] + step.anchor + step.drift * ((t > 0) + (t + 1 < slices))
+    matrix = np.zeros((*rho.shape[1:], n_slices, n_slices))  # (V, K, T, T)
+    for t in range(n_slices):
+        matrix[..., t, t] = metric[t] + step.rho_precision + step.drift_precision * ((t > 0) + (t + 1 < n_slices))
         if t > 0:
-            matrix[..., t, t - 1] = matrix[..., t - 1, t] = -step.drift
+            matrix[..., t, t - 1] = matrix[..., t - 1, t] = -step.drift_precision
     target = np.moveaxis(metric * rho, 0, -1)[..., None]  # (V, K, T, 1)
     rho[:] = np.moveaxis(np.linalg.solve(matrix, target)[..., 0], -1, 0)
-
-
-def start_parameters(n_words: int, dim: int, *, seed: int, squares: float, dtype: Any) -> Parameters:
-    """Draw a static start: small Gaussian numbers, the same on every machine."""
-    counters = np.arange(2 * n_words * dim)
-    key = randomness.key(seed, "start")
-    first, second = randomness.uniform(key, 2 * counters), randomness.uniform(key, 2 * counters + 1)
-    normal = np.sqrt(-2 * np.log1p(-first)) * np.cos(2 * np.pi * second)  # Box and Muller
-    rho, alpha = (0.1 * normal).astype(dtype).reshape(2, n_words, dim)
-    rho = rho[None].copy()
-    return Parameters(rho, alpha.copy(), np.full_like(rho, squares), np.full_like(alpha, squares))

@@ -1,9 +1,9 @@
 """The torch engine: rounds on an NVIDIA GPU, or wherever PyTorch runs.
 
-Hundreds of blocks are worked on at once and add up in the same parameters, as threads
-of the CPU engine do. Where Triton is, a block is one program of a kernel; elsewhere
-blocks are batched matrix products. What does not fit on the device is kept in half
-precision, or in the machine's memory, and comes to it a few slices at a time.
+Hundreds of blocks run at once and update the same parameters, as the threads of the CPU
+engine do. With Triton a block is one program of a kernel; without it blocks are batched
+matrix products. What does not fit on the device is kept in half precision, or in the
+machine's memory and copied to the device a few slices at a time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy.typing as npt
@@ -19,26 +20,34 @@ import torch
 from torch import Tensor
 
 from driftword.corpus import Corpus
-from driftword.engines import torch_steps as plain
-from driftword.engines.rounds import Floats, Parameters, Pass, Sampler, Step, Text
-from driftword.engines.torch_blocks import DeviceCorpus, DeviceSampler, Layout, Round, lay_out, put, upload
-from driftword.engines.torch_rho import ROOM, Rho, free_memory, gigabytes
+from driftword.engines import torch_steps
+from driftword.engines.parameters import Floats, Parameters
+from driftword.engines.rounds import PassPlan, Sampler, Step, Text
+from driftword.engines.torch_blocks import (
+    BlockBatch,
+    DeviceCorpus,
+    DeviceRound,
+    DeviceSampler,
+    DeviceText,
+    ScoringBatch,
+    make_batch,
+    to_device,
+)
+from driftword.engines.torch_rho import STORAGE_SHARE, Rho, free_memory, gigabytes
 from driftword.errors import OptionError
 
-PIECE: Final = 1 << 17  # blocks that are laid out at a time
-BATCH: Final = 256  # blocks in one batch of plain operations
-SCORED: Final = 1 << 16  # positions that are scored at a time
-#: Blocks that may be worked on at once, as a share of those done since Adagrad began: its first steps are long, and
-#: many of them at once from the same place go too far together.
-CAUTION: Final = 1 / 256
-ENOUGH: Final = 512  # about what a large GPU works on at once; more need no care
-MOST_ROWS: Final = 128
+BATCH_BLOCKS: Final = 1 << 17  # blocks in a `BlockBatch`
+CONCURRENT_BLOCKS: Final = 256  # blocks that run at once as plain operations
+SCORING_POSITIONS: Final = 1 << 16  # positions that are scored at a time as plain operations
+#: Warm-up: blocks that may run at once, as a share of those done since the accumulators were reset. The first steps
+#: of Adagrad are long, and many of them at once from the same point overshoot together.
+WARMUP_SHARE: Final = 1 / 256
+WARMUP_BLOCKS: Final = 512  # when that many may run at once, a large GPU is full, and the warm-up is over
+MAX_ROWS: Final = 128  # in a block
 
 
 class TorchEngine:
     """Runs rounds on one device."""
-
-    name = "torch"
 
     def __init__(
         self,
@@ -48,183 +57,204 @@ class TorchEngine:
         device: str | None = None,
         half: bool = False,
         memory: int | None = None,
-        batch: int = BATCH,
+        concurrent: int = CONCURRENT_BLOCKS,
     ) -> None:
         self.device = find_device(device)
-        self.machine = _named(self.device)
-        self._half, self._memory, self._batch = half, memory, batch
+        self.machine = _describe(self.device)
+        self._half, self._memory, self._concurrent = half, memory, concurrent
         self._triton = self.device.type == "cuda" and importlib.util.find_spec("triton") is not None
-        self.precision = "tf32"  # of matrix products in Triton's kernels
-        self._scored = SCORED * (32 if self._triton else 1)
+        self.precision = "tf32"  # of matrix products in the Triton kernels
+        self._scoring_positions = SCORING_POSITIONS * (32 if self._triton else 1)
         self._sampler = sampler
-        self._draw = DeviceSampler(sampler, self.device)
+        self._device_sampler = DeviceSampler(sampler, self.device)
         self._corpus: DeviceCorpus | None = None
-        self._uploaded: dict[int, tuple[Text, dict[str, Tensor]]] = {}
-        with _enough_memory(self):
-            self._alpha = put(parameters.alpha, self.device)
-            self._alpha_squares = put(parameters.alpha_squares, self.device)
-            self._rho = Rho(parameters.rho, parameters.rho_squares, self.device, half=half, memory=memory)
+        self._texts: dict[int, tuple[Text, DeviceText]] = {}  # by the id of the text, which is kept so that it lasts
+        with self._explaining_out_of_memory():
+            self._alpha = to_device(parameters.alpha, self.device)
+            self._alpha_accumulator = to_device(parameters.alpha_accumulator, self.device)
+            self._rho = Rho(parameters.rho, parameters.rho_accumulator, self.device, half=half, memory=memory)
         self._blocks_done = 0
 
     @property
     def parameters(self) -> Parameters:
-        """The parameters as they are now, as NumPy arrays."""
-        rho, squares = self._rho.numpy()
-        return Parameters(rho, _numpy(self._alpha), squares, _numpy(self._alpha_squares))
+        """The current parameters as NumPy arrays."""
+        rho, rho_accumulator = self._rho.numpy()
+        return Parameters(rho, _numpy(self._alpha), rho_accumulator, _numpy(self._alpha_accumulator))
 
-    def spread(self, slices: int, squares: float) -> TorchEngine:
-        """Give every slice the static embeddings, and let Adagrad begin anew."""
-        with _enough_memory(self):
-            self._rho = self._rho.spread(slices, squares)
-            self._alpha_squares.fill_(squares)
+    def broadcast(self, n_slices: int, initial_accumulator: float) -> TorchEngine:
+        """Give every slice the static embeddings, and reset the Adagrad accumulators."""
+        with self._explaining_out_of_memory():
+            self._rho = self._rho.broadcast(n_slices, initial_accumulator)
+            self._alpha_accumulator.fill_(initial_accumulator)
         self._blocks_done = 0
         return self
 
-    def read(self, corpus: Corpus, how: Pass) -> list[Round]:
+    def read(self, corpus: Corpus, plan: PassPlan) -> list[DeviceRound]:
         """Return the rounds of a pass."""
-        if max(how.block, how.run) > MOST_ROWS:
-            raise OptionError(f"the torch engine takes blocks of at most {MOST_ROWS} positions; use a smaller --block")
-        with _enough_memory(self):
-            if self._corpus is None or self._corpus.corpus is not corpus:
-                self._corpus = DeviceCorpus(corpus, self.device, room=free_memory(self.device, self._memory) * ROOM)
-            return self._corpus.read(how)
-
-    def round(self, blocks: Round, step: Step) -> float:
-        """Climb the likelihood over some blocks, then apply the prior; return the summed log-likelihood of the text."""
-        total = torch.zeros((), dtype=torch.float64, device=self.device)
-        slices = blocks.rounds.slice_of[blocks.blocks]
-        with _enough_memory(self):
-            for low, high in self._rho.groups():
-                mine = (
-                    blocks.blocks
-                    if high - low == self._rho.slices
-                    else blocks.blocks[(slices >= low) & (slices < high)]
+        for name, size in (("block", plan.block), ("run", plan.run)):
+            if size > MAX_ROWS:
+                raise OptionError(
+                    f"`{name}` is {size}, and the torch engine takes blocks of at most {MAX_ROWS} positions; "
+                    f"use a smaller `{name}`"
                 )
-                with self._rho.slices_at(low, high) as values:
-                    for part in mine.split(PIECE):
-                        laid = lay_out(blocks, part, reach=step.reach, pool=step.pool, sampler=self._draw)
-                        laid.slice_of.sub_(low)
-                        total += self._climb(values, laid, len(part), step)
-            self._apply_prior(step)
+        with self._explaining_out_of_memory():
+            if self._corpus is None or self._corpus.corpus is not corpus:
+                memory = free_memory(self.device, self._memory) * STORAGE_SHARE
+                self._corpus = DeviceCorpus(corpus, self.device, memory=memory)
+            return self._corpus.read(plan)
+
+    def round(self, blocks: DeviceRound, step: Step) -> float:
+        """Take the likelihood step of every block, then the prior's; return the text's summed log-likelihood."""
+        total = torch.zeros((), dtype=torch.float64, device=self.device)
+        slice_of = blocks.whole.slice_of[blocks.blocks]
+        with self._explaining_out_of_memory():
+            for low, high in self._rho.slice_groups():
+                numbers = blocks.blocks
+                if high - low < self._rho.slices:
+                    numbers = numbers[(slice_of >= low) & (slice_of < high)]
+                with self._rho.slices_on_device(low, high) as rho_and_accumulator:
+                    for part in numbers.split(BATCH_BLOCKS):
+                        batch = make_batch(
+                            blocks.whole, part, half_window=step.half_window, pool=step.pool,
+                            sampler=self._device_sampler,
+                        )  # fmt: skip
+                        batch.slice_of.sub_(low)
+                        total += self._likelihood_step(rho_and_accumulator, batch, len(part), step)
+            self._prior_step(step)
         return float(total)
 
-    def _climb(self, values: tuple[Tensor, Tensor], laid: Layout, count: int, step: Step) -> Tensor:
-        shared = (self._alpha, self._alpha_squares)
+    def _likelihood_step(
+        self, rho_and_accumulator: tuple[Tensor, Tensor], batch: BlockBatch, count: int, step: Step
+    ) -> Tensor:
+        """Take the likelihood step of a batch, as many blocks at once as the warm-up allows."""
+        alpha_and_accumulator = (self._alpha, self._alpha_accumulator)
         totals = torch.zeros(count, device=self.device)
         done = 0
         while done < count:
-            most = max(1, int(self._blocks_done * CAUTION))
-            size = min(count - done, (count if most >= ENOUGH else most) if self._triton else min(self._batch, most))
+            allowed = max(1, int(self._blocks_done * WARMUP_SHARE))
             if self._triton:
-                _triton_launch().climb(
-                    values, shared, laid, (done, done + size), step, totals=totals, precision=self.precision
-                )
+                size = min(count - done, count if allowed >= WARMUP_BLOCKS else allowed)
+                _triton_launch().likelihood_step(
+                    rho_and_accumulator, alpha_and_accumulator, batch, (done, done + size), step,
+                    totals=totals, precision=self.precision,
+                )  # fmt: skip
             else:
-                totals[done] = plain.climb(values, shared, laid, (done, done + size), step)
+                size = min(count - done, self._concurrent, allowed)
+                totals[done] = torch_steps.likelihood_step(
+                    rho_and_accumulator, alpha_and_accumulator, batch, (done, done + size), step
+                )
             done += size
             self._blocks_done += size
         return totals.double().sum()
 
-    def _apply_prior(self, step: Step) -> None:
-        plain.shrink(self._alpha, self._alpha_squares, rate=step.learning_rate, prior=step.prior)
+    def _prior_step(self, step: Step) -> None:
+        """Take the proximal step of the prior."""
+        torch_steps.independent_prior_step(
+            self._alpha, self._alpha_accumulator, learning_rate=step.learning_rate, precision=step.alpha_precision
+        )
         for low, high in self._rho.word_groups():
-            with self._rho.words_at(low, high) as (rho, squares):
-                if not step.chained:
+            with self._rho.words_on_device(low, high) as (rho, accumulator):
+                if not step.coupled:
                     for t in range(len(rho)):
-                        plain.shrink(rho[t], squares[t], rate=step.learning_rate, prior=step.anchor)
+                        torch_steps.independent_prior_step(
+                            rho[t], accumulator[t], learning_rate=step.learning_rate, precision=step.rho_precision
+                        )
                 elif self._triton:
-                    _triton_launch().smooth(rho, squares, step)
+                    _triton_launch().random_walk_step(rho, accumulator, step)
                 else:
-                    plain.smooth(rho, squares, step)
+                    torch_steps.random_walk_step(rho, accumulator, step)
 
     def score(
-        self, text: Text, *, sampler: Sampler, reach: int, negatives: int, key: int
+        self, text: Text, *, sampler: Sampler, half_window: int, negatives: int, key: int
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return log s(eta) of each word and the summed log s(-eta) of its negatives."""
-        with _enough_memory(self):
-            if id(text) not in self._uploaded:
-                self._uploaded[id(text)] = (text, upload(text, self.device))
-            held = self._uploaded[id(text)][1]
-            draw = self._draw if sampler is self._sampler else DeviceSampler(sampler, self.device)
-            steps: Any = _triton_launch() if self._triton else plain
-            result = torch.zeros(2, len(text.ids), device=self.device)
-            order = held["slice_of"]  # rises: text stands in the order of its slices
+        """Return log sigmoid(eta) of each word, and the summed log sigmoid(-eta) of its negatives."""
+        with self._explaining_out_of_memory():
+            if id(text) not in self._texts:
+                self._texts[id(text)] = (text, DeviceText.upload(text, self.device))
+            on_device = self._texts[id(text)][1]
+            own_sampler = sampler is self._sampler
+            device_sampler = self._device_sampler if own_sampler else DeviceSampler(sampler, self.device)
+            score: Any = _triton_launch().score if self._triton else torch_steps.score
+            scores = torch.zeros(2, len(text.ids), device=self.device)
+            draw = torch.arange(negatives, device=self.device)
+            slice_of = on_device.slice_of  # increasing: text is sorted by slice
             if self._rho.slices == 1:  # one for all
-                order = torch.zeros_like(order)
-            for low, high in self._rho.groups():
-                begin, end = torch.searchsorted(order, torch.tensor([low, high], device=self.device)).tolist()
-                with self._rho.slices_at(low, high, changed=False) as (rho, _):
-                    for here in range(begin, end, self._scored):
-                        part = slice(here, min(here + self._scored, end))
-                        drawn = draw.draw(key, held["position"][part, None] * negatives + held["few"][:negatives])
-                        positions = {name: held[name][part] for name in ("low", "high", "place")}
-                        positions |= {"ids": held["ids"], "slice_of": order[part] - low}
-                        found = steps.score(rho, self._alpha, positions, drawn=drawn, reach=reach)
-                        result[0, part], result[1, part] = found
-            positive, negative = result.cpu().numpy()
+                slice_of = torch.zeros_like(slice_of)
+            for low, high in self._rho.slice_groups():
+                begin, end = torch.searchsorted(slice_of, torch.tensor([low, high], device=self.device)).tolist()
+                with self._rho.slices_on_device(low, high, write_back=False) as (rho, _):
+                    for start in range(begin, end, self._scoring_positions):
+                        part = slice(start, min(start + self._scoring_positions, end))
+                        counters = on_device.position[part, None] * negatives + draw
+                        batch = ScoringBatch(
+                            ids=on_device.ids,
+                            index=torch.arange(part.start, part.stop, device=self.device),
+                            slice_of=slice_of[part] - low,
+                            chunk_begin=on_device.chunk_begin[part],
+                            chunk_end=on_device.chunk_end[part],
+                            negatives=device_sampler.draw(key, counters),
+                        )
+                        scores[0, part], scores[1, part] = score(rho, self._alpha, batch, half_window=half_window)
+            positive, negative = scores.cpu().numpy()
         return positive, negative
 
     def finite(self) -> bool:
-        """Whether numbers have stayed within bounds."""
+        """Whether the parameters are still finite; alpha tells, as every other number soon reaches it."""
         return bool(torch.isfinite(self._alpha).all())
 
     def embeddings(self) -> tuple[Floats, Floats]:
-        """Return rho and alpha as they are now."""
+        """Return the current rho and alpha."""
         return self._rho.embeddings(), _numpy(self._alpha)
 
     def snapshot(self) -> Callable[[], tuple[Floats, Floats]]:
-        """Keep rho and alpha as they are now; return a way to get them back."""
+        """Copy the current rho and alpha; return a function that gives the copies as NumPy arrays."""
         rho, alpha = self._rho.snapshot(), self._alpha.clone()
         return lambda: (rho(), _numpy(alpha))
 
-
-def find_device(name: str | None) -> torch.device:
-    """Return the device that a user means; the first GPU by default."""
-    try:
-        device = torch.device(name or "cuda")
-    except RuntimeError as error:
-        raise OptionError(f"there is no device '{name}'; use cuda, cuda:1, ... or cpu") from error
-    if device.type not in ("cuda", "cpu"):
-        raise OptionError(f"the torch engine runs on cuda or cpu, not on '{name}'")
-    if device.type == "cuda" and not torch.cuda.is_available():
-        why = "this PyTorch was built without CUDA"
-        if torch.version.cuda is not None:
-            try:
-                torch.cuda.init()
-                why = "it sees no GPU"
-            except (RuntimeError, AssertionError) as error:
-                why = str(error).splitlines()[0].rstrip(".")
-        raise OptionError(f"PyTorch cannot use a GPU here: {why}; use --engine cpu")
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise OptionError(f"there is no device '{name}'; this machine has {torch.cuda.device_count()}, from cuda:0")
-    return device
-
-
-class _enough_memory:  # noqa: N801 - used as a verb
-    """Turn a device's lack of memory into a sentence with the remedy."""
-
-    def __init__(self, engine: TorchEngine) -> None:
-        self.engine = engine
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, _: Any) -> None:
-        if isinstance(error, torch.OutOfMemoryError):
-            free, whole = torch.cuda.mem_get_info(self.engine.device)
-            half = "" if self.engine._half else "--half-precision, "
+    @contextmanager
+    def _explaining_out_of_memory(self) -> Iterator[None]:
+        """Say what to do when the device runs out of memory."""
+        try:
+            yield
+        except torch.OutOfMemoryError as error:
+            free, whole = torch.cuda.mem_get_info(self.device)
+            half = "" if self._half else "pass `half_precision=True`, "
             raise OptionError(
-                f"the GPU has not enough memory ({gigabytes(free)} of {gigabytes(whole)} free); "
-                f"use {half}a smaller --dim, or --engine cpu"
+                f"The GPU has too little memory ({gigabytes(free)} of {gigabytes(whole)} are free); "
+                f'{half}use a smaller `dim`, or pass `engine="cpu"`'
             ) from error
 
 
+def find_device(name: str | None) -> torch.device:
+    """Return the device of a name; by default the first GPU."""
+    choices = '`device="cuda"`, `device="cuda:1"` and so on, or `device="cpu"`'
+    try:
+        device = torch.device(name or "cuda")
+    except RuntimeError as error:
+        raise OptionError(f"There is no device '{name}'; pass {choices}") from error
+    if device.type not in ("cuda", "cpu"):
+        raise OptionError(f"The torch engine does not run on '{name}'; pass {choices}")
+    if device.type == "cuda" and not torch.cuda.is_available():
+        reason = "this PyTorch was built without CUDA"
+        if torch.version.cuda is not None:
+            try:
+                torch.cuda.init()
+                reason = "it sees no GPU"
+            except (RuntimeError, AssertionError) as error:
+                reason = str(error).splitlines()[0].rstrip(".")
+        raise OptionError(f'PyTorch cannot use a GPU here: {reason}; pass `engine="cpu"`')
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        count = torch.cuda.device_count()
+        raise OptionError(f"There is no device '{name}'; this machine has {count}, numbered from cuda:0")
+    return device
+
+
 def _triton_launch() -> Any:
-    """Import what needs Triton where it is needed."""
+    """Import what needs Triton only where it is used."""
     return importlib.import_module("driftword.engines.triton_launch")
 
 
-def _named(device: torch.device) -> str:
+def _describe(device: torch.device) -> str:
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     return f"PyTorch on {os.cpu_count()} cores"

@@ -1,7 +1,7 @@
 """The text of a pass on a device: subsampling, runs, blocks and negatives as PyTorch operations.
 
-The same numbers as `corpus.sample`, `rounds.plan` and `Sampler.draw` give with NumPy:
-the corpus is uploaded once, and each pass is then cut where the arithmetic is.
+These give the same numbers as `corpus.sample`, `rounds.make_rounds` and `Sampler.draw` do
+with NumPy. The corpus is uploaded once, and every pass is then prepared on the device.
 """
 
 from __future__ import annotations
@@ -16,244 +16,277 @@ from torch import Tensor
 
 from driftword import randomness
 from driftword.corpus import Corpus
-from driftword.engines.rounds import Pass, Sampler, Text
+from driftword.engines.rounds import PassPlan, Sampler, Text
 
-PIECE: Final = 1 << 26  # tokens that are subsampled at a time
+TOKENS_PER_PIECE: Final = 1 << 26  # tokens that are subsampled at a time
+NO_ROW: Final = 255  # marks a token that is not a row itself
 
 
 @dataclass(frozen=True)
-class Rounds:
-    """A pass as runs in blocks, and the round of each block."""
+class DevicePass:
+    """The blocks of a whole pass; block b holds runs ``run_offsets[b]`` to ``run_offsets[b + 1] - 1``."""
 
     ids: Tensor  # (n,) int32
-    offsets: Tensor  # (chunks + 1,)
-    begin: Tensor  # (runs,) where each begins; block b holds runs borders[b] to borders[b + 1] - 1
-    chunk: Tensor  # (runs,) int32
-    run: int  # most positions of one
-    borders: Tensor  # (blocks + 1,)
+    chunk_offsets: Tensor  # (chunks + 1,)
+    run_begin: Tensor  # (runs,)
+    run_chunk: Tensor  # (runs,) int32
+    run: int  # most positions in a run
+    run_offsets: Tensor  # (blocks + 1,)
     slice_of: Tensor  # (blocks,)
-    round_of: Tensor  # (blocks,)
-    key: int
-    most_rows: int  # in any block
+    key: int  # of the pass's negatives
+    max_rows: int  # in any block
 
 
 @dataclass(frozen=True)
-class Round:
-    """One round, laid out for the kernels: for every block its rows, their contexts and its negatives."""
+class DeviceRound:
+    """One round of a pass."""
 
     positions: int
-    rounds: Rounds
-    blocks: Tensor  # (blocks,) their numbers
+    whole: DevicePass
+    blocks: Tensor  # (blocks of the round,) their numbers in the pass
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Blocks as flat lists. A row is a position whose word is predicted; a token stands around some rows of its run."""
+class BlockBatch:
+    """Some blocks as flat lists, for the kernels.
+
+    A row is a position whose word is predicted. A token is a word in the context of some rows of its run.
+    """
 
     row_word: Tensor  # (rows,) int32
-    row_first: Tensor  # (blocks + 1,) int32
+    row_offsets: Tensor  # (blocks + 1,) int32
     token_word: Tensor  # (tokens,) int32
-    token_rows: Tensor  # (tokens,) int32: first row + 256 * (last row + 1) + 65536 * own row (255: none), in its block
-    token_first: Tensor  # (blocks + 1,) int32
+    token_rows: Tensor  # (tokens,) int32: rows in its block that see it, as first + 256 * end + 65536 * own row
+    token_offsets: Tensor  # (blocks + 1,) int32
     slice_of: Tensor  # (blocks,) int32
     negatives: Tensor  # (blocks, pool) int32
-    most_rows: int  # in any block
+    max_rows: int  # in any block
+
+
+@dataclass(frozen=True)
+class DeviceText:
+    """Held-out text on a device, int64 throughout."""
+
+    ids: Tensor  # (n,)
+    position: Tensor  # (n,) of each token in the corpus
+    slice_of: Tensor  # (n,)
+    chunk_begin: Tensor  # (n,)
+    chunk_end: Tensor  # (n,)
+
+    @classmethod
+    def upload(cls, text: Text, device: torch.device) -> DeviceText:
+        """Copy a text to a device."""
+        lengths = np.diff(text.offsets)
+        arrays = (
+            text.ids,
+            text.position,
+            np.repeat(text.slice_of, lengths),
+            np.repeat(text.offsets[:-1], lengths),
+            np.repeat(text.offsets[1:], lengths),
+        )
+        return cls(*(to_device(np.asarray(values).astype(np.int64), device) for values in arrays))
+
+
+@dataclass(frozen=True)
+class ScoringBatch:
+    """Some positions of a held-out text, and their negatives."""
+
+    ids: Tensor  # (n,) of the whole text
+    index: Tensor  # (P,) into `ids`
+    slice_of: Tensor  # (P,) into the slices of rho that are given
+    chunk_begin: Tensor  # (P,)
+    chunk_end: Tensor  # (P,)
+    negatives: Tensor  # (P, n) int32
 
 
 class DeviceSampler:
     """A `Sampler` on a device."""
 
     def __init__(self, sampler: Sampler, device: torch.device) -> None:
-        self.threshold = put(sampler.threshold.astype(np.int64), device)
-        self.other = put(sampler.other.astype(np.int64), device)
+        self.threshold = to_device(sampler.threshold.astype(np.int64), device)
+        self.alias = to_device(sampler.alias.astype(np.int64), device)
 
     def draw(self, key: int, counters: Tensor) -> Tensor:
-        """Return the word that each counter stands for."""
+        """Return the word that each counter draws."""
         random = _bits(key, counters)
-        place = (_shift(random, 32) * len(self.other)) >> 32
-        stay = (random & 0xFFFFFFFF) <= self.threshold[place]
-        return torch.where(stay, place, self.other[place]).to(torch.int32)
+        word = (_shift(random, 32) * len(self.alias)) >> 32
+        stays = (random & 0xFFFFFFFF) <= self.threshold[word]
+        return torch.where(stays, word, self.alias[word]).to(torch.int32)
 
 
 class DeviceCorpus:
-    """The training text of a corpus, uploaded once; one larger than `room` bytes comes piece by piece for each pass."""
+    """The training text of a corpus, uploaded once; if it takes more than `memory` bytes, in pieces for each pass."""
 
-    def __init__(self, corpus: Corpus, device: torch.device, *, room: float = float("inf"), piece: int = PIECE) -> None:
+    def __init__(
+        self,
+        corpus: Corpus,
+        device: torch.device,
+        *,
+        memory: float = float("inf"),
+        tokens_per_piece: int = TOKENS_PER_PIECE,
+    ) -> None:
         self.corpus = corpus
         chunks = np.flatnonzero(corpus.chunk_split == 0)
         self._device = device
         tokens = _signed(corpus.tokens)
-        self._tokens = put(tokens, device) if tokens.nbytes < room else tokens
-        self._begin = put(corpus.offsets[:-1][chunks].astype(np.int64), device)
-        self._end = put(corpus.offsets[1:][chunks].astype(np.int64), device)
-        self._slice_of = put(corpus.chunk_slice[chunks].astype(np.int64), device)
+        self._tokens = to_device(tokens, device) if tokens.nbytes < memory else tokens
+        self._chunk_begin = to_device(corpus.offsets[:-1][chunks].astype(np.int64), device)
+        self._chunk_end = to_device(corpus.offsets[1:][chunks].astype(np.int64), device)
+        self._slice_of = to_device(corpus.chunk_slice[chunks].astype(np.int64), device)
         self._keep = None
         if corpus.meta["subsample"] is not None:
-            self._keep = put(np.asarray(corpus.keep, dtype=np.float64), device)
-        filled = np.cumsum(np.diff(corpus.offsets)[chunks])
-        cuts = np.searchsorted(filled, np.arange(piece, int(filled[-1]) + piece, piece), side="right")
-        self._cuts = sorted({0, *np.minimum(cuts, len(chunks)).tolist(), len(chunks)})
+            self._keep = to_device(np.asarray(corpus.keep, dtype=np.float64), device)
+        token_ends = np.cumsum(np.diff(corpus.offsets)[chunks])
+        borders = np.searchsorted(
+            token_ends, np.arange(tokens_per_piece, int(token_ends[-1]) + tokens_per_piece, tokens_per_piece), "right"
+        )
+        #: Pieces, as borders between chunks.
+        self._pieces = sorted({0, *np.minimum(borders, len(chunks)).tolist(), len(chunks)})
 
-    def sample(self, how: Pass) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the ids that a pass sees, where chunks begin and end among them, and the slice of each chunk."""
-        key = randomness.key(self.corpus.seed, "subsample", how.sample)
+    def sample(self, plan: PassPlan) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the ids that a pass sees, the offsets of its chunks, and the slice of each chunk."""
+        key = randomness.key(self.corpus.seed, "subsample", plan.subsample)
         ids, lengths = [], []
-        for low, high in zip(self._cuts[:-1], self._cuts[1:], strict=True):
-            begin, end = self._begin[low:high], self._end[low:high]
-            position = ranges(begin, end)
+        for low, high in zip(self._pieces[:-1], self._pieces[1:], strict=True):
+            begin, end = self._chunk_begin[low:high], self._chunk_end[low:high]
+            position = concatenated_ranges(begin, end)
             words = self._words(position)
             size = end - begin
             if self._keep is not None:
-                kept = _uniform(key, position) < self._keep[words]
-                before = torch.zeros(len(kept) + 1, dtype=torch.int64, device=self._device)
-                torch.cumsum(kept, 0, out=before[1:])
-                size = torch.diff(before[_offsets(size)])
-                words = words[kept]
+                sampled = _uniform(key, position) < self._keep[words]
+                sampled_before = torch.zeros(len(sampled) + 1, dtype=torch.int64, device=self._device)
+                torch.cumsum(sampled, 0, out=sampled_before[1:])
+                size = torch.diff(sampled_before[_offsets(size)])
+                words = words[sampled]
             ids.append(words)
             lengths.append(size)
-        slices = self._slice_of if how.sliced else torch.zeros_like(self._slice_of)
+        slices = self._slice_of if plan.sliced else torch.zeros_like(self._slice_of)
         return torch.cat(ids), _offsets(torch.cat(lengths)), slices
 
     def _words(self, position: Tensor) -> Tensor:
-        """Return the words at rising positions."""
+        """Return the words at increasing positions."""
         if isinstance(self._tokens, Tensor):
             words = self._tokens[position]
         else:
             first, last = int(position[0]), int(position[-1])
-            words = put(self._tokens[first : last + 1], self._device)[position - first]
+            words = to_device(self._tokens[first : last + 1], self._device)[position - first]
         return words.to(torch.int32) & ((1 << 8 * words.element_size()) - 1 if words.element_size() < 4 else -1)
 
-    def read(self, how: Pass) -> list[Round]:
-        """Cut a pass into rounds of blocks; see `rounds.plan`, which does the same."""
-        ids, offsets, slices = self.sample(how)
-        return plan(ids, offsets, slices, how)
+    def read(self, plan: PassPlan) -> list[DeviceRound]:
+        """Return the rounds of a pass, as `rounds.read_pass` does."""
+        return make_rounds(*self.sample(plan), plan)
 
 
-def plan(ids: Tensor, offsets: Tensor, slices: Tensor, how: Pass) -> list[Round]:
-    """Cut a text, which stands in the order of its slices, into rounds of blocks, as `rounds.plan` does."""
-    room = max(how.block - how.run + 1, 1)
+def make_rounds(ids: Tensor, chunk_offsets: Tensor, chunk_slice: Tensor, plan: PassPlan) -> list[DeviceRound]:
+    """Divide a text, sorted by slice, into rounds of blocks, as `rounds.make_rounds` does."""
+    capacity = max(plan.block - plan.run + 1, 1)
     device = ids.device
-    pieces = (torch.diff(offsets) + how.run - 1) // how.run
-    chunk = torch.repeat_interleave(torch.arange(len(pieces), device=device, dtype=torch.int32), pieces)
-    begin = torch.arange(len(chunk), device=device) - _offsets(pieces)[chunk]
-    begin = begin * how.run + offsets[chunk]
-    key = _shift(_bits(randomness.key(how.seed, "order", how.number), begin), 17) + (slices[chunk] << 47)
-    order = torch.argsort(key, stable=True)
-    del key
+    runs_in_chunk = (torch.diff(chunk_offsets) + plan.run - 1) // plan.run
+    chunk = torch.repeat_interleave(torch.arange(len(runs_in_chunk), device=device, dtype=torch.int32), runs_in_chunk)
+    begin = torch.arange(len(chunk), device=device) - _offsets(runs_in_chunk)[chunk]
+    begin = begin * plan.run + chunk_offsets[chunk]
+    order_key = _shift(_bits(randomness.key(plan.seed, "order", plan.number), begin), 17) + (chunk_slice[chunk] << 47)
+    order = torch.argsort(order_key, stable=True)
+    del order_key
     chunk, begin = chunk[order], begin[order]
     del order
 
-    slice_of = slices[chunk]
-    before = _offsets(_lengths(begin, offsets[chunk + 1], how.run))
-    changed = torch.ones(len(begin), dtype=torch.bool, device=device)
-    changed[1:] = slice_of[1:] != slice_of[:-1]
-    bin_of = (before[:-1] - before[:-1][changed][torch.cumsum(changed, 0) - 1]) // room
-    changed[1:] |= bin_of[1:] != bin_of[:-1]
+    slice_of = chunk_slice[chunk]
+    before = _offsets(_run_lengths(begin, chunk_offsets[chunk + 1], plan.run))
+    starts_block = torch.ones(len(begin), dtype=torch.bool, device=device)
+    starts_block[1:] = slice_of[1:] != slice_of[:-1]
+    bin_of = (before[:-1] - before[:-1][starts_block][torch.cumsum(starts_block, 0) - 1]) // capacity
+    starts_block[1:] |= bin_of[1:] != bin_of[:-1]
     del bin_of
-    first = torch.nonzero(changed)[:, 0]
+    first = torch.nonzero(starts_block)[:, 0]
     block_slice = slice_of[first]
-    in_slice = torch.arange(len(first), device=device) - torch.searchsorted(block_slice, block_slice)
-    of_slice = torch.bincount(block_slice)[block_slice] if len(first) else first
-    round_of = in_slice * how.rounds // torch.clamp(of_slice, min=1)
-    borders = torch.cat([first, first.new_tensor([len(begin)])])
-    key_of = randomness.key(how.seed, "negatives", how.number)
-    most = max(how.block, how.run)
-    whole = Rounds(ids, offsets, begin, chunk, how.run, borders, block_slice, round_of, key_of, most)
-    size = torch.bincount(round_of, weights=torch.diff(before[borders]).double(), minlength=how.rounds)
-    # Slices take turns, so that blocks which are worked on at the same time seldom share one.
-    share = (in_slice.double() + 0.5) / torch.clamp(of_slice, min=1)
-    parts = [torch.nonzero(round_of == r)[:, 0] for r in range(how.rounds)]
-    parts = [mine[torch.argsort(share[mine], stable=True)] for mine in parts]
-    return [Round(int(positions), whole, mine) for positions, mine in zip(size.tolist(), parts, strict=True)]
+    rank_in_slice = torch.arange(len(first), device=device) - torch.searchsorted(block_slice, block_slice)
+    blocks_in_slice = torch.bincount(block_slice)[block_slice] if len(first) else first
+    round_of = rank_in_slice * plan.rounds // torch.clamp(blocks_in_slice, min=1)
+    run_offsets = torch.cat([first, first.new_tensor([len(begin)])])
+    key = randomness.key(plan.seed, "negatives", plan.number)
+    max_rows = max(plan.block, plan.run)
+    whole = DevicePass(ids, chunk_offsets, begin, chunk, plan.run, run_offsets, block_slice, key, max_rows)
+    positions = torch.bincount(round_of, weights=torch.diff(before[run_offsets]).double(), minlength=plan.rounds)
+    # Slices take turns, so that blocks which run at the same time rarely share one.
+    turn = (rank_in_slice.double() + 0.5) / torch.clamp(blocks_in_slice, min=1)
+    blocks = [torch.nonzero(round_of == r)[:, 0] for r in range(plan.rounds)]
+    blocks = [numbers[torch.argsort(turn[numbers], stable=True)] for numbers in blocks]
+    return [DeviceRound(int(n), whole, numbers) for n, numbers in zip(positions.tolist(), blocks, strict=True)]
 
 
-def lay_out(part: Round, blocks: Tensor, *, reach: int, pool: int, sampler: DeviceSampler) -> Layout:
-    """Write the rows and contexts of some blocks out, and draw their negatives."""
-    whole = part.rounds
-    sizes = whole.borders[blocks + 1] - whole.borders[blocks]
-    runs = ranges(whole.borders[blocks], whole.borders[blocks + 1])
-    block_of = torch.repeat_interleave(torch.arange(len(blocks), device=runs.device), sizes)
-    begin, chunk = whole.begin[runs], whole.chunk[runs]
-    low, high = whole.offsets[chunk], whole.offsets[chunk + 1]
-    end = begin + _lengths(begin, high, whole.run)
-    run_first = _offsets(sizes)
-    row_start = _offsets(end - begin)
-    row_first = row_start[run_first]
-    rows = ranges(begin, end)
-    left, right = torch.maximum(low, begin - reach), torch.minimum(high, end + reach)
-    token_start = _offsets(right - left)
-    place = ranges(left, right)
+def make_batch(whole: DevicePass, blocks: Tensor, *, half_window: int, pool: int, sampler: DeviceSampler) -> BlockBatch:
+    """List the rows and tokens of some blocks, and draw their negatives."""
+    runs_in_block = whole.run_offsets[blocks + 1] - whole.run_offsets[blocks]
+    runs = concatenated_ranges(whole.run_offsets[blocks], whole.run_offsets[blocks + 1])
+    block_of = torch.repeat_interleave(torch.arange(len(blocks), device=runs.device), runs_in_block)
+    begin, chunk = whole.run_begin[runs], whole.run_chunk[runs]
+    chunk_begin, chunk_end = whole.chunk_offsets[chunk], whole.chunk_offsets[chunk + 1]
+    end = begin + _run_lengths(begin, chunk_end, whole.run)
+    block_start = _offsets(runs_in_block)  # as a run of the batch
+    row_start = _offsets(end - begin)  # of each run
+    row_offsets = row_start[block_start]
+    rows = concatenated_ranges(begin, end)
+    left, right = torch.maximum(chunk_begin, begin - half_window), torch.minimum(chunk_end, end + half_window)
+    token_start = _offsets(right - left)  # of each run
+    token = concatenated_ranges(left, right)  # as an index into the text
     run = torch.repeat_interleave(torch.arange(len(runs), device=runs.device), right - left)
-    base = (row_start[:-1] - row_first[block_of] - begin)[run]  # from a place in the text to a row of the block
+    to_row = (row_start[:-1] - row_offsets[block_of] - begin)[run]  # from an index into the text to a row of the block
     begin, end = begin[run], end[run]
-    lowest = base + torch.maximum(begin, place - reach)
-    highest = base + torch.minimum(end, place + reach + 1)
-    own = torch.where((place >= begin) & (place < end), base + place, 255)
+    first_row = to_row + torch.maximum(begin, token - half_window)
+    end_row = to_row + torch.minimum(end, token + half_window + 1)
+    own_row = torch.where((token >= begin) & (token < end), to_row + token, NO_ROW)
     counters = blocks[:, None] * pool + torch.arange(pool, device=blocks.device)
-    return Layout(
+    return BlockBatch(
         row_word=whole.ids[rows],
-        row_first=row_first.to(torch.int32),
-        token_word=whole.ids[place],
-        token_rows=(lowest + 256 * highest + 65536 * own).to(torch.int32),
-        token_first=token_start[run_first].to(torch.int32),
+        row_offsets=row_offsets.to(torch.int32),
+        token_word=whole.ids[token],
+        token_rows=(first_row + 256 * end_row + 65536 * own_row).to(torch.int32),
+        token_offsets=token_start[block_start].to(torch.int32),
         slice_of=whole.slice_of[blocks].to(torch.int32),
         negatives=sampler.draw(whole.key, counters),
-        most_rows=whole.most_rows,
+        max_rows=whole.max_rows,
     )
 
 
-def _lengths(begin: Tensor, high: Tensor, run: int) -> Tensor:
-    return torch.clamp(high - begin, max=run)
+def _run_lengths(begin: Tensor, chunk_end: Tensor, run: int) -> Tensor:
+    return torch.clamp(chunk_end - begin, max=run)
 
 
-def upload(text: Text, device: torch.device) -> dict[str, Tensor]:
-    """Put held-out text on a device: ids, places in it and in the corpus, slice and bounds of each token's chunk."""
-    lengths = np.diff(text.offsets)
-    fields = {
-        "ids": text.ids,
-        "position": text.position,
-        "slice_of": np.repeat(text.slice_of, lengths),
-        "low": np.repeat(text.offsets[:-1], lengths),
-        "high": np.repeat(text.offsets[1:], lengths),
-        "place": np.arange(len(text.ids)),
-        "few": np.arange(256),
-    }
-    return {name: put(np.asarray(a).astype(np.int64), device) for name, a in fields.items()}
-
-
-def put(values: npt.NDArray[Any], device: torch.device) -> Tensor:
-    """Put an array on a device; one in memory that may be written is shared, not copied."""
+def to_device(values: npt.NDArray[Any], device: torch.device) -> Tensor:
+    """Copy an array to a device; on the CPU a writable array is shared, not copied."""
     return torch.from_numpy(np.require(values, requirements=["C", "W"])).to(device)
 
 
-def ranges(begin: Tensor, end: Tensor) -> Tensor:
-    """Return the concatenation of begin[i]..end[i]-1 over all i."""
+def concatenated_ranges(begin: Tensor, end: Tensor) -> Tensor:
+    """Return begin[i]..end[i]-1 for every i, one after the other."""
     lengths = end - begin
-    offsets = _offsets(lengths)
-    shift = torch.repeat_interleave(begin - offsets[:-1], lengths)
+    shift = torch.repeat_interleave(begin - _offsets(lengths)[:-1], lengths)
     return shift + torch.arange(len(shift), device=begin.device)
 
 
 def _offsets(lengths: Tensor) -> Tensor:
+    """Return where each of several lists begins once they are concatenated, and where the last one ends."""
     result = torch.zeros(len(lengths) + 1, dtype=torch.int64, device=lengths.device)
     torch.cumsum(lengths, 0, out=result[1:])
     return result
 
 
 def _signed(tokens: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """View unsigned ids as the signed type of the same size, which every PyTorch operation knows."""
+    """View unsigned ids as the signed type of the same size, which every PyTorch operation supports."""
     return tokens.view(f"i{tokens.dtype.itemsize}") if tokens.dtype.kind == "u" else tokens
 
 
 def _shift(x: Tensor, count: int) -> Tensor:
-    return (x >> count) & ((1 << (64 - count)) - 1)  # logical, as for unsigned numbers
+    """Shift right logically, as for unsigned numbers."""
+    return (x >> count) & ((1 << (64 - count)) - 1)
 
 
 def _bits(key: int, counters: Tensor) -> Tensor:
-    """Return 64 random bits for each counter; signed arithmetic wraps round as unsigned does."""
-    x = (counters ^ _wrapped(key)) + _wrapped(randomness.GOLDEN)
-    x = (x ^ _shift(x, 30)) * _wrapped(randomness.MULTIPLY_1)
-    x = (x ^ _shift(x, 27)) * _wrapped(randomness.MULTIPLY_2)
+    """Return 64 random bits for each counter, as `randomness.bits` does; signed arithmetic wraps as unsigned does."""
+    x = (counters ^ _to_signed(key)) + _to_signed(randomness.GOLDEN_GAMMA)
+    x = (x ^ _shift(x, 30)) * _to_signed(randomness.MULTIPLIER_1)
+    x = (x ^ _shift(x, 27)) * _to_signed(randomness.MULTIPLIER_2)
     return x ^ _shift(x, 31)
 
 
@@ -261,5 +294,5 @@ def _uniform(key: int, counters: Tensor) -> Tensor:
     return _shift(_bits(key, counters), 11).double() * 2.0**-53
 
 
-def _wrapped(number: int) -> int:
+def _to_signed(number: int) -> int:
     return number - (1 << 64) if number >> 63 else number

@@ -1,7 +1,7 @@
-"""Where `rho` and its squared gradients live: on the device, on it in half precision, or in the machine's memory.
+"""Where `rho` and its accumulator are stored: on the device, there in half precision, or in the machine's memory.
 
-Work is always done in float32 on the device. In the second and third case a few
-slices come there at a time, or for the prior, a few words of all slices.
+All work is done in float32 on the device. In the last two cases a few slices at a time
+are copied there, or for the prior a few words of all slices.
 """
 
 from __future__ import annotations
@@ -14,130 +14,130 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from driftword.engines.rounds import Floats
+from driftword.engines.parameters import Floats
 
-ROOM: Final = 0.75  # share of the free memory that rho may take; the text and its blocks need some too
-WORKING: Final = 0.25  # share of it that slices may take which come to the device for work
-PARTS: Final = 8  # in at least so many parts
+STORAGE_SHARE: Final = 0.75  # of the free memory that rho may take; the text and its blocks need some too
+WORKING_SHARE: Final = 0.25  # of the free memory that slices copied to the device for work may take
+MIN_GROUPS: Final = 8  # into which slices or words are divided when not all of them fit
 
 
 class Rho:
-    """Embeddings and their sums of squared gradients, ``(T, V, K)`` each."""
+    """Embeddings and their Adagrad accumulator, ``(T, V, K)`` each."""
 
     def __init__(
-        self, rho: Floats, squares: Floats, device: torch.device, *, half: bool = False, memory: int | None = None
+        self, rho: Floats, accumulator: Floats, device: torch.device, *, half: bool = False, memory: int | None = None
     ) -> None:
         self._options: dict[str, Any] = {"half": half, "memory": memory}
         self.device = device
         self.slices, self.words, self.dim = rho.shape
         self._free = free_memory(device, memory)
         self._half = half and self.slices > 1
-        small = 2 * rho.size * (2 if self._half else 4) < self._free * ROOM
-        home = device if small else torch.device("cpu")
-        # As halves, squares need the range and embeddings the digits.
-        types = (torch.float16, torch.bfloat16) if self._half else (torch.float32, torch.float32)
-        #: Whether everything is on the device as it is worked on.
-        self.resident = small and not self._half
-        pinned = home != device  # pages that stay where they are travel several times as fast
-        self._rho = _moved(rho, home, types[0], pinned=pinned)
-        self._squares = _moved(squares, home, types[1], pinned=pinned)
+        fits = 2 * rho.size * (2 if self._half else 4) < self._free * STORAGE_SHARE
+        storage = device if fits else torch.device("cpu")
+        # In half precision, accumulators need the range and embeddings the digits.
+        dtypes = (torch.float16, torch.bfloat16) if self._half else (torch.float32, torch.float32)
+        #: Whether everything is on the device in the precision of the work, so that nothing need be copied.
+        self.resident = fits and not self._half
+        pinned = storage != device  # copies from pinned memory are several times as fast
+        self._rho = _store(rho, storage, dtypes[0], pinned=pinned)
+        self._accumulator = _store(accumulator, storage, dtypes[1], pinned=pinned)
 
-    def _fitting(self, whole: int, size: int) -> list[tuple[int, int]]:
-        """Cut `whole` things of so many numbers into groups that the device has room to work on."""
+    def _groups(self, count: int, size: int) -> list[tuple[int, int]]:
+        """Divide `count` items of `size` numbers each into groups that fit into the device's working memory."""
         if self.resident:
-            return [(0, whole)]
-        each = max(1, min(int(self._free * WORKING) // (2 * 4 * size), -(-whole // PARTS)))
-        return [(low, min(low + each, whole)) for low in range(0, whole, each)]
+            return [(0, count)]
+        in_group = max(1, min(int(self._free * WORKING_SHARE) // (2 * 4 * size), -(-count // MIN_GROUPS)))
+        return [(low, min(low + in_group, count)) for low in range(0, count, in_group)]
 
-    def groups(self) -> list[tuple[int, int]]:
+    def slice_groups(self) -> list[tuple[int, int]]:
         """Return the ranges of slices that are worked on together."""
-        return self._fitting(self.slices, self.words * self.dim)
+        return self._groups(self.slices, self.words * self.dim)
 
     def word_groups(self) -> list[tuple[int, int]]:
         """Return the ranges of words that are worked on together."""
-        return self._fitting(self.words, self.slices * self.dim)
+        return self._groups(self.words, self.slices * self.dim)
 
     @contextmanager
-    def slices_at(self, low: int, high: int, *, changed: bool = True) -> Iterator[tuple[Tensor, Tensor]]:
-        """Lend some slices for work."""
-        with self._lent((self._rho[low:high], self._squares[low:high]), changed=changed) as lent:
-            yield lent
+    def slices_on_device(self, low: int, high: int, *, write_back: bool = True) -> Iterator[tuple[Tensor, Tensor]]:
+        """Give rho and accumulator of some slices for work."""
+        stored = (self._rho[low:high], self._accumulator[low:high])
+        with self._on_device(stored, write_back=write_back) as values:
+            yield values
 
     @contextmanager
-    def words_at(self, low: int, high: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Lend some words of all slices for work."""
-        with self._lent((self._rho[:, low:high], self._squares[:, low:high]), changed=True) as lent:
-            yield lent
+    def words_on_device(self, low: int, high: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Give rho and accumulator of some words in all slices for work."""
+        stored = (self._rho[:, low:high], self._accumulator[:, low:high])
+        with self._on_device(stored, write_back=True) as values:
+            yield values
 
     @contextmanager
-    def _lent(self, home: tuple[Tensor, Tensor], *, changed: bool) -> Iterator[tuple[Tensor, Tensor]]:
+    def _on_device(self, stored: tuple[Tensor, Tensor], *, write_back: bool) -> Iterator[tuple[Tensor, Tensor]]:
         if self.resident:
-            yield home
+            yield stored
             return
-        rho, squares = (_float(part, self.device) for part in home)
-        yield rho, squares
-        if changed:
-            for there, here in zip(home, (rho, squares), strict=True):
-                for t in range(len(here)):  # a slice is in one piece, and may travel while others are prepared
-                    there[t].copy_(here[t].to(there.dtype), non_blocking=True)
-            _wait(self.device)
+        rho, accumulator = (_copy_as_float32(part, self.device) for part in stored)
+        yield rho, accumulator
+        if write_back:
+            for target, values in zip(stored, (rho, accumulator), strict=True):
+                for t in range(len(values)):  # a slice is contiguous, and is copied while the next is converted
+                    target[t].copy_(values[t].to(target.dtype), non_blocking=True)
+            _synchronize(self.device)
 
-    def spread(self, slices: int, squares: float) -> Rho:
-        """Return one in which every slice is this one's first, and squares begin anew."""
-        start = self._rho[:1].float().cpu().numpy()
-        shape = (slices, *start.shape[1:])
-        return Rho(
-            np.broadcast_to(start, shape), np.broadcast_to(np.float32(squares), shape), self.device, **self._options
-        )
+    def broadcast(self, n_slices: int, initial_accumulator: float) -> Rho:
+        """Return the embeddings of the first slice repeated in every slice, with the accumulator reset."""
+        static = self._rho[:1].float().cpu().numpy()
+        shape = (n_slices, *static.shape[1:])
+        accumulator = np.broadcast_to(np.float32(initial_accumulator), shape)
+        return Rho(np.broadcast_to(static, shape), accumulator, self.device, **self._options)
 
     def numpy(self) -> tuple[Floats, Floats]:
-        """Return both as float32 arrays."""
-        return self.embeddings(), self._squares.float().cpu().numpy()
+        """Return embeddings and accumulator as float32 arrays."""
+        return self.embeddings(), self._accumulator.float().cpu().numpy()
 
     def embeddings(self) -> Floats:
         """Return the embeddings as a float32 array."""
         return self._rho.float().cpu().numpy()
 
     def snapshot(self) -> Callable[[], Floats]:
-        """Keep the embeddings as they are now; return a way to get them back."""
-        size = self._rho.nbytes
-        roomy = self._rho.device.type == "cuda" and size < free_memory(self.device, self._options["memory"]) * ROOM
-        kept = self._rho.clone() if roomy or self._rho.device.type == "cpu" else self._rho.cpu()
-        return lambda: kept.float().cpu().numpy()
+        """Copy the current embeddings, on the device if they fit; return a function that gives them as an array."""
+        fits = self._rho.nbytes < free_memory(self.device, self._options["memory"]) * STORAGE_SHARE
+        copy = self._rho.clone() if self._rho.device.type == "cpu" or fits else self._rho.cpu()
+        return lambda: copy.float().cpu().numpy()
 
 
-def _moved(values: Floats, home: torch.device, kind: torch.dtype, *, pinned: bool) -> Tensor:
-    """Put an array where it lives; one that repeats a single slice is repeated there."""
+def _store(values: Floats, storage: torch.device, dtype: torch.dtype, *, pinned: bool) -> Tensor:
+    """Move an array to where it is stored; one that repeats a single slice is repeated only there."""
     if values.strides[0] == 0 and len(values) > 1:
-        first = torch.tensor(np.ascontiguousarray(values[:1])).to(home, kind)
+        first = torch.tensor(np.ascontiguousarray(values[:1])).to(storage, dtype)
         result = first.expand(values.shape).contiguous()
-    elif home.type == "cpu" and kind == torch.float32 and values.flags.writeable:
+    elif storage.type == "cpu" and dtype == torch.float32 and values.flags.writeable:
         result = torch.from_numpy(np.ascontiguousarray(values))
     else:
-        result = torch.tensor(np.ascontiguousarray(values)).to(home, kind)
+        result = torch.tensor(np.ascontiguousarray(values)).to(storage, dtype)
     return result.pin_memory() if pinned and result.numel() else result
 
 
-def _float(part: Tensor, device: torch.device) -> Tensor:
-    """Bring some slices, or some words of all of them, to the device as float32."""
+def _copy_as_float32(part: Tensor, device: torch.device) -> Tensor:
+    """Copy some slices, or some words of all slices, to the device as float32."""
     result = torch.empty(part.shape, device=device)
     for t in range(len(part)):
         result[t].copy_(part[t], non_blocking=True)
     return result
 
 
-def _wait(device: torch.device) -> None:
+def _synchronize(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
 
 def free_memory(device: torch.device, memory: int | None) -> float:
-    """Return how many bytes are free on a device, or allowed there."""
+    """Return how many bytes may be used on a device: `memory` if given, otherwise what is free there."""
     if memory is not None:
         return memory
     return float(torch.cuda.mem_get_info(device)[0]) if device.type == "cuda" else 1e15
 
 
 def gigabytes(size: float) -> str:
-    """Write a number of bytes for people."""
+    """Format a number of bytes for people."""
     return f"{size / 1e9:.1f} GB"

@@ -1,8 +1,8 @@
 """Triton kernels of the torch engine: arrays in, arrays out.
 
-`climb` works through one block in each program, all of them at the same time: it reads
-what others have written so far, and adds to it with atomic operations. `smooth` solves
-the tridiagonal systems of the prior, `score` is for held-out text.
+In `likelihood_step` each program works on one block, all of them at the same time: it reads
+what others have written so far, and adds to it atomically. `random_walk_step` solves the
+tridiagonal systems of the prior, and `score` scores held-out text.
 """
 
 from __future__ import annotations
@@ -17,139 +17,153 @@ def _sigmoid(x):
 
 
 @triton.jit
-def _near(code, row):
-    """Tell which rows each token stands around, 0 or 1."""
-    first, last, own = code & 255, (code >> 8) & 255, code >> 16
-    return tl.where((row >= first) & (row < last) & (row != own), 1.0, 0.0)
+def _window(code, row):
+    """Tell which rows see each token, 0 or 1."""
+    first, end, own = code & 255, (code >> 8) & 255, code >> 16
+    return tl.where((row >= first) & (row < end) & (row != own), 1.0, 0.0)
 
 
 @triton.jit
-def _tokens(token_word, token_rows, start, high, k, DIM: tl.constexpr, TOKENS: tl.constexpr):
-    """Return which rows some tokens stand around, where their context vectors are, and which numbers there count."""
+def _tokens(token_word, token_rows, start, end, k, DIM: tl.constexpr, TOKENS: tl.constexpr):
+    """Return which rows see some tokens, the offsets of their context vectors, and a mask of those that exist."""
     token = start + tl.arange(0, TOKENS)
-    known = token < high
-    code = tl.load(token_rows + token, mask=known, other=0)
-    word = tl.load(token_word + token, mask=known, other=0)
-    return code, word[:, None] * DIM + k, known[:, None] & (k < DIM)
+    exists = token < end
+    code = tl.load(token_rows + token, mask=exists, other=0)
+    word = tl.load(token_word + token, mask=exists, other=0)
+    return code, word[:, None] * DIM + k, exists[:, None] & (k < DIM)
 
 
 @triton.jit
-def _move(values, squares, places, known, gradients, rate):
-    """Take Adagrad's step after all squares of the block have been added."""
-    total = tl.load(squares + places, mask=known, other=1.0, cache_modifier=".cg")
-    tl.atomic_add(values + places, rate * gradients / tl.sqrt(total), mask=known, sem="relaxed")
+def _adagrad(values, accumulator, offsets, mask, gradients, learning_rate):
+    """Update rows, after all squared gradients of the block have been accumulated."""
+    total = tl.load(accumulator + offsets, mask=mask, other=1.0, cache_modifier=".cg")
+    tl.atomic_add(values + offsets, learning_rate * gradients / tl.sqrt(total), mask=mask, sem="relaxed")
 
 
 @triton.jit
-def climb(
+def likelihood_step(
     rho,
-    rho_squares,
+    rho_accumulator,
     alpha,
-    alpha_squares,
+    alpha_accumulator,
     row_word,
-    row_first,
+    row_offsets,
     token_word,
     token_rows,
-    token_first,
+    token_offsets,
     slice_of,
     negatives,
     totals,
     first_block,
     words,
-    rate,
+    learning_rate,
     weight,
     DIM: tl.constexpr,
     WIDTH: tl.constexpr,
     ROWS: tl.constexpr,
     POOL: tl.constexpr,
-    COLUMNS: tl.constexpr,
+    POOL_WIDTH: tl.constexpr,
     TOKENS: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
-    """Move along the gradients of one block."""
+    """Take the Adagrad step of one block."""
     b = first_block + tl.program_id(0)
     k = tl.arange(0, WIDTH)[None, :]
     inside = k < DIM
-    base = tl.load(slice_of + b).to(tl.int64) * words * DIM
-    rho += base
-    rho_squares += base
+    slice_offset = tl.load(slice_of + b).to(tl.int64) * words * DIM
+    rho += slice_offset
+    rho_accumulator += slice_offset
 
-    begin = tl.load(row_first + b)
-    count = tl.load(row_first + b + 1) - begin
+    begin = tl.load(row_offsets + b)
+    count = tl.load(row_offsets + b + 1) - begin
     row = tl.arange(0, ROWS)
-    row_known = row < count
-    word = tl.load(row_word + begin + row, mask=row_known, other=0)
-    own_places = word[:, None] * DIM + k
-    own_known = row_known[:, None] & inside
-    column = tl.arange(0, COLUMNS)
-    column_known = column < POOL
-    absent_word = tl.load(negatives + b.to(tl.int64) * POOL + column, mask=column_known, other=0)
-    absent_places = absent_word[:, None] * DIM + k
-    absent_known = column_known[:, None] & inside
+    row_mask = row < count
+    word = tl.load(row_word + begin + row, mask=row_mask, other=0)
+    own_offsets = word[:, None] * DIM + k
+    own_mask = row_mask[:, None] & inside
+    column = tl.arange(0, POOL_WIDTH)
+    column_mask = column < POOL
+    negative_word = tl.load(negatives + b.to(tl.int64) * POOL + column, mask=column_mask, other=0)
+    negative_offsets = negative_word[:, None] * DIM + k
+    negative_mask = column_mask[:, None] & inside
 
     context = tl.zeros((ROWS, WIDTH), dtype=tl.float32)
-    low = tl.load(token_first + b)
-    high = tl.load(token_first + b + 1)
+    low = tl.load(token_offsets + b)
+    high = tl.load(token_offsets + b + 1)
     for start in range(low, high, TOKENS):
-        code, places, known = _tokens(token_word, token_rows, start, high, k, DIM, TOKENS)
-        vectors = tl.load(alpha + places, mask=known, other=0.0, cache_modifier=".cg")
-        context += tl.dot(_near(code[None, :], row[:, None]), vectors, input_precision=PRECISION)
+        code, offsets, mask = _tokens(token_word, token_rows, start, high, k, DIM, TOKENS)
+        vectors = tl.load(alpha + offsets, mask=mask, other=0.0, cache_modifier=".cg")
+        context += tl.dot(_window(code[None, :], row[:, None]), vectors, input_precision=PRECISION)
 
-    own = tl.load(rho + own_places, mask=own_known, other=0.0, cache_modifier=".cg")
-    absent = tl.load(rho + absent_places, mask=absent_known, other=0.0, cache_modifier=".cg")
+    own = tl.load(rho + own_offsets, mask=own_mask, other=0.0, cache_modifier=".cg")
+    negative = tl.load(rho + negative_offsets, mask=negative_mask, other=0.0, cache_modifier=".cg")
     eta = tl.sum(own * context, axis=1)
-    likely = _sigmoid(eta)
-    tl.store(totals + b, tl.sum(tl.where(row_known, tl.log(tl.maximum(likely, 1e-30)), 0.0)))
-    gain = tl.where(row_known, 1.0 - likely, 0.0)[:, None]
-    loss = -weight * _sigmoid(tl.dot(context, tl.trans(absent), input_precision=PRECISION))
-    loss = tl.where(row_known[:, None] & column_known[None, :], loss, 0.0)
-    context_gradient = gain * own + tl.dot(loss, absent, input_precision=PRECISION)
-    own_gradient = gain * context
-    absent_gradient = tl.dot(tl.trans(loss), context, input_precision=PRECISION)
+    probability = _sigmoid(eta)
+    tl.store(totals + b, tl.sum(tl.where(row_mask, tl.log(tl.maximum(probability, 1e-30)), 0.0)))
+    residual = tl.where(row_mask, 1.0 - probability, 0.0)[:, None]
+    negative_residual = -weight * _sigmoid(tl.dot(context, tl.trans(negative), input_precision=PRECISION))
+    negative_residual = tl.where(row_mask[:, None] & column_mask[None, :], negative_residual, 0.0)
+    context_gradient = residual * own + tl.dot(negative_residual, negative, input_precision=PRECISION)
+    own_gradient = residual * context
+    negative_gradient = tl.dot(tl.trans(negative_residual), context, input_precision=PRECISION)
 
-    tl.atomic_add(rho_squares + own_places, own_gradient * own_gradient, mask=own_known, sem="relaxed")
-    tl.atomic_add(rho_squares + absent_places, absent_gradient * absent_gradient, mask=absent_known, sem="relaxed")
+    tl.atomic_add(rho_accumulator + own_offsets, own_gradient * own_gradient, mask=own_mask, sem="relaxed")
+    tl.atomic_add(
+        rho_accumulator + negative_offsets, negative_gradient * negative_gradient, mask=negative_mask, sem="relaxed"
+    )
     for start in range(low, high, TOKENS):
-        code, places, known = _tokens(token_word, token_rows, start, high, k, DIM, TOKENS)
-        gradient = tl.dot(_near(code[:, None], row[None, :]), context_gradient, input_precision=PRECISION)
-        tl.atomic_add(alpha_squares + places, gradient * gradient, mask=known, sem="relaxed")
+        code, offsets, mask = _tokens(token_word, token_rows, start, high, k, DIM, TOKENS)
+        gradient = tl.dot(_window(code[:, None], row[None, :]), context_gradient, input_precision=PRECISION)
+        tl.atomic_add(alpha_accumulator + offsets, gradient * gradient, mask=mask, sem="relaxed")
     tl.debug_barrier()
-    _move(rho, rho_squares, own_places, own_known, own_gradient, rate)
-    _move(rho, rho_squares, absent_places, absent_known, absent_gradient, rate)
+    _adagrad(rho, rho_accumulator, own_offsets, own_mask, own_gradient, learning_rate)
+    _adagrad(rho, rho_accumulator, negative_offsets, negative_mask, negative_gradient, learning_rate)
     for start in range(low, high, TOKENS):
-        code, places, known = _tokens(token_word, token_rows, start, high, k, DIM, TOKENS)
-        gradient = tl.dot(_near(code[:, None], row[None, :]), context_gradient, input_precision=PRECISION)
-        _move(alpha, alpha_squares, places, known, gradient, rate)
+        code, offsets, mask = _tokens(token_word, token_rows, start, high, k, DIM, TOKENS)
+        gradient = tl.dot(_window(code[:, None], row[None, :]), context_gradient, input_precision=PRECISION)
+        _adagrad(alpha, alpha_accumulator, offsets, mask, gradient, learning_rate)
 
 
 @triton.jit
-def smooth(rho, squares, scratch, size, tiles, slices, inverse_rate, drift, anchor, LANES: tl.constexpr):
-    """Solve the tridiagonal systems of the columns of ``(slices, size)`` (Thomas), some columns at a time."""
-    column = tl.arange(0, LANES)
-    mine = scratch + tl.program_id(0).to(tl.int64) * slices * LANES + column
+def random_walk_step(
+    rho,
+    accumulator,
+    scratch,
+    size,
+    tiles,
+    slices,
+    inverse_learning_rate,
+    drift_precision,
+    rho_precision,
+    COLUMNS: tl.constexpr,
+):
+    """Solve the tridiagonal system of each column of ``(slices, size)`` (Thomas algorithm), tile by tile."""
+    lane = tl.arange(0, COLUMNS)
+    upper = scratch + tl.program_id(0).to(tl.int64) * slices * COLUMNS + lane
     for tile in range(tl.program_id(0), tiles, tl.num_programs(0)):
-        lane = tile * LANES + column
-        known = lane < size
-        stride = tl.zeros((LANES,), dtype=tl.int64) + size  # from one slice to the next; the product may be large
-        before = tl.zeros((LANES,), dtype=tl.float32)  # what the slices before add to the diagonal
-        right = tl.zeros((LANES,), dtype=tl.float32)
+        column = tile * COLUMNS + lane
+        mask = column < size
+        stride = tl.zeros((COLUMNS,), dtype=tl.int64) + size  # from one slice to the next; the product may be large
+        carried = tl.zeros((COLUMNS,), dtype=tl.float32)  # what earlier slices add to the diagonal
+        rhs = tl.zeros((COLUMNS,), dtype=tl.float32)
         for t in range(slices):
-            places = t * stride + lane
-            metric = tl.sqrt(tl.load(squares + places, mask=known, other=1.0)) * inverse_rate
-            value = tl.load(rho + places, mask=known, other=0.0)
-            own = metric + anchor + before
-            pivot = 1.0 / (own + tl.where(t + 1 < slices, drift, 0.0))
-            right = (metric * value + drift * right) * pivot
-            before = drift * own * pivot  # drift (1 - drift pivot), without the loss of digits
-            tl.store(rho + places, right, mask=known)
-            tl.store(mine + t * LANES, drift * pivot)
-        value = right
-        for behind in range(1, slices):
-            t = slices - 1 - behind
-            places = t * stride + lane
-            right = tl.load(rho + places, mask=known, other=0.0)
-            value = right + tl.load(mine + t * LANES) * value
-            tl.store(rho + places, value, mask=known)
+            offsets = t * stride + column
+            metric = tl.sqrt(tl.load(accumulator + offsets, mask=mask, other=1.0)) * inverse_learning_rate
+            value = tl.load(rho + offsets, mask=mask, other=0.0)
+            diagonal = metric + rho_precision + carried
+            inverse_pivot = 1.0 / (diagonal + tl.where(t + 1 < slices, drift_precision, 0.0))
+            rhs = (metric * value + drift_precision * rhs) * inverse_pivot
+            # This is drift_precision * (1 - upper), without cancellation.
+            carried = drift_precision * diagonal * inverse_pivot
+            tl.store(rho + offsets, rhs, mask=mask)
+            tl.store(upper + t * COLUMNS, drift_precision * inverse_pivot)
+        value = rhs
+        for back in range(1, slices):
+            t = slices - 1 - back
+            offsets = t * stride + column
+            rhs = tl.load(rho + offsets, mask=mask, other=0.0)
+            value = rhs + tl.load(upper + t * COLUMNS) * value
+            tl.store(rho + offsets, value, mask=mask)
 
 
 @triton.jit
@@ -157,46 +171,46 @@ def score(
     rho,
     alpha,
     ids,
-    place,
+    index,
     slice_of,
-    low,
-    high,
+    chunk_begin,
+    chunk_end,
     negatives,
     positive,
     negative,
     count,
     words,
-    REACH: tl.constexpr,
+    HALF_WINDOW: tl.constexpr,
     NEGATIVES: tl.constexpr,
     DIM: tl.constexpr,
     WIDTH: tl.constexpr,
     ROWS: tl.constexpr,
 ):
-    """Write log s(eta) of each word and the summed log s(-eta) of its negatives."""
+    """Write log sigmoid(eta) of each word, and the summed log sigmoid(-eta) of its negatives."""
     k = tl.arange(0, WIDTH)[None, :]
     inside = k < DIM
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    known = row < count
-    here = tl.load(place + row, mask=known, other=0)
-    first = tl.load(low + row, mask=known, other=0)
-    last = tl.load(high + row, mask=known, other=0)
+    mask = row < count
+    here = tl.load(index + row, mask=mask, other=0)
+    begin = tl.load(chunk_begin + row, mask=mask, other=0)
+    end = tl.load(chunk_end + row, mask=mask, other=0)
     context = tl.zeros((ROWS, WIDTH), dtype=tl.float32)
-    for distance in tl.static_range(1, REACH + 1):
+    for distance in tl.static_range(1, HALF_WINDOW + 1):
         for side in tl.static_range(-1, 2, 2):
-            other = here + side * distance
-            there = known & (other >= first) & (other < last)
-            word = tl.load(ids + other, mask=there, other=0)
-            context += tl.load(alpha + word[:, None] * DIM + k, mask=there[:, None] & inside, other=0.0)
-    base = tl.load(slice_of + row, mask=known, other=0)[:, None] * words * DIM + k
-    word = tl.load(ids + here, mask=known, other=0)
-    own = tl.load(rho + base + word[:, None] * DIM, mask=known[:, None] & inside, other=0.0)
-    tl.store(positive + row, _log_sigmoid(tl.sum(own * context, axis=1)), mask=known)
+            neighbor = here + side * distance
+            exists = mask & (neighbor >= begin) & (neighbor < end)
+            word = tl.load(ids + neighbor, mask=exists, other=0)
+            context += tl.load(alpha + word[:, None] * DIM + k, mask=exists[:, None] & inside, other=0.0)
+    slice_offset = tl.load(slice_of + row, mask=mask, other=0)[:, None] * words * DIM + k
+    word = tl.load(ids + here, mask=mask, other=0)
+    own = tl.load(rho + slice_offset + word[:, None] * DIM, mask=mask[:, None] & inside, other=0.0)
+    tl.store(positive + row, _log_sigmoid(tl.sum(own * context, axis=1)), mask=mask)
     total = tl.zeros((ROWS,), dtype=tl.float32)
     for n in range(NEGATIVES):
-        word = tl.load(negatives + row * NEGATIVES + n, mask=known, other=0).to(tl.int64)
-        absent = tl.load(rho + base + word[:, None] * DIM, mask=known[:, None] & inside, other=0.0)
-        total += _log_sigmoid(-tl.sum(absent * context, axis=1))
-    tl.store(negative + row, total, mask=known)
+        word = tl.load(negatives + row * NEGATIVES + n, mask=mask, other=0).to(tl.int64)
+        vector = tl.load(rho + slice_offset + word[:, None] * DIM, mask=mask[:, None] & inside, other=0.0)
+        total += _log_sigmoid(-tl.sum(vector * context, axis=1))
+    tl.store(negative + row, total, mask=mask)
 
 
 @triton.jit

@@ -1,4 +1,4 @@
-"""How the Triton kernels are started: shapes, sizes of tiles, warps."""
+"""How the Triton kernels are launched: shapes, tile sizes, warps. Each function has a twin in `torch_steps`."""
 
 from __future__ import annotations
 
@@ -10,61 +10,64 @@ from torch import Tensor
 
 from driftword.engines import triton_kernels as kernels
 from driftword.engines.rounds import Step
-from driftword.engines.torch_blocks import Layout
+from driftword.engines.torch_blocks import BlockBatch, ScoringBatch
 
-SMALLEST: Final = 16  # side of a matrix product
-TOKENS: Final = 32  # that a step of a loop takes
-LANES: Final = 512  # columns of the prior that a program works on at a time
-WARPS: Final = 4  # that do it
-PROGRAMS: Final = 132 * 16  # that a large GPU runs at once
-SCORED_ROWS: Final = 8  # Triton 3.6 fails on more
+MIN_TILE: Final = 16  # smallest side of a matrix product
+TOKENS: Final = 32  # that an iteration of a loop takes
+COLUMNS: Final = 512  # of the prior's systems that a program solves at a time
+PRIOR_WARPS: Final = 4
+PRIOR_PROGRAMS: Final = 132 * 16  # that a large GPU runs at once
+SCORING_ROWS: Final = 8  # Triton 3.6 fails on more
 
 
-def climb(
-    values: tuple[Tensor, Tensor],
-    shared: tuple[Tensor, Tensor],
-    blocks: Layout,
-    span: tuple[int, int],
+def likelihood_step(
+    rho_and_accumulator: tuple[Tensor, Tensor],
+    alpha_and_accumulator: tuple[Tensor, Tensor],
+    batch: BlockBatch,
+    blocks: tuple[int, int],
     step: Step,
     *,
     totals: Tensor,
     precision: str,
     **options: Any,
 ) -> None:
-    """Work on some blocks at once."""
-    _, words, dim = values[0].shape
-    low, high = span
-    kernels.climb[(high - low,)](
-        *values, *shared, blocks.row_word, blocks.row_first, blocks.token_word, blocks.token_rows, blocks.token_first,
-        blocks.slice_of, blocks.negatives, totals, low, words, step.learning_rate, step.negatives / step.pool,
-        DIM=dim, WIDTH=_tile(dim), ROWS=_tile(blocks.most_rows), POOL=step.pool, COLUMNS=_tile(step.pool),
+    """Take the Adagrad step of blocks low..high-1 of a batch at once; write the log-likelihood of each to `totals`."""
+    _, words, dim = rho_and_accumulator[0].shape
+    low, high = blocks
+    kernels.likelihood_step[(high - low,)](
+        *rho_and_accumulator, *alpha_and_accumulator, batch.row_word, batch.row_offsets, batch.token_word,
+        batch.token_rows, batch.token_offsets, batch.slice_of, batch.negatives, totals, low, words,
+        step.learning_rate, step.negatives / step.pool,
+        DIM=dim, WIDTH=_tile(dim), ROWS=_tile(batch.max_rows), POOL=step.pool, POOL_WIDTH=_tile(step.pool),
         TOKENS=TOKENS, PRECISION=precision, **{"num_warps": min(max(_tile(dim) // 16, 4), 16), **options},
     )  # fmt: skip
 
 
-def smooth(rho: Tensor, squares: Tensor, step: Step) -> None:
-    """Solve the systems of all words and dimensions."""
+def random_walk_step(rho: Tensor, accumulator: Tensor, step: Step) -> None:
+    """Take the proximal step of the random walk for all words and dimensions."""
     slices, size = len(rho), rho[0].numel()
-    tiles = triton.cdiv(size, LANES)
-    programs = min(tiles, PROGRAMS)
-    scratch = torch.empty(programs * slices * LANES, device=rho.device)
-    kernels.smooth[(programs,)](
-        rho, squares, scratch, size, tiles, slices, 1 / step.learning_rate, step.drift, step.anchor, LANES=LANES,
-        num_warps=WARPS,
+    tiles = triton.cdiv(size, COLUMNS)
+    programs = min(tiles, PRIOR_PROGRAMS)
+    scratch = torch.empty(programs * slices * COLUMNS, device=rho.device)
+    kernels.random_walk_step[(programs,)](
+        rho, accumulator, scratch, size, tiles, slices, 1 / step.learning_rate, step.drift_precision,
+        step.rho_precision, COLUMNS=COLUMNS, num_warps=PRIOR_WARPS,
     )  # fmt: skip
 
 
-def score(rho: Tensor, alpha: Tensor, text: dict[str, Tensor], *, drawn: Tensor, reach: int) -> tuple[Tensor, Tensor]:
-    """Return log s(eta) of each word of `text` and the summed log s(-eta) of its negatives."""
+def score(rho: Tensor, alpha: Tensor, batch: ScoringBatch, *, half_window: int) -> tuple[Tensor, Tensor]:
+    """Return log sigmoid(eta) of each word, and the summed log sigmoid(-eta) of its negatives."""
     _, words, dim = rho.shape
-    count, negatives = drawn.shape
+    count, negatives = batch.negatives.shape
     positive, negative = torch.empty(2, count, device=rho.device)
-    kernels.score[(triton.cdiv(count, SCORED_ROWS),)](
-        rho, alpha, text["ids"], text["place"], text["slice_of"], text["low"], text["high"], drawn, positive, negative,
-        count, words, REACH=reach, NEGATIVES=negatives, DIM=dim, WIDTH=_tile(dim), ROWS=SCORED_ROWS, num_warps=4,
+    kernels.score[(triton.cdiv(count, SCORING_ROWS),)](
+        rho, alpha, batch.ids, batch.index, batch.slice_of, batch.chunk_begin, batch.chunk_end, batch.negatives,
+        positive, negative, count, words, HALF_WINDOW=half_window, NEGATIVES=negatives, DIM=dim, WIDTH=_tile(dim),
+        ROWS=SCORING_ROWS, num_warps=4,
     )  # fmt: skip
     return positive, negative
 
 
 def _tile(count: int) -> int:
-    return max(SMALLEST, triton.next_power_of_2(count))
+    """Return the side of a tile that holds `count` numbers."""
+    return max(MIN_TILE, triton.next_power_of_2(count))

@@ -11,7 +11,7 @@ import polars as pl
 from driftword import __version__, explore
 from driftword.checks import one_of, whole
 from driftword.errors import OptionError
-from driftword.explore.vectors import MIN_COUNT
+from driftword.explore.changepoints import NOTABLE
 from driftword.model import Model
 from driftword.pages.figures import HALF_WIDTH, Figure, Series, figure
 from driftword.suggestions import closest
@@ -19,20 +19,7 @@ from driftword.suggestions import closest
 MAX_ROWS: Final = 200
 MAX_SLICES: Final = 12
 MAX_WORDS: Final = 6
-#: What each metric of `explore.drift` measures.
-METRIC_DESCRIPTIONS: Final = {
-    "absolute": "distance moved",
-    "cosine": "change of direction",
-    "thirds": "change of direction from the first third of the period to the last",
-    "farthest": "largest change of direction from the first slice",
-    "path": "length of the whole trajectory",
-    "step": "largest single step",
-    "neighbors": "share of the 25 nearest words that were replaced",
-    "ranks": "change in the ranking of the nearest words",
-    "relative": "distance moved, compared with words of similar frequency",
-}
 SORT_COLUMNS: Final = ("drift", "word", "count_first", "count_last", "slices")
-_HIGH_RANK: Final = 0.9  # share of words of similar frequency that a change point must exceed to be listed
 _TABLE_NEIGHBORS: Final = 6  # in each row of a table of drift
 _HALF_PAGE: Final = {"width": HALF_WIDTH, "height": 150}
 
@@ -47,11 +34,11 @@ def start(
     `pace` is the table of `explore.pace`, where it is known already; `options` are those of `between`.
     """
     labels = model.slices.labels
-    tokens = np.asarray(model.counts).sum(axis=1, dtype=np.int64).tolist()
-    figures = {
-        "tokens": figure("Amount of text", "words in each slice", "bars", series=[_series("words", tokens)],
-                         **_HALF_PAGE),
-    }  # fmt: skip
+    tokens = np.asarray(model.counts).sum(axis=1, dtype=np.int64).tolist() if model.vocabulary.counted else None
+    figures: dict[str, Figure] = {}
+    if tokens is not None:
+        series = [_series("words", tokens)]
+        figures["tokens"] = figure("Amount of text", "words in each slice", "bars", series=series, **_HALF_PAGE)
     content: Content = {
         "title": "How words changed",
         "words": len(model.words),
@@ -61,38 +48,35 @@ def start(
         "model": model.spec.model,
         "figures": figures,
         "table": [],
-        "time_varying": _time_varying(model),
+        "moves": model.moves,
         "cite": citation(model),
     }
-    if content["time_varying"]:
+    if model.moves:
         pace = explore.pace(model) if pace is None else pace
         figures["pace"] = figure(
             "Mean movement of words", "mean distance from the previous slice", "lines",
             series=[_series("movement", pace["movement"].to_list())], **_HALF_PAGE,
         )  # fmt: skip
         largest = pace.drop_nulls("movement").sort("movement", descending=True).head(5)
-        default_range = explore.ends(model)
-        ranking = between(model, begin or default_range[0], end or default_range[1], **options)
-        is_default = (ranking["begin"], ranking["end"]) == default_range
-        content = ranking | content | {
-            "table": ranking["table"], "largest_movements": largest.to_dicts(), "default_range": is_default,
-        }  # fmt: skip
+        ranking = between(model, begin, end, **options)
+        content = ranking | content | {"table": ranking["table"], "largest_movements": largest.to_dicts()}
     return content
 
 
 def between(
-    model: Model, begin: str | None, end: str | None, *, metric: str = "absolute", n: int = 30,
-    min_count: int = MIN_COUNT, skip: int | None = None, sort: str = "drift",
-) -> Content:  # fmt: skip
-    """Return the words that changed most from one slice to another, with the neighbours of each in both."""
+    model: Model, begin: str | None, end: str | None, *, n: int = 30, sort: str = "drift", **options: Any
+) -> Content:
+    """Return the words that changed most from one slice to another, with the neighbours of each in both.
+
+    `options` are those of `explore.drift`, whose defaults decide what changed most.
+    """
     one_of("column", sort, SORT_COLUMNS)
-    skip = default_skip(model) if skip is None else skip
-    labels = model.slices.labels
-    default_begin, default_end = explore.ends(model)
-    first, last = (labels[t] for t in sorted(model.slices.index(at) for at in (begin or default_begin,
-                                                                               end or default_end)))  # fmt: skip
     whole("n", n, least=1, most=MAX_ROWS)
-    table = explore.drift(model, n=n, metric=metric, between=(first, last), min_count=min_count, skip=skip)
+    if begin and end and model.slices.index(begin) > model.slices.index(end):
+        begin, end = end, begin
+    ranking = explore.rank_drift(model, n=n, between=(begin, end), **options)
+    first, last = ranking.between
+    table = ranking.table
     neighbors = explore.neighborhoods(model, table["word"].to_list(), at=[first, last], n=_TABLE_NEIGHBORS)
     for label, column in ((first, "neighbors_first"), (last, "neighbors_last")):
         in_slice = neighbors.filter(pl.col("slice") == label).select("word", pl.col("neighbors").alias(column))
@@ -103,12 +87,14 @@ def between(
         "title": f"Change from {first} to {last}",
         "begin": first,
         "end": last,
-        "slices": list(labels),
-        "metric": metric,
+        "slices": list(model.slices.labels),
+        "metric": ranking.metric,
         "n": n,
-        "min_count": min_count,
-        "skip": skip,
+        "min_count": ranking.min_count,
+        "skip": ranking.skip,
         "sort": sort,
+        "words_compared": ranking.describe(),
+        "eligible": ranking.eligible,
         "table": table.to_dicts(),
         "columns": table.columns,
         "figures": {},
@@ -116,23 +102,18 @@ def between(
     }
 
 
-def default_skip(model: Model) -> int:
-    """Return how many of the most frequent words are left out: their use changes with style rather than meaning."""
-    return min(200, len(model.words) // 50)
-
-
 def one_slice(model: Model, label: str, **options: Any) -> Content:
     """Return the words that moved most from the previous slice into this one."""
     labels = model.slices.labels
     t = model.slices.index(label)
-    if t == 0 and _time_varying(model):
+    if t == 0 and model.moves:
         raise OptionError(f"'{labels[0]}' is the first slice, so no word moved into it; choose a later one")
     return between(model, labels[t - 1], labels[t], **options) | {
         "title": f"Movement into {labels[t]}",
         "slice": labels[t],
         "previous": labels[t - 1] if t > 1 else None,
         "next": labels[t + 1] if t + 1 < len(labels) else None,
-        "tokens": int(np.asarray(model.counts)[t].sum()),
+        "tokens": int(np.asarray(model.counts)[t].sum()) if model.vocabulary.counted else None,
     }
 
 
@@ -159,19 +140,22 @@ def word(
     whole("n", n, least=1, most=MAX_ROWS)
     _at_most("slices", at, MAX_SLICES)
     _at_most("words", others, MAX_WORDS)
-    numbers = sorted({model.slices.index(label) for label in at}) if at else explore.telling(model, name)
+    numbers = sorted({model.slices.index(label) for label in at}) if at else explore.representative_slices(model, name)
     selected = [labels[t] for t in numbers]
     neighbors = explore.neighbors(model, name, at=selected, n=n).to_dicts()
     frequency = explore.frequency(model, name)
     counts = frequency["count"].to_list()
+    observed = model.vocabulary.observed[:, model.word_id(name)].tolist()
     content: Content = {
         "title": name,
         "word": name,
         "slices": list(labels),
         "counts": counts,
+        "total": None if None in counts else sum(counts),
+        "observed": observed,
         "selected": selected,
         "neighbors": neighbor_columns(selected, neighbors),
-        "time_varying": _time_varying(model),
+        "moves": model.moves,
         "changes": [],
         "largest_change": None,
         "figures": {"frequency": figure(f"Frequency of {name}", "per million words", "bars",
@@ -179,17 +163,17 @@ def word(
         "table": neighbors,
         "cite": citation(model),
     }  # fmt: skip
-    if not content["time_varying"]:
+    if not model.moves:
         return content
     if len(labels) > 2:
-        content |= _change_points(model, name, counts)
-    positions = explore.trajectory(model, name, at=selected[0], n=1)["place"].to_list()
+        content |= _change_points(model, name)
+    positions = explore.trajectory(model, name, at=selected[0], n=1)["position"].to_list()
     others = [model.words[model.word_id(other)] for other in others] or _contrasting_words(content["neighbors"])
     content["figures"] |= {
         "trajectory": figure(f"Trajectory of {name}", "position along its main direction of change", "trajectory",
-                             series=[_series(name, positions, counts)], height=260),
+                             series=[_series(name, positions, counts, observed)], height=260),
         "movement": figure(f"Movement of {name}", "distance from the previous slice", "bars",
-                           series=[_series(name, frequency["step"].to_list(), counts)], **_HALF_PAGE),
+                           series=[_series(name, frequency["step"].to_list(), counts, observed)], **_HALF_PAGE),
         "similarity": _similarity_figure(model, name, [other for other in others if other != name]),
     }  # fmt: skip
     reference = labels[model.slices.index(reference)] if reference else selected[-1]
@@ -202,17 +186,12 @@ def word(
     return content
 
 
-def _change_points(model: Model, name: str, counts: list[int]) -> Content:
+def _change_points(model: Model, name: str) -> Content:
     """Return the change points that rank high among words of similar frequency, and the largest one of all."""
-    labels = model.slices.labels
-    by_slice = {row["slice"]: row for row in explore.changes(model, name, n=3).to_dicts()}
-    listed = sorted(labels.index(label) for label, row in by_slice.items() if row["unusual"] >= _HIGH_RANK)
-    changes = []
-    for begin, at, end in zip([0, *listed], listed, [*listed[1:], len(labels)], strict=False):
-        # Counts up to the next change point that is listed: `explore` counts up to those that are not, too.
-        occurrences = {"count_before": sum(counts[begin:at]), "count_after": sum(counts[at:end])}
-        changes.append(by_slice[labels[at]] | occurrences)
-    return {"changes": changes, "largest_change": max(by_slice.values(), key=lambda row: row["unusual"], default=None)}
+    listed = explore.changes(model, name, n=3, min_unusual=NOTABLE).to_dicts()
+    order = model.slices.labels.index
+    largest = max(explore.changes(model, name, n=3).to_dicts(), key=lambda row: row["unusual"], default=None)
+    return {"changes": sorted(listed, key=lambda row: order(row["slice"])), "largest_change": largest}
 
 
 def slice_neighbors(model: Model, asked: str, at: str, *, n: int) -> Content:
@@ -220,7 +199,7 @@ def slice_neighbors(model: Model, asked: str, at: str, *, n: int) -> Content:
     t = model.slices.index(at)
     return {
         "slice": model.slices.labels[t],
-        "count": int(model.counts[t][model.word_id(asked)]),
+        "count": model.vocabulary.count(t, model.word_id(asked)),
         "neighbors": explore.neighbors(model, asked, at=at, n=n)["word"].to_list(),
     }
 
@@ -272,21 +251,22 @@ def compare(model: Model, words: Sequence[str]) -> Content:
     if len(names) < 2:
         raise OptionError(f"A comparison needs two to {MAX_WORDS} different words; separate them with commas")
     tables = [explore.frequency(model, name) for name in names]
+    observed = [model.vocabulary.observed[:, model.word_id(name)].tolist() for name in names]
     counts, shares = ([table[column].to_list() for table in tables] for column in ("count", "per_million"))
     similarity = _similarity_figure(model, names[0], names[1:], color=1)
     figures = {"similarity": similarity}
     distances: list[list[float]] = []
-    if _time_varying(model):
+    if model.moves:
         last = model.slices.labels[-1]
         trajectories = [explore.trajectory(model, name, at=last, n=1) for name in names]
         distances = [(1 - table["similarity_first"]).to_list() for table in trajectories]
         figures["change"] = figure(
             "Change since the first slice", "1 - cosine similarity to the first slice", "lines",
-            series=[_series(name, *values) for name, *values in zip(names, distances, counts, strict=True)],
+            series=[_series(name, *values) for name, *values in zip(names, distances, counts, observed, strict=True)],
         )  # fmt: skip
     figures["frequency"] = figure(
         "Frequency", "per million words", "lines",
-        series=[_series(name, *values) for name, *values in zip(names, shares, counts, strict=True)],
+        series=[_series(name, *values) for name, *values in zip(names, shares, counts, observed, strict=True)],
     )  # fmt: skip
     return {
         "title": " and ".join([", ".join(names[:-1]), names[-1]]),
@@ -316,9 +296,9 @@ def axis(model: Model, words: Sequence[str], low: Sequence[str], high: Sequence[
     names = list(dict.fromkeys(model.words[model.word_id(name)] for name in _at_most("words", words, MAX_WORDS)))
     if not names:
         raise OptionError("An axis of meaning needs at least one word to place on it; name one")
-    tables = {name: explore.towards(model, name, (low, high)) for name in names}
+    tables = {name: explore.towards(model, name, low=low, high=high) for name in names}
     low_names, high_names = ", ".join(low), ", ".join(high)
-    series = [_series(name, table["place"].to_list(), table["count"].to_list()) for name, table in tables.items()]
+    series = [_series(name, table["position"].to_list(), table["count"].to_list()) for name, table in tables.items()]
     return {
         "title": f"Between {low_names} and {high_names}",
         "words": names,
@@ -336,7 +316,7 @@ def _similarity_figure(model: Model, name: str, others: Sequence[str], *, color:
     series = []
     for other in others:
         table = explore.similarity(model, name, other)
-        fewer = table.select(pl.min_horizontal("count_a", "count_b"))["count_a"]
+        fewer = table.select(pl.min_horizontal("count", "count_other"))["count"]
         series.append(_series(other, table["similarity"].to_list(), fewer.to_list()))
     return figure(
         f"Similarity of {name} to {others[0] if len(others) == 1 else 'other words'}",
@@ -344,13 +324,18 @@ def _similarity_figure(model: Model, name: str, others: Sequence[str], *, color:
     )  # fmt: skip
 
 
-def _series(name: str, values: Sequence[float | None], counts: Sequence[int] | None = None) -> Series:
-    return {"name": name, "values": list(values), "counts": None if counts is None else list(counts)}
-
-
-def _time_varying(model: Model) -> bool:
-    """Whether words have a vector for each slice, or one for all of them."""
-    return len(model.rho) > 1
+def _series(
+    name: str,
+    values: Sequence[float | None],
+    counts: Sequence[int | None] | None = None,
+    observed: Sequence[bool] | None = None,
+) -> Series:
+    return {
+        "name": name,
+        "values": list(values),
+        "counts": None if counts is None else list(counts),
+        "observed": None if observed is None else list(observed),
+    }
 
 
 def suggest(model: Model, typed: str, n: int) -> list[str]:
@@ -363,12 +348,15 @@ def suggest(model: Model, typed: str, n: int) -> list[str]:
 
 def citation(model: Model) -> str:
     """Return the corpus, options, seed and version behind a page, as one line to cite."""
-    made, spec = model.meta["provenance"], model.spec
-    source = f" {made['citation']}." if made.get("citation") else ""
+    made, spec = model.provenance, model.spec
+    texts = f"{model.title}, {model.slices.labels[0]} to {model.slices.labels[-1]}."
+    texts += f" {made.citation}." if made.citation else ""
+    if made.imported:
+        return f"{texts} Imported embeddings, driftword {__version__}."
     return (
-        f"{model.title}, {model.slices.labels[0]} to {model.slices.labels[-1]}.{source} "
+        f"{texts} "
         f"{spec.model.capitalize()} Bernoulli embeddings (K = {spec.dim}, context {spec.context}, "
-        f"drift precision {spec.drift_precision:g}, seed {made.get('seed')}), "
+        f"drift precision {spec.drift_precision:g}, seed {made.seed}), "
         f"driftword {__version__}."
     )
 

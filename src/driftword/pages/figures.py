@@ -32,11 +32,15 @@ ToY = Callable[[float], float]
 
 
 class Series(TypedDict):
-    """One line or set of bars: a value for each slice, and how often the word occurs there, where that matters."""
+    """One line or set of bars: a value for each slice, and the evidence for it, where that matters.
+
+    `counts` says how often the word occurs there (None: unknown), `observed` whether it does so in training text.
+    """
 
     name: str
     values: list[float | None]
-    counts: list[int] | None
+    counts: list[int | None] | None
+    observed: list[bool] | None
 
 
 class Figure(TypedDict):
@@ -135,8 +139,10 @@ def legend(figure: Figure) -> Markup:
     )
 
 
-def times(count: int) -> str:
+def times(count: int | None) -> str:
     """Return a number of occurrences in words: ``once``, ``12 times``."""
+    if count is None:
+        return "an unknown number of times"
     return "once" if count == 1 else f"{count:,} times"
 
 
@@ -209,7 +215,7 @@ def _slice_links(
         if not address:
             continue
         counts = [one["counts"][t] for one in series if one["counts"]]
-        title = f"{label}, {times(counts[0])}" if len(counts) == 1 else label
+        title = f"{label}, {times(counts[0])}" if len(counts) == 1 and counts[0] is not None else label
         css_class = "slice-link pinned" if label in pinned else "slice-link"
         current = ' aria-current="true"' if label in pinned else ""
         begin, wide = time_axis.begin[t], time_axis.end[t] - time_axis.begin[t]
@@ -222,11 +228,11 @@ def _slice_links(
 
 
 def _bars(time_axis: _TimeAxis, one: Series, y: ToY) -> Markup:
-    """Draw a bar for each slice, pale where the word does not occur."""
+    """Draw a bar for each slice, pale where the word is not observed."""
     by_class: dict[str, list[str]] = {}
     for t, value in enumerate(one["values"]):
         if value:
-            css_class = "bar" if one["counts"] is None or one["counts"][t] else "bar pale"
+            css_class = "bar" if one["observed"] is None or one["observed"][t] else "bar pale"
             bar = f"M{time_axis.begin[t]} {y(0)}V{y(value)}H{time_axis.end[t]}V{y(0)}z"
             by_class.setdefault(css_class, []).append(bar)
     return Markup("").join(
@@ -235,25 +241,27 @@ def _bars(time_axis: _TimeAxis, one: Series, y: ToY) -> Markup:
 
 
 def _line(time_axis: _TimeAxis, one: Series, y: ToY, color: int, *, whole: bool) -> Markup:
-    values, counts = one["values"], one["counts"]
+    values, seen = one["values"], one["observed"]
     points = [None if v is None else (x, y(v)) for x, v in zip(time_axis.middle, values, strict=True)]
-    observed = [point if counts is None or counts[t] else None for t, point in enumerate(points)]
-    # Dashes only where the word does not occur, and to the slices on either side.
+    observed = [point if seen is None or seen[t] else None for t, point in enumerate(points)]
+    # Dashes only where the word is not observed, and to the slices on either side.
     interpolated = [point if None in observed[max(t - 1, 0) : t + 2] else None for t, point in enumerate(points)]
-    if not whole:  # and none before a word first occurs or after it last does
-        seen = [t for t, point in enumerate(observed) if point is not None] or [0]
-        interpolated = [point if seen[0] <= t <= seen[-1] else None for t, point in enumerate(interpolated)]
+    if not whole:  # and none before a word is first observed or after it last is
+        times_seen = [t for t, point in enumerate(observed) if point is not None] or [0]
+        first, last = times_seen[0], times_seen[-1]
+        interpolated = [point if first <= t <= last else None for t, point in enumerate(interpolated)]
     return Markup('<g class="s{}"><path class="interpolated" d="{}"/><path class="observed" d="{}"/>{}</g>').format(
-        color, _path(interpolated), _path(observed), _dots(observed, counts)
+        color, _path(interpolated), _path(observed), _dots(observed, one["counts"])
     )
 
 
-def _dots(points: Sequence[Point | None], counts: Sequence[int] | None) -> Markup:
+def _dots(points: Sequence[Point | None], counts: Sequence[int | None] | None) -> Markup:
     """Draw a dot at each point, faint where the word is rare; one path for all dots of an opacity keeps pages small."""
     by_opacity: dict[float, list[str]] = {}
     for t, point in enumerate(points):
         if point is not None:
-            share = 1.0 if counts is None else math.log(max(counts[t], 1)) / math.log(_FULL_OPACITY_COUNT)
+            count = None if counts is None else counts[t]
+            share = 1.0 if count is None else math.log(max(count, 1)) / math.log(_FULL_OPACITY_COUNT)
             by_opacity.setdefault(round(0.2 + 0.8 * min(share, 1.0), 1), []).append(f"M{point[0]} {point[1]}h.01")
     return Markup("").join(
         Markup('<path class="dots" d="{}"{}/>').format(

@@ -16,11 +16,12 @@ from markupsafe import Markup
 from driftword import explore, store
 from driftword.checks import whole
 from driftword.corpus import Corpus
+from driftword.corpus.corpus import as_corpus
 from driftword.corpus.passages import find_in_slices
 from driftword.corpus.slices import At
-from driftword.errors import ExistsError, OptionError
-from driftword.explore.vectors import MIN_COUNT
-from driftword.model import Model
+from driftword.corpus.vocabulary import MIN_COUNT
+from driftword.errors import OptionError
+from driftword.model import Model, as_model
 from driftword.pages import content, passage_content
 from driftword.pages.content import Content
 from driftword.pages.figures import STATIC
@@ -36,16 +37,17 @@ _PER_SELECTED_SLICE: Final = 3  # from each slice that is selected at first
 
 
 def report(
-    model: Model,
+    model: Model | str | os.PathLike[str],
     out: str | os.PathLike[str],
     *,
-    corpus: Corpus | None = None,
+    corpus: Corpus | str | os.PathLike[str] | None = None,
     words: Sequence[str] = (),
     n: int = 50,
-    between: tuple[At, At] | None = None,
+    between: Sequence[At | None] | None = None,
     metric: str = "absolute",
-    min_count: int = MIN_COUNT,
+    min_count: int | None = None,
     skip: int | None = None,
+    interpolated: bool = False,
     title: str | None = None,
     passages: bool = True,
     overwrite: bool = False,
@@ -59,24 +61,19 @@ def report(
     Parameters
     ----------
     model
-        A dynamic or binned model. For a static model, name the words, because it cannot rank them by change.
+        A dynamic or binned model, or its path. For a static model, name the words: it cannot rank them by change.
     out
         The file to write; its name ends in ``.html`` or ``.htm``. Missing folders are created.
     corpus
-        The corpus that the model was fitted to. Without it the report has no passages.
+        The corpus that the model was fitted to, or its path. Without it the report has no passages.
     words
         Words to include in any case.
     n
         How many of the words that changed most to include besides those: 0 to 1000.
     between
         The two slices to compare, as labels, years or dates. By default the first and the last that have enough text.
-    metric
-        The measure of change, as in `driftword.drift`.
-    min_count
-        Rank only words that occur at least this many times in both slices.
-    skip
-        Leave this many of the most frequent words out of the ranking. By default 2% of the vocabulary, and at most
-        200: their use changes with style rather than with meaning.
+    metric, min_count, skip, interpolated
+        Which words changed most, as in `driftword.drift`.
     title
         The name of the texts, as in "How words changed in the State of the Union". By default the name of the corpus.
     passages
@@ -103,19 +100,20 @@ def report(
     --------
     >>> dw.report(model, "sotu.html", corpus=corpus, words=["energy"], n=100)  # doctest: +SKIP
     """
+    model = as_model(model)
+    corpus = None if corpus is None else as_corpus(corpus)
     path = _checked_path(out, overwrite=overwrite)
     whole("n", n, most=MAX_WORDS)
     included = [model.words[model.word_id(word)] for word in words]
-    skip = content.default_skip(model) if skip is None else skip
-    options: dict[str, Any] = {"metric": metric, "min_count": min_count, "skip": skip}
+    options: dict[str, Any] = {"metric": metric, "min_count": min_count, "skip": skip, "interpolated": interpolated}
     begin = end = None
-    if len(model.rho) > 1:
-        begin, end = (model.slices.labels[model.slices.index(at)] for at in between or explore.ends(model))
-        if n:
-            included += explore.drift(model, n=n, between=(begin, end), **options)["word"].to_list()
+    if model.moves:
+        ranking = explore.rank_drift(model, n=max(n, 1), between=between, **options)
+        begin, end = ranking.between
+        included += ranking.table["word"].to_list() if n else []
     included = list(dict.fromkeys(included))
     if not included:
-        ranked = len(model.rho) > 1 and n
+        ranked = model.moves and n
         why = "No word meets these conditions" if ranked else "No word was named, and none is ranked"
         raise OptionError(f"{why}, so the report would be empty; name words with `words`")
     pages: list[Content] = []
@@ -140,7 +138,7 @@ def _checked_path(out: str | os.PathLike[str], *, overwrite: bool) -> Path:
     if path.suffix.lower() not in (".html", ".htm"):
         raise OptionError(f"'{path}' does not end in .html, and a report is a web page; give another `out`")
     if path.exists() and not overwrite:
-        raise ExistsError(f"'{path}' exists already; give another `out`, or pass `overwrite=True` to replace it")
+        raise store.already_exists(path)
     return path
 
 
@@ -162,7 +160,7 @@ def _add_passages(corpus: Corpus, pages: list[Content], bar: Progress) -> None:
 
 def _passage_slices(page: Content, most: int) -> list[str]:
     """Return the slices in which a word occurs, evenly thinned where there are more than passages to show."""
-    occurs = [label for label, count in zip(page["slices"], page["counts"], strict=True) if count]
+    occurs = [label for label, count in zip(page["slices"], page["counts"], strict=True) if count != 0]
     step = max(1, -(-len(occurs) // most))
     return [label for t, label in enumerate(occurs) if t % step == 0 or label in page["selected"]]
 

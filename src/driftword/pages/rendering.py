@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
+from driftword.explore.drift_metrics import METRICS
 from driftword.explore.vectors import MIN_COUNT
 from driftword.model import Model
-from driftword.pages.content import MAX_ROWS, MAX_SLICES, METRIC_DESCRIPTIONS
+from driftword.pages.content import MAX_ROWS, MAX_SLICES
 from driftword.pages.figures import draw, legend, times
 
 _CODE: Final = re.compile(r"`([A-Za-z_][\w.]*(?:=[^`]*)?)`")
@@ -22,14 +23,14 @@ def templates(model: Model, *, title: str | None = None, **names: Any) -> Enviro
         loader=PackageLoader("driftword.pages"), autoescape=select_autoescape(), trim_blocks=True, lstrip_blocks=True,
         undefined=StrictUndefined,
     )  # fmt: skip
-    environment.filters["thousands"] = "{:,}".format
+    environment.filters["thousands"] = lambda number: "unknown" if number is None else f"{number:,}"
     environment.filters["times"] = times
     environment.globals |= {
         "draw": partial(draw, model.slices),
         "legend": legend,
         "max_rows": MAX_ROWS,
         "max_slices": MAX_SLICES,
-        "metric_descriptions": METRIC_DESCRIPTIONS,
+        "metric_descriptions": METRICS,
         "few": MIN_COUNT,
         "model_title": title or model.title,
         **names,

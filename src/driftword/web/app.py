@@ -161,7 +161,7 @@ def _page_renderer(app: FastAPI, model: Model, corpus: Corpus | None, title: str
         link=_word_link, address=address, word_address=word_address, slice_href=slice_address,
         print_figures=PRINT_FIGURES, passages_id="passages", has_corpus=corpus is not None,
         has_documents=corpus is not None and corpus.has_documents,
-        corpus_path=model.meta["provenance"].get("corpus_path"),
+        corpus_path=model.provenance.corpus_path,
     )  # fmt: skip
 
     def page(template: str, status: int = 200, **content: Any) -> HTMLResponse:

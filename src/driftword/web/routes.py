@@ -13,7 +13,6 @@ from fastapi import Depends, Path, Query
 
 from driftword import explore
 from driftword.corpus import Corpus
-from driftword.explore.vectors import MIN_COUNT
 from driftword.model import Model
 from driftword.pages import content, passage_content
 from driftword.pages.content import Content, comma_separated
@@ -35,12 +34,16 @@ Filters = Annotated[list[Text] | None, Query(max_length=100, description="COLUMN
 def drift_options(
     metric: Text = "absolute",
     n: Rows = 30,
-    min_count: Number = MIN_COUNT,
+    min_count: Number | None = None,
     skip: Number | None = None,
     sort: Text = "drift",
+    *,
+    interpolated: bool = False,
 ) -> dict[str, Any]:
     """Read how the words that changed most are ranked."""
-    return {"metric": metric, "n": n, "min_count": min_count, "skip": skip, "sort": sort}
+    return {
+        "metric": metric, "n": n, "min_count": min_count, "skip": skip, "sort": sort, "interpolated": interpolated
+    }  # fmt: skip
 
 
 DriftOptions = Annotated[dict[str, Any], Depends(drift_options)]
@@ -58,7 +61,7 @@ class Endpoints:
     @cached_property
     def pace(self) -> pl.DataFrame | None:
         """The mean movement of words into each slice."""
-        return explore.pace(self.model) if len(self.model.rho) > 1 else None
+        return explore.pace(self.model) if self.model.moves else None
 
     @cached_property
     def filter_columns(self) -> dict[str, list[str]]:
@@ -112,15 +115,14 @@ class Endpoints:
 
     def comparisons(self, words: Words = "", low: Words = "", high: Words = "") -> Content:
         """Show the forms for all comparisons."""
-        time_varying = len(self.model.rho) > 1
         return {
             "title": "Compare",
             "words": words,
             "low": comma_separated(low),
             "high": comma_separated(high),
             "slices": self.model.slices.labels,
-            "time_varying": time_varying,
-            "default_range": explore.ends(self.model) if time_varying else None,
+            "moves": self.model.moves,
+            "default_range": explore.attested_range(self.model) if self.model.moves else None,
         }
 
     def neighbors(self, word: str, at: Text, n: Rows = _NEIGHBORS) -> Content:

@@ -1,0 +1,57 @@
+"""The contract of an engine: what fitting and scoring ask of it, whatever machine it runs on.
+
+Schedules, stopping, checkpoints and saving exist once, in `driftword.fitting`; an engine
+knows nothing of them. Every engine passes ``tests/engines/test_contract.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy.typing as npt
+
+from driftword.corpus import Corpus
+from driftword.engines.parameters import Floats, Parameters
+from driftword.engines.rounds import PassPlan, Sampler, Step, Text
+
+
+class Engine(Protocol):
+    """Runs rounds of training blocks and scores text."""
+
+    machine: str  # what it runs on, for people
+
+    @property
+    def parameters(self) -> Parameters:
+        """The current parameters as NumPy arrays."""
+        ...
+
+    def broadcast(self, n_slices: int, initial_accumulator: float) -> Engine:
+        """Return an engine in which every slice has the static embeddings, with Adagrad accumulators reset."""
+        ...
+
+    def read(self, corpus: Corpus, plan: PassPlan) -> Sequence[Any]:
+        """Return the rounds of a pass; each has `positions`, the number of words it predicts."""
+        ...
+
+    def round(self, blocks: Any, step: Step) -> float:
+        """Take the likelihood step of every block, then the prior's; return the text's summed log-likelihood."""
+        ...
+
+    def score(
+        self, text: Text, *, sampler: Sampler, half_window: int, negatives: int, key: int
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return log sigmoid(eta) of each word, and the summed log sigmoid(-eta) of its negatives."""
+        ...
+
+    def finite(self) -> bool:
+        """Whether the parameters are still finite."""
+        ...
+
+    def embeddings(self) -> tuple[Floats, Floats]:
+        """Return the current rho and alpha as NumPy arrays, which may be the engine's own."""
+        ...
+
+    def snapshot(self) -> Callable[[], tuple[Floats, Floats]]:
+        """Copy the current rho and alpha; return a function that gives the copies as NumPy arrays."""
+        ...
