@@ -43,7 +43,7 @@ def main() -> None:
         assert server.stdout is not None
         address = server.stdout.readline().split(" at ")[1].split(" ")[0].rstrip("/")
         listening = time.perf_counter() - begin
-        ask(f"{address}/questions")
+        ask(f"{address}/comparisons")
         answering = time.perf_counter() - begin
         ask(f"{address}/")
         print(f"started    listening after {listening:.2f} s, answering after {answering:.2f} s, "
@@ -53,7 +53,7 @@ def main() -> None:
         tell("one reader", [ask(f"{address}/word/{picks.choice(words)}") for _ in range(200)])
         tell("start page", [ask(f"{address}/") for _ in range(20)])
         last = quote(model.slices.labels[-1])
-        tell("pointing at a slice", [ask(f"{address}/word/{word}/near.json?at={last}") for word in words[:50]])
+        tell("pointing at a slice", [ask(f"{address}/word/{word}/neighbors.json?at={last}") for word in words[:50]])
         tell("50 readers who read", crowd(address, words, readers=50, seconds=40, pause=(2, 8)))
         tell("50 without a pause", crowd(address, words, readers=50, seconds=20, pause=(0, 0)))
         status = Path(f"/proc/{server.pid}/status").read_text()

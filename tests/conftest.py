@@ -1,4 +1,4 @@
-"""What many tests share: corpora, and a browser."""
+"""Fixtures that many tests share: corpora, models, and a browser."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from hypothesis import settings
 
 import driftword as dw
 
-# A busy machine is no failure; and what CI tries must not change from run to run.
+# A busy machine is not a failure, and what CI tries must not change from run to run.
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("house")
 
 ROOT = Path(__file__).parent.parent
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 DESK, PHONE = {"width": 1200, "height": 900}, {"width": 390, "height": 800}
-#: Set to a folder to keep pictures of the pages.
+#: A folder in which to save screenshots of the pages.
 PICTURES = os.environ.get("DRIFTWORD_PICTURES")
 TOPICS = {
     "sea": ["ship", "harbour", "sailor", "voyage", "storm", "anchor", "captain", "island"],
@@ -43,7 +43,7 @@ def needs_data(name: str) -> Path:
 
 
 def letters(n: int = 60, *, seed: int = 0) -> Iterator[tuple[str, str]]:
-    """Yield small made-up letters, 1850 to 1859, each about one topic."""
+    """Yield short made-up letters, 1850 to 1859, each about one topic."""
     random = np.random.default_rng(seed)
     for i in range(n):
         topic = list(TOPICS)[i % len(TOPICS)]
@@ -71,7 +71,7 @@ def small_model(small: dw.Corpus, tmp_path_factory: pytest.TempPathFactory) -> d
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """Give the Chromium of this machine, driven by Playwright."""
+    """Start the Chromium of this machine, driven by Playwright."""
     sync_api = pytest.importorskip("playwright.sync_api")
     if CHROMIUM is None:
         pytest.skip("NO BROWSER: the explorer was not tested in one; install chromium, or set CHROMIUM")
@@ -83,12 +83,13 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def address(small_model: dw.Model) -> Iterator[str]:
-    """Give the address of a running explorer."""
+    """Run an explorer; return its address."""
     import uvicorn
 
-    from driftword.web.app import make_app, open_corpus
+    from driftword.pages.model_corpus import open_corpus
+    from driftword.web.app import make_app
 
-    config = uvicorn.Config(make_app(small_model, open_corpus(small_model, None)), port=0, log_level="error")
+    config = uvicorn.Config(make_app(small_model, open_corpus(small_model)), port=0, log_level="error")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -102,18 +103,18 @@ def address(small_model: dw.Model) -> Iterator[str]:
 
 @pytest.fixture
 def page(chromium: Any, address: str, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """Give a page at the start; whatever a page complains of in its console fails the test."""
+    """Open the start page; errors in the console of the browser fail the test."""
     context = chromium.new_context(viewport=DESK, base_url=address)
     page = context.new_page()
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
+    console_errors: list[str] = []
+    page.on("console", lambda message: console_errors.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: console_errors.append(str(error)))
     page.goto("/")
     yield page
     if PICTURES:
         page.screenshot(path=Path(PICTURES) / f"{request.node.name}.png", full_page=True)
     context.close()
-    assert [text for text in complaints if "404" not in text] == []
+    assert [text for text in console_errors if "404" not in text] == []
 
 
 def columns(page: Any) -> list[str]:

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from driftword.exporting import export, read_word2vec
     from driftword.fitting import fit
-    from driftword.model import Model, Spec
+    from driftword.model import Model
     from driftword.pages.offline_report import report
+    from driftword.spec import Spec
     from driftword.tuning import tune
 
 __version__ = "0.1.0"
@@ -53,8 +54,9 @@ _MODULES = {
     ),
     "exporting": ("export", "read_word2vec"),
     "fitting": ("fit",),
-    "model": ("Model", "Spec"),
+    "model": ("Model",),
     "pages.offline_report": ("report",),
+    "spec": ("Spec",),
     "tuning": ("tune",),
 }  # fmt: skip
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

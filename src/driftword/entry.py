@@ -1,4 +1,4 @@
-"""Where the program starts: Ctrl-C ends it without a word until the commands are loaded and can say more."""
+"""Where the program starts: Ctrl-C ends it silently until the commands are loaded and can say more."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 if sys.argv[1:2] == ["explore"]:
-    # Its products are small, and readers come at once: threads of NumPy that wait for work would only be in the way.
+    # Its products are small, and readers come at once: idle threads of NumPy would only be in the way.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 

@@ -4,30 +4,33 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
-from driftword import store
+from driftword import checks, store
 from driftword.corpus import Corpus
+from driftword.corpus.corpus import as_corpus
 from driftword.engines import choose_engine, make_engine
 from driftword.engines.parameters import Parameters
 from driftword.errors import OptionError, StoreError
 from driftword.fitting import fit
 from driftword.held_out import HeldOut, Scores, mean_and_error
-from driftword.model import KIND, MODELS, Model, Spec
+from driftword.model import KIND, Model, as_model
+from driftword.spec import MODELS, Spec
 from driftword.tables import lines_of
 
 #: Frequency bands, by rank in the vocabulary.
 BANDS: Final = ((0, 100), (100, 1_000), (1_000, 5_000), (5_000, 25_000), (25_000, None))
+BASELINES: Final = ("static", "binned")  # models over which a comparison shows gains
 
 
 def evaluate(
-    model: Model,
-    corpus: Corpus,
+    model: Model | str | os.PathLike[str],
+    corpus: Corpus | str | os.PathLike[str] | None = None,
     *,
     split: str = "test",
     by: str | None = None,
@@ -40,67 +43,70 @@ def evaluate(
     Parameters
     ----------
     model
-        The model.
+        The model, or its path.
     corpus
-        The corpus it was fitted to.
+        The corpus it was fitted to, or its path; by default where it was then.
     split
         ``"test"``, ``"valid"`` or ``"train"``.
     by
-        ``"slice"`` or ``"band"`` (of frequency) for one row each; by default one row for all.
+        ``"slice"`` or ``"band"`` (of frequency) for one row each; by default one row for all text.
     threads
-        Threads to use; all cores by default.
+        Number of threads; all cores by default.
     engine, device
         As in `fit`: auto takes a GPU where PyTorch sees one.
 
     Returns
     -------
-    L_pos, L_neg and L = L_pos + L_neg with standard errors over documents, positions and documents.
+    L_pos, L_neg and L = L_pos + L_neg with standard errors over documents, and the number of positions and documents.
     """
-    if by not in (None, "slice", "band"):
-        raise OptionError(f"scores can be had by slice or by band, not by '{by}'")
-    scores = score(model, corpus, split=split, threads=threads, engine=engine, device=device)
+    if by is not None:
+        checks.one_of("by", by, ("slice", "band"))
+    model = as_model(model)
+    text = model.open_corpus() if corpus is None else as_corpus(corpus)
+    if text is None:
+        raise OptionError("The corpus of the model is not where it was; name it with `corpus`")
+    scores = score(model, text, split=split, threads=threads, engine=engine, device=device)
     if by is None:
         return pl.DataFrame([{"split": split, **scores.summary()}])
     rows: list[dict[str, Any]] = []
     if by == "slice":
-        for t, label in enumerate(corpus.slices.labels):
+        for t, label in enumerate(text.slices.labels):
             here = scores.slice_of == t
             if here.any():
                 rows.append({"slice": label, **scores.summary(here)})
     else:
         for low, high in BANDS:
-            here = (scores.word >= low) & (scores.word < (high or len(corpus.words)))
+            here = (scores.word >= low) & (scores.word < (high or len(text.words)))
             if here.any():
-                name = f"{low + 1:,}-{min(high or len(corpus.words), len(corpus.words)):,}"
+                name = f"{low + 1:,}-{min(high or len(text.words), len(text.words)):,}"
                 rows.append({"ranks": name, **scores.summary(here)})
     return pl.DataFrame(rows)
 
 
-def score(model: Model, corpus: Corpus, *, split: str, engine: str = "auto", **machine: Any) -> Scores:
+def score(model: Model, corpus: Corpus, *, split: str, engine: str = "auto", **options: Any) -> Scores:
     """Score every position of a split."""
-    made_for = model.meta["provenance"]["corpus"]
-    if made_for != corpus.fingerprint:
+    if not corpus.matches(model.provenance.corpus):
         raise StoreError(
-            f"the model was fitted to another corpus (its fingerprint is {made_for}, this one's {corpus.fingerprint}); "
-            f"open the one it was made from: {model.meta['provenance']['corpus_path'] or 'it was in memory'}"
+            f"The model was fitted to another corpus (its fingerprint is {model.provenance.corpus}, this one's is "
+            f"{corpus.fingerprint}); open that one: {model.provenance.corpus_path or 'it was in memory'}"
         )
     held_out = HeldOut(corpus, split)
     if not len(held_out.text.ids):
-        raise OptionError(f"the corpus has no {split} text to score")
+        raise OptionError(f"The corpus has no {split} text to score")
     rho, alpha = (np.asarray(a, dtype=np.float32) if a.dtype != np.float32 else a for a in (model.rho, model.alpha))
-    chosen = choose_engine(engine, machine.get("device"))
-    runner = make_engine(chosen, Parameters(rho, alpha, rho[:, :0], alpha[:0]), held_out.sampler, **machine)
+    name = choose_engine(engine, options.get("device"))
+    runner = make_engine(name, Parameters(rho, alpha, rho[:, :0], alpha[:0]), held_out.sampler, **options)
     return held_out.score(runner, context=model.spec.context)
 
 
 def compare(
-    corpus: Corpus,
+    corpus: Corpus | str | os.PathLike[str],
     *,
     contexts: Sequence[int] = (2, 8),
     models: Sequence[str] = MODELS,
     spec: Spec | None = None,
     passes: int = 10,
-    seed: int = 0,
+    seeds: int | Sequence[int] = 0,
     threads: int | None = None,
     engine: str = "auto",
     device: str | None = None,
@@ -113,16 +119,18 @@ def compare(
     Parameters
     ----------
     corpus
-        What `driftword.prepare` made.
+        What `driftword.prepare` made, or its path.
     contexts
-        Sizes of context.
+        Context sizes.
     models
         Which models.
     spec
         Options that all of them share; `model` and `context` are set for each.
     passes
         Most passes over the text; each model keeps the pass that is best on validation text.
-    seed, threads, engine, device
+    seeds
+        A seed, or several: every model is then fitted with each, and its scores are means over them.
+    threads, engine, device
         As in `fit`.
     out
         Folder for the fitted models; those already there with the same options are used again.
@@ -133,68 +141,116 @@ def compare(
 
     Returns
     -------
-    One row per context and model: the scores on test text, and the difference in L to the static
-    model of the same context with its standard error over documents.
+    One row per context and model: the scores on test text with standard errors over documents; `over_static` and
+    `over_binned`, the gain in L over those models of the same context, paired by document, with standard errors over
+    documents and (with several seeds) over seeds; `L_seed_sd`, the standard deviation of L between seeds; best_pass,
+    seconds, and the number of seeds.
     """
-    for name in models:
-        if name not in MODELS:
-            raise OptionError(f"there is no model '{name}'; choose of {', '.join(MODELS)}")
-    names = sorted(models, key=MODELS.index)
-    specs = {(context, name): replace(spec or Spec(), model=name, context=context)
-             for context in contexts for name in names}  # fmt: skip
-    paths = {key: None if out is None else Path(out) / f"{key[1]}-{key[0]}.model" for key in specs}
-    for key, path in paths.items():  # before the first is fitted
-        if path is not None and _held(corpus, specs[key], path, seed, passes) is None:
-            store.check_free(path, kind=KIND, overwrite=overwrite)
-    machine: dict[str, Any] = {"threads": threads, "engine": engine, "device": device}
-    options: dict[str, Any] = {"passes": passes, "seed": seed, "show_progress": show_progress, **machine}
-    rows = []
-    for context in contexts:
-        base: Scores | None = None
-        for name in names:
-            chosen, path = specs[context, name], paths[context, name]
-            model = None if path is None else _held(corpus, chosen, path, seed, passes)
-            model = model or fit(corpus, chosen, out=path, overwrite=overwrite, **options)
-            scores = score(model, corpus, split="test", **machine)
-            row: dict[str, Any] = {"context": context, "model": name, **scores.summary()}
-            row["best_pass"] = model.meta["best_pass"]
-            row["seconds"] = round(sum(entry["seconds"] for entry in model.history), 1)
-            if name == "static":
-                base = scores
-            gain = None if base is None or name == "static" else _difference(scores, base)
-            row["L_gain"], row["L_gain_se"] = gain or (None, None)
-            rows.append(row)
-    schema = {"L_gain": pl.Float64, "L_gain_se": pl.Float64}
-    return pl.DataFrame(rows, schema_overrides=schema)
+    corpus = as_corpus(corpus)
+    if not models or not contexts:
+        raise OptionError("There is nothing to compare; name at least one of `models` and one of `contexts`")
+    names = sorted({checks.one_of("model", name, MODELS) for name in models}, key=MODELS.index)
+    given = [seeds] if isinstance(seeds, int | np.integer) else list(seeds)
+    numbers = list(dict.fromkeys(checks.seed(seed) for seed in given))
+    if not numbers:
+        raise OptionError("`seeds` is empty; give at least one")
+    entries = [
+        _Entry(replace(spec or Spec(), model=name, context=context), seed, _path(out, name, context, seed, numbers))
+        for context in contexts
+        for name in names
+        for seed in numbers
+    ]
+    for entry in entries:  # before the first is fitted
+        if entry.path is not None and entry.open(corpus, passes) is None:
+            store.check_free(entry.path, kind=KIND, overwrite=overwrite)
+    options: dict[str, Any] = {"threads": threads, "engine": engine, "device": device}
+    scores: dict[tuple[int, str], list[Scores]] = {}
+    fitted: dict[tuple[int, str], list[Model]] = {}
+    for entry in entries:
+        model = entry.open(corpus, passes) or fit(
+            corpus, entry.spec, passes=passes, seed=entry.seed, out=entry.path, overwrite=overwrite,
+            show_progress=show_progress, **options,
+        )  # fmt: skip
+        key = (entry.spec.context, entry.spec.model)
+        scores.setdefault(key, []).append(score(model, corpus, split="test", **options))
+        fitted.setdefault(key, []).append(model)
+    rows = [_row(scores, fitted, context, name) for context in contexts for name in names]
+    types = {name: pl.Float64 for base in BASELINES for name in (f"over_{base}", f"over_{base}_se")}
+    return pl.DataFrame(rows, schema_overrides={**types, "L_seed_sd": pl.Float64})
 
 
-def _difference(scores: Scores, base: Scores) -> tuple[float, float]:
-    """Return the mean difference in L and its standard error, paired by document."""
-    difference = scores.positive + scores.negative - base.positive - base.negative
-    return mean_and_error(difference, scores.document)
+@dataclass(frozen=True)
+class _Entry:
+    """One model of a comparison."""
+
+    spec: Spec
+    seed: int
+    path: Path | None
+
+    def open(self, corpus: Corpus, passes: int) -> Model | None:
+        """Open the model at `path` if it is the one wanted."""
+        if self.path is None or store.read_meta(self.path) is None:
+            return None
+        model = Model.open(self.path)
+        made = model.provenance
+        same = (model.spec, made.corpus, made.seed, made.passes)
+        return model if same == (self.spec, corpus.fingerprint, self.seed, passes) else None
 
 
-def _held(corpus: Corpus, spec: Spec, path: Path, seed: int, passes: int) -> Model | None:
-    """Open the model at `path` if it is the one wanted."""
-    if store.read_meta(path) is None:
+def _path(out: str | os.PathLike[str] | None, name: str, context: int, seed: int, seeds: Sequence[int]) -> Path | None:
+    if out is None:
         return None
-    model = Model.open(path)
-    made = model.meta["provenance"]
-    same = (asdict(model.spec), made["corpus"], made["seed"], made["passes"])
-    return model if same == (asdict(spec), corpus.fingerprint, seed, passes) else None
+    return Path(out) / (f"{name}-{context}.model" if len(seeds) == 1 else f"{name}-{context}-seed{seed}.model")
 
 
-def as_table(rows: pl.DataFrame, *, form: str) -> str:
-    """Write the comparison as Markdown or LaTeX, as it stands in a paper."""
+def _row(
+    scores: dict[tuple[int, str], list[Scores]], fitted: dict[tuple[int, str], list[Model]], context: int, name: str
+) -> dict[str, Any]:
+    """Return one row of a comparison: scores of a model as means over seeds, and its gains over the baselines."""
+    own, models = scores[context, name], fitted[context, name]
+    values = [one.summary()["L"] for one in own]
+    row: dict[str, Any] = {"context": context, "model": name, **_mean_scores(own).summary()}
+    for base in BASELINES:
+        others = scores.get((context, base)) if base != name else None
+        gain, error = _gain(own, others) if others else (None, None)
+        row[f"over_{base}"], row[f"over_{base}_se"] = gain, error
+    return {
+        **row,
+        "seeds": len(own),
+        "L_seed_sd": float(np.std(values, ddof=1)) if len(own) > 1 else None,
+        "best_pass": models[0].best_pass if len(models) == 1 else None,
+        "seconds": round(sum(entry["seconds"] for model in models for entry in model.history), 1),
+    }
+
+
+def _mean_scores(scores: Sequence[Scores]) -> Scores:
+    positive, negative = (np.mean([getattr(s, part) for s in scores], axis=0) for part in ("positive", "negative"))
+    return replace(scores[0], positive=positive, negative=negative)
+
+
+def _gain(scores: Sequence[Scores], base: Sequence[Scores]) -> tuple[float, float]:
+    """Return the mean gain in L, paired by document and seed, and its standard error over documents and seeds."""
+    gains = [s.positive + s.negative - b.positive - b.negative for s, b in zip(scores, base, strict=True)]
+    mean, error = mean_and_error(np.mean(gains, axis=0), scores[0].document)
+    if len(gains) > 1:
+        between = np.var([gain.mean() for gain in gains], ddof=1) / len(gains)
+        error = float(np.sqrt(error**2 + between))
+    return mean, error
+
+
+def comparison_table(rows: pl.DataFrame, *, format: str) -> str:
+    """Write the comparison as Markdown or LaTeX, as it stands in a paper: L and L_pos with standard errors."""
     contexts = rows["context"].unique(maintain_order=True).to_list()
-    heads = ["", *(f"context {context}" for context in contexts)]
+    heads = ["", *(f"context {context}: {name}" for context in contexts for name in ("L", "L_pos"))]
+    sign = r"\pm" if format == "latex" else "±"
     body = []
     for name in rows["model"].unique(maintain_order=True):
         cells = []
         for context in contexts:
             row = rows.filter((pl.col("context") == context) & (pl.col("model") == name)).row(0, named=True)
-            error = "\\pm" if form == "latex" else "±"
-            cell = f"{row['L']:.3f} {error} {row['L_se']:.3f} ({row['L_pos']:.3f})"
-            cells.append(f"${cell}$" if form == "latex" else cell)
+            for measure in ("L", "L_pos"):
+                text = f"{row[measure]:.3f} {sign} {row[measure + '_se']:.3f}"
+                cells.append(f"${text}$" if format == "latex" else text)
         body.append([name, *cells])
-    return lines_of(heads, body, form=form)
+    heads = [head.replace("_", r"\_") for head in heads] if format == "latex" else heads
+    return lines_of(heads, body, form=format)

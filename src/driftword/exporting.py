@@ -11,7 +11,6 @@ import os
 import shutil
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -19,12 +18,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword import store
+from driftword import checks, store
 from driftword.corpus import Slices
 from driftword.corpus.slices import At
-from driftword.errors import OptionError, SourceError
-from driftword.explore import vectors as space
-from driftword.model import KIND, Model, Spec, write_model
+from driftword.corpus.vocabulary import UNKNOWN, Vocabulary
+from driftword.errors import ExistsError, OptionError, SourceError
+from driftword.explore import vectors
+from driftword.model import Model, as_model
+from driftword.provenance import Provenance
+from driftword.spec import Spec
 
 FORMATS: Final = ("word2vec", "word2vec-binary", "projector", "parquet", "safetensors", "numpy")
 _FOLDERS: Final = FORMATS[:3]
@@ -32,10 +34,10 @@ _LIST: Final = "export.json"  # names what else is in the folder, so that nothin
 
 
 def export(
-    model: Model,
+    model: Model | str | os.PathLike[str],
     out: str | os.PathLike[str],
     *,
-    form: str = "word2vec",
+    format: str = "word2vec",
     at: At | Sequence[At] | None = None,
     min_count: int = 0,
     overwrite: bool = False,
@@ -45,44 +47,51 @@ def export(
     Parameters
     ----------
     model
-        The model.
+        A model, or its path.
     out
-        Folder (word2vec, projector) or file (the others) to write.
-    form
-        ``"word2vec"`` (text) or ``"word2vec-binary"``: one file per slice, as gensim loads them, spaces in phrases
+        Folder (word2vec, projector) or file (the other formats) to write.
+    format
+        ``"word2vec"`` (text) or ``"word2vec-binary"``: one file per slice, as gensim loads them, with spaces in phrases
         written as ``_``; ``"projector"``: TSV files for TensorFlow's Embedding Projector; ``"parquet"``: a tidy table
-        of word, slice, count and vector; ``"safetensors"``; ``"numpy"``: one .npz with rho, alpha, words, slices
+        of word, slice, count and vector; ``"safetensors"``; ``"numpy"``: one .npz file with rho, alpha, words, slices
         and counts.
     at
         Slices to write; all by default.
     min_count
-        Only words that occur so often in a slice; safetensors and numpy hold all words.
+        Only words that occur at least this often in the training text of a slice; safetensors and numpy always hold
+        all words.
     overwrite
         Replace what is at `out`.
+
+    Returns
+    -------
+    The path that was written.
     """
-    space.choose("format", form, FORMATS)
+    model = as_model(model)
+    checks.one_of("format", format, FORMATS)
     target = Path(out)
     store.check_file(target)
     if (target.exists() or target.is_symlink()) and not overwrite:
-        raise OptionError(f"'{target}' exists; choose another place or replace it with --overwrite")
-    if target.is_dir() and (strange := sorted({p.name for p in target.iterdir()} - _written(target))):
-        raise OptionError(f"'{target}' holds '{strange[0]}', which no export wrote; choose another place")
-    space.not_negative(min_count=min_count)
-    if min_count and form in ("safetensors", "numpy"):
-        raise OptionError(f"{form} holds every word of a slice; leave min_count out, or choose another format")
-    slices = space.slice_numbers(model, at)
-    empty = [t for t in slices if not space.occurring(model, t, min_count).any()]
+        raise store.already_exists(target)
+    if target.is_dir() and (strange := sorted({p.name for p in target.iterdir()} - _exported_files(target))):
+        raise ExistsError(f"'{target}' holds '{strange[0]}', which no export wrote; give another `out`")
+    checks.whole("min_count", min_count)
+    if min_count and format in ("safetensors", "numpy"):
+        raise OptionError(f"The format {format} holds every word of a slice; leave `min_count` out, or choose another")
+    slices = vectors.slice_numbers(model, at)
+    empty = [t for t in slices if not model.vocabulary.attested(t, min_count).any()]
     if empty:
-        raise OptionError(f"no word occurs {min_count} times in '{model.slices.labels[empty[0]]}'; lower min_count")
+        label = model.slices.labels[empty[0]]
+        raise OptionError(f"No word occurs at least {min_count} times in '{label}'; use a smaller `min_count`")
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
     with store.writing(target), store.folders(target):
         try:
-            if form in _FOLDERS:
+            if format in _FOLDERS:
                 partial.mkdir()
-            _WRITERS[form](model, partial, slices, min_count)
-            if form in _FOLDERS:
+            _WRITERS[format](model, partial, slices, min_count)
+            if format in _FOLDERS:
                 names = sorted(path.name for path in partial.iterdir())
-                (partial / _LIST).write_text(json.dumps({"format": form, "files": names}, indent=1), encoding="utf-8")
+                (partial / _LIST).write_text(json.dumps({"format": format, "files": names}, indent=1), encoding="utf-8")
             if target.is_dir() and not target.is_symlink():
                 store.swap(partial, target)
             else:
@@ -92,7 +101,7 @@ def export(
     return target
 
 
-def _written(folder: Path) -> set[str]:
+def _exported_files(folder: Path) -> set[str]:
     """Return the names of the files that an export put into a folder."""
     try:
         return {_LIST, *json.loads((folder / _LIST).read_text(encoding="utf-8"))["files"]}
@@ -100,50 +109,50 @@ def _written(folder: Path) -> set[str]:
         return set()
 
 
-def _chosen(model: Model, t: int, min_count: int) -> tuple[list[str], npt.NDArray[np.float32]]:
-    places = np.flatnonzero(space.occurring(model, t, min_count))
-    return [model.words[v] for v in places], np.ascontiguousarray(space.vectors(model, t)[places])
+def _attested_vectors(model: Model, t: int, min_count: int) -> tuple[list[str], npt.NDArray[np.float32]]:
+    words = np.flatnonzero(model.vocabulary.attested(t, min_count))
+    return [model.words[v] for v in words], np.ascontiguousarray(vectors.slice_vectors(model, t)[words])
 
 
 def _word2vec(model: Model, out: Path, slices: list[int], min_count: int) -> None:
     for t in slices:
-        words, vectors = _chosen(model, t, min_count)
+        words, rows = _attested_vectors(model, t, min_count)
         with (out / f"{_file_name(model, t)}.vec").open("w", encoding="utf-8") as file:
-            file.write(f"{len(words)} {vectors.shape[1]}\n")
-            for word, vector in zip(words, vectors, strict=True):
+            file.write(f"{len(words)} {rows.shape[1]}\n")
+            for word, vector in zip(words, rows, strict=True):
                 file.write(f"{word.replace(' ', '_')} {' '.join(f'{x:.6g}' for x in vector)}\n")
 
 
 def _word2vec_binary(model: Model, out: Path, slices: list[int], min_count: int) -> None:
     for t in slices:
-        words, vectors = _chosen(model, t, min_count)
+        words, rows = _attested_vectors(model, t, min_count)
         with (out / f"{_file_name(model, t)}.bin").open("wb") as file:
-            file.write(f"{len(words)} {vectors.shape[1]}\n".encode())
-            for word, vector in zip(words, vectors, strict=True):
+            file.write(f"{len(words)} {rows.shape[1]}\n".encode())
+            for word, vector in zip(words, rows, strict=True):
                 file.write(word.replace(" ", "_").encode() + b" " + vector.astype("<f4").tobytes() + b"\n")
 
 
 def _projector(model: Model, out: Path, slices: list[int], min_count: int) -> None:
     for t in slices:
-        words, vectors = _chosen(model, t, min_count)
-        np.savetxt(out / f"{_file_name(model, t)}.vectors.tsv", vectors, delimiter="\t", fmt="%.6g")
-        counts = model.counts[t][[model.word_index[word] for word in words]]
-        table = pl.DataFrame({"word": words, "count": np.asarray(counts, dtype=np.int64)})
+        words, rows = _attested_vectors(model, t, min_count)
+        np.savetxt(out / f"{_file_name(model, t)}.vectors.tsv", rows, delimiter="\t", fmt="%.6g")
+        counts = model.vocabulary.count(t, [model.word_index[word] for word in words])
+        table = pl.DataFrame({"word": words, "count": counts}, schema={"word": pl.String, "count": pl.Int64})
         table.write_csv(out / f"{_file_name(model, t)}.metadata.tsv", separator="\t")
 
 
 def _parquet(model: Model, out: Path, slices: list[int], min_count: int) -> None:
     parts = []
     for t in slices:
-        words, vectors = _chosen(model, t, min_count)
-        counts = model.counts[t][[model.word_index[word] for word in words]]
+        words, rows = _attested_vectors(model, t, min_count)
+        counts = model.vocabulary.count(t, [model.word_index[word] for word in words])
         parts.append(
             pl.DataFrame(
                 {
                     "word": pl.Series(words, dtype=pl.String),
                     "slice": pl.Series([model.slices.labels[t]] * len(words), dtype=pl.String),
-                    "count": np.asarray(counts, dtype=np.int64),
-                    "vector": pl.Series(vectors, dtype=pl.Array(pl.Float32, vectors.shape[1])),
+                    "count": pl.Series(counts, dtype=pl.Int64),
+                    "vector": pl.Series(rows, dtype=pl.Array(pl.Float32, rows.shape[1])),
                 }
             )
         )
@@ -155,7 +164,7 @@ def _safetensors(model: Model, out: Path, slices: list[int], _: int) -> None:
     labels = [model.slices.labels[t] for t in slices]
     words = json.dumps({"words": list(model.words), "slices": labels}, ensure_ascii=False)
     header: dict[str, Any] = {"__metadata__": {"driftword": words}}
-    rows = slices if len(model.rho) > 1 else [0]
+    rows = slices if model.moves else [0]
     end = 0
     for name, array, shape in (("rho", model.rho, (len(rows), *model.rho.shape[1:])),
                                ("alpha", model.alpha, model.alpha.shape)):  # fmt: skip
@@ -173,7 +182,7 @@ def _safetensors(model: Model, out: Path, slices: list[int], _: int) -> None:
 
 def _numpy(model: Model, out: Path, slices: list[int], _: int) -> None:
     arrays: dict[str, Any] = {
-        "rho": model.rho[slices] if len(model.rho) > 1 else model.rho, "alpha": model.alpha,
+        "rho": model.rho[slices] if model.moves else model.rho, "alpha": model.alpha,
         "counts": model.counts[slices], "words": np.array(model.words),
         "slices": np.array([model.slices.labels[t] for t in slices]),
     }  # fmt: skip
@@ -195,13 +204,6 @@ def _file_name(model: Model, t: int) -> str:
     return "".join(c if c.isalnum() or c in "-_." else "-" for c in model.slices.labels[t])
 
 
-@dataclass(frozen=True)
-class _Imported:
-    words: Sequence[str]
-    slices: Slices
-    counts: npt.NDArray[np.int32]
-
-
 def read_word2vec(
     files: Mapping[str | int, str | os.PathLike[str]],
     *,
@@ -213,46 +215,46 @@ def read_word2vec(
     Parameters
     ----------
     files
-        The file of each slice by its label (a year, month or day), in order of time: ``{1990: "1990.vec"}``.
-        Text, or binary where the name ends in .bin.
+        The file of each slice by its label, in order of time: ``{"1990-1999": "1990s.vec", "2000-2009": "2000s.vec"}``.
+        A label is a year, a range of years, a decade, a month or a day. Files are text, or binary where the name ends
+        in .bin.
     out
         Where to store the model; None keeps it in memory.
     overwrite
         Replace a model at `out`.
 
-    Notes
-    -----
-    The files say which words occur in a slice, but not how often. A word that is there counts as often as the
-    questions ask for by default (5); one that is not counts 0, and has the vector of the nearest slice that knows it.
+    Returns
+    -------
+    The model. The files say which words occur in a slice, but not how often, so its counts are unknown: tables show
+    them as null, and a word that is in a file counts as attested. A word that is missing from a file has the vector
+    of the nearest slice that has it, and is marked as interpolated there.
     """
     if not files:
-        raise OptionError("no files were given; name one for each slice")
-    read = [_read_one(Path(path)) for path in files.values()]
-    sizes = {vectors.shape[1] for _, vectors in read}
+        raise OptionError("`files` is empty; name a file for each slice")
+    slices = Slices.from_labels(list(files))
+    contents = [_read_one(Path(path)) for path in files.values()]
+    sizes = {rows.shape[1] for _, rows in contents}
     if len(sizes) > 1:
-        raise SourceError(f"the files hold vectors of different lengths ({', '.join(map(str, sorted(sizes)))})")
-    words = list(dict.fromkeys(word for here, _ in read for word in here))
+        raise SourceError(f"The files hold vectors of different lengths ({', '.join(map(str, sorted(sizes)))})")
+    words = list(dict.fromkeys(word for names, _ in contents for word in names))
     index = {word: v for v, word in enumerate(words)}
-    rho = np.zeros((len(read), len(words), sizes.pop()), dtype=np.float32)
+    rho = np.zeros((len(contents), len(words), sizes.pop()), dtype=np.float32)
     counts = np.zeros(rho.shape[:2], dtype=np.int32)
-    for t, (here, vectors) in enumerate(read):
-        places = [index[word] for word in here]
-        rho[t, places], counts[t, places] = vectors, space.MIN_COUNT
-    times = np.arange(len(read))
+    for t, (names, rows) in enumerate(contents):
+        ids = [index[word] for word in names]
+        rho[t, ids], counts[t, ids] = rows, UNKNOWN
+    times = np.arange(len(contents))
     for v in np.flatnonzero((counts == 0).any(axis=0)):
-        known = times[counts[:, v] > 0]
-        rho[:, v] = rho[known[np.abs(times[:, None] - known).argmin(axis=1)], v]
-    spec = Spec(model="binned" if len(read) > 1 else "static", dim=rho.shape[2])
-    unknown = dict.fromkeys(("corpus", "corpus_path", "citation", "seed", "passes", "threads"))
-    made: dict[str, Any] = {**unknown, "engine": "imported", "versions": {}}
-    meta: dict[str, Any] = {"spec": asdict(spec), "history": [], "best_pass": None, "provenance": made}
-    held = _Imported(words, Slices.from_labels(list(files)), counts)
-    alpha = np.zeros(rho.shape[1:], dtype=np.float32)
-    if out is not None:
-        with store.create(out, kind=KIND, overwrite=overwrite) as writer:
-            write_model(writer, held, meta=meta, alpha=alpha, rho=rho)
-        return Model.open(out)
-    return Model(rho, alpha, corpus={"words": words, "slices": held.slices, "counts": counts}, meta=meta)
+        present = times[counts[:, v] != 0]
+        rho[:, v] = rho[present[np.abs(times[:, None] - present).argmin(axis=1)], v]
+    model = Model(
+        rho,
+        np.zeros(rho.shape[1:], dtype=np.float32),
+        vocabulary=Vocabulary(tuple(words), slices, counts, counts),
+        spec=Spec(model="binned" if len(contents) > 1 else "static", dim=rho.shape[2]),
+        provenance=Provenance(engine="imported"),
+    )
+    return model if out is None else model.save(out, overwrite=overwrite)
 
 
 def _read_one(path: Path) -> tuple[list[str], npt.NDArray[np.float32]]:

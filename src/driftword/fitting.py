@@ -1,45 +1,41 @@
-"""Fitting: passes and rounds, schedule, validation, stopping, checkpoints.
+"""Fitting: passes over the text, validation after each, stopping, and the model of the best pass.
 
-Every model begins with one static pass. The binned and the dynamic model then
-copy its embeddings into every slice and go on from there. After each pass the
-held-out validation text is scored; the best pass is kept, and fitting stops when
-it no longer gets better. Nothing here knows on what machine it runs.
+Nothing here depends on the machine: an engine runs the rounds, the schedule says how.
 """
 
 from __future__ import annotations
 
-import json
+import functools
 import os
-import platform
-import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from driftword import store
+from driftword import checks, store
+from driftword.checkpoints import Checkpoints, History
 from driftword.corpus import Corpus
+from driftword.corpus.corpus import as_corpus
 from driftword.engines import Engine, choose_engine, make_engine
 from driftword.engines.parameters import Floats, Parameters, initial_parameters
-from driftword.engines.rounds import PassPlan, Sampler, Step
-from driftword.errors import FitError, OptionError, StoreError
+from driftword.engines.rounds import Sampler
+from driftword.errors import FitError, OptionError
 from driftword.held_out import EXPONENT, HeldOut
-from driftword.model import KIND, Model, Spec, write_model
+from driftword.model import KIND, Model
 from driftword.progress import Progress, progress
+from driftword.provenance import Provenance, machine, versions
+from driftword.schedule import Schedule
+from driftword.spec import Spec
 
-CHECKPOINT: Final = "checkpoint"
-CHECKPOINT_SECONDS: Final = 20.0  # what a kill may cost at most, beside the pass under way
-#: Share of the learning rate in a binned model's own passes: nothing but its start holds a word rare in a slice.
-BINNED_RATE: Final = 0.2
+CHECKPOINT_EVERY: Final = 20.0  # seconds that a kill may cost at most, besides the pass under way
+_SCORES: Final = ("L_pos", "L_neg", "L", "L_se")
 
 
 def fit(
-    corpus: Corpus,
+    corpus: Corpus | str | os.PathLike[str],
     spec: Spec | None = None,
     *,
     passes: int = 10,
@@ -50,9 +46,9 @@ def fit(
     resume: bool = False,
     patience: int = 2,
     reproducible: bool = False,
-    half: bool = False,
+    half_precision: bool = False,
     device: str | None = None,
-    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    checkpoint_every: float = CHECKPOINT_EVERY,
     overwrite: bool = False,
     show_progress: bool | None = None,
 ) -> Model:
@@ -61,322 +57,233 @@ def fit(
     Parameters
     ----------
     corpus
-        What `driftword.prepare` made.
+        What `driftword.prepare` made, or its path.
     spec
-        The options of the model; its defaults were chosen on held-out text.
+        The options of the model; the defaults were chosen on held-out text.
     passes
-        Most passes over the training text, the static one included.
+        Most passes over the training text, including the static one.
     engine
         ``"auto"``, ``"cpu"``, ``"torch"`` (an NVIDIA GPU), or ``"reference"`` (slow; for checking). Auto takes a GPU
         where PyTorch sees one.
     threads
-        Threads of the CPU engine; all cores by default.
+        Number of threads of the CPU engine; all cores by default.
     seed
-        Seed of the start, the order of the text and the negatives.
+        Seed of the initial values, the order of the text and the negatives.
     out
         Directory to write; None keeps the model in memory.
     resume
-        Go on from the last checkpoint of an interrupted fit with the same `out` and options.
+        Continue from the last checkpoint of an interrupted fit with the same `out` and options.
     patience
         Stop after this many passes without a better validation score.
     reproducible
-        Make a fit with several threads the same to the last bit each time; one thread always is.
-    half
-        Store embeddings as float16, on a GPU while fitting too: half the memory.
+        Make a fit with several threads identical every time; one with a single thread always is.
+    half_precision
+        Store embeddings as float16, and on a GPU also fit with it: half the memory.
     device
         Where the torch engine runs: ``"cuda"``, ``"cuda:1"``, or ``"cpu"``, which is slow.
-    checkpoint_seconds
-        Keep a checkpoint after a pass when the last one is at least so old; 0 keeps one after every pass.
+    checkpoint_every
+        Keep a checkpoint after a pass when the last one is at least this many seconds old; 0 keeps one after every
+        pass.
     overwrite
         Replace a model at `out`, or the checkpoints of an interrupted fit of it.
     show_progress
         Show a progress bar; by default where standard error is a terminal.
+
+    Returns
+    -------
+    The model of the pass with the best validation score.
     """
+    corpus = as_corpus(corpus)
     spec = spec or Spec()
-    if passes < 1 or patience < 1:
-        raise OptionError(f"passes is {passes} and patience {patience}; both must be at least 1")
-    if threads is not None and threads < 1:
-        raise OptionError(f"threads is {threads}; use at least one")
-    if not 0 <= seed < 1 << 63:
-        raise OptionError(f"seed is {seed}; it must be a whole number from 0 to {(1 << 63) - 1}")
+    passes, patience = checks.whole("passes", passes, least=1), checks.whole("patience", patience, least=1)
+    threads = None if threads is None else checks.whole("threads", threads, least=1)
+    seed = checks.seed(seed)
     if resume and out is None:
-        raise OptionError("only a fit with an output directory can be resumed")
-    if not (corpus.chunk_split == 0).any():
-        raise OptionError("the corpus has no training text")
-    target = None if out is None else Path(out)
-    if target is not None:
-        store.check_free(target, kind=KIND, overwrite=overwrite)
-    machine = {"threads": threads, "reproducible": reproducible, "device": device, "half": half}
-    job = _Job(corpus, spec, passes, choose_engine(engine, device), machine, seed, target, patience)
+        raise OptionError("Only a fit with an output directory can be resumed; give its `out`")
+    if not corpus.has_split("train"):
+        raise OptionError("The corpus has no training text")
+    name = choose_engine(engine, device)
+    n_slices = 1 if spec.model == "static" else len(corpus.slices)
+    schedule = Schedule(spec, passes, n_slices, seed)
+    checkpoints = None
+    if out is not None:
+        store.check_free(out, kind=KIND, overwrite=overwrite)
+        checkpoints = Checkpoints(Path(out), _identity(corpus, schedule, name))
+    options: dict[str, Any] = {
+        "threads": threads,
+        "reproducible": reproducible,
+        "device": device,
+        "half_precision": half_precision,
+    }
     with progress(show=show_progress) as bar:
-        if target is not None:
-            job.continue_or_clear(resume=resume, overwrite=overwrite)
-        kept = time.perf_counter()
-        for _ in job.run(bar):
-            if target is not None and time.perf_counter() - kept >= checkpoint_seconds:
-                job.checkpoint()
-                kept = time.perf_counter()
-            elif job.best_pass == len(job.history) < passes:
-                job.remember()
-        return job.finish(half=half, overwrite=overwrite)
+        state = None
+        if checkpoints is not None:
+            if resume:
+                state = checkpoints.resume()
+            else:
+                checkpoints.clear(overwrite=overwrite)
+        training = _Training(corpus, schedule, functools.partial(make_engine, name, **options), state)
+        saved = time.perf_counter()
+        while len(training.history) < passes and not training.stalled(patience):
+            training.run_pass(bar, kept=checkpoints is not None)
+            if checkpoints is not None:
+                checkpoints.log(training.history[-1])
+            if checkpoints is not None and time.perf_counter() - saved >= checkpoint_every:
+                training.save(checkpoints)
+                saved = time.perf_counter()
+            elif training.best_pass == len(training.history) < passes:
+                training.snapshot_best()
+        model = _make_model(training, checkpoints, name, threads, half_precision=half_precision)
+        if out is None or checkpoints is None:
+            return model
+        stored = model.save(out, overwrite=overwrite)
+        checkpoints.remove()
+        return stored
 
 
-@dataclass
-class _Job:
-    """One fit under way."""
+def _identity(corpus: Corpus, schedule: Schedule, engine: str) -> dict[str, Any]:
+    """Return what must be equal for a fit to be the continuation of another."""
+    return {
+        "spec": schedule.spec.to_dict(),
+        "seed": schedule.seed,
+        "corpus": corpus.fingerprint,
+        "engine": engine,
+        "passes": schedule.passes if schedule.spec.final_rate < 1 else None,  # the learning rate depends on it
+    }
 
-    corpus: Corpus
-    spec: Spec
-    passes: int
-    engine_name: str
-    machine: dict[str, Any]
-    seed: int
-    target: Path | None
-    patience: int
-    history: list[dict[str, Any]] = field(default_factory=list)
-    engine: Engine | None = None
-    best: tuple[int, Callable[[], tuple[Floats, Floats]]] | None = None  # the best pass, where it is in memory
 
-    def __post_init__(self) -> None:
-        self.n_slices = 1 if self.spec.model == "static" else len(self.corpus.slices)
-        self.sampler = Sampler.make(self.corpus.raw_counts, self.spec.exponent)
-        own = self.sampler if self.spec.exponent == EXPONENT else None
+class _Training:
+    """The loop over passes: an engine, the scores after each pass, and the best pass so far."""
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        schedule: Schedule,
+        start_engine: Callable[[Parameters, Sampler], Engine],
+        state: tuple[Parameters, History] | None,
+    ) -> None:
+        self.corpus, self.schedule = corpus, schedule
+        spec = schedule.spec
+        sampler = Sampler.make(corpus.raw_counts, spec.exponent)
         reader = ThreadPoolExecutor(1)  # the first pass need not wait for the text it will be scored on
-        self._held_out = reader.submit(HeldOut, self.corpus, "valid", sampler=own)
+        scoring_sampler = sampler if spec.exponent == EXPONENT else None
+        self._held_out = reader.submit(HeldOut, corpus, "valid", sampler=scoring_sampler)
         reader.shutdown(wait=False)
+        parameters, self.history = state or (
+            initial_parameters(
+                len(corpus.words), spec.dim, seed=schedule.seed, initial_accumulator=spec.initial_accumulator
+            ),
+            [],
+        )
+        self.engine = start_engine(parameters, sampler)
+        self._best: tuple[int, Callable[[], tuple[Floats, Floats]]] | None = None  # a pass, and its embeddings
 
-    def _start(self, parameters: Parameters) -> Engine:
-        return make_engine(self.engine_name, parameters, self.sampler, **self.machine)
-
-    # -- passes ------------------------------------------------------------------------
-
-    def run(self, bar: Progress) -> Iterator[None]:
-        """Run the passes that are left, yielding after each."""
-        while len(self.history) < self.passes and not self._stalled():
-            number = len(self.history)
-            static = number == 0 or self.n_slices == 1
-            if self.engine is None:
-                self.engine = self._start(
-                    initial_parameters(
-                        len(self.corpus.words),
-                        self.spec.dim,
-                        seed=self.seed,
-                        initial_accumulator=self.spec.initial_accumulator,
-                    )
-                )
-            if number == 1 and not static:
-                self.engine = self.engine.broadcast(self.n_slices, self.spec.initial_accumulator)
-            self.history.append(self._pass(self.engine, number, static=static, bar=bar))
-            self._log()
-            yield
-
-    def _pass(self, engine: Engine, number: int, *, static: bool, bar: Progress) -> dict[str, Any]:
-        spec = self.spec
+    def run_pass(self, bar: Progress, *, kept: bool) -> None:
+        """Run one pass and score it; `kept` says whether a diverging fit can be resumed."""
+        number, schedule, corpus = len(self.history), self.schedule, self.corpus
+        static = schedule.is_static(number)
+        if number == 1 and not static:
+            self.engine = self.engine.broadcast(schedule.n_slices, schedule.spec.initial_accumulator)
         begin = time.perf_counter()
-        sample = number + 1 if spec.resample == "each-pass" else 1
-        plan = PassPlan(number, sample, not static, spec.block, spec.run, spec.rounds, self.seed)
-        parts = engine.read(self.corpus, plan)
-        words = sum(part.positions for part in parts)
+        rounds = self.engine.read(corpus, schedule.plan(number))
+        words = sum(part.positions for part in rounds)
         if not words and number == 0:
-            raise OptionError("there is too little text to train on: a pass sees no word; bring more of it")
+            raise OptionError("There is too little text to train on: a pass sees no word; bring more text")
         total, done = 0.0, 0
-        name = "static pass" if static and self.n_slices > 1 else "pass"
-        bar.stage(f"{name} {number + 1} of {self.passes}", total=words)
-        for r, part in enumerate(parts):
-            step = self._step(number + r / spec.rounds, static=static)
-            total += engine.round(part, step)
+        name = "static pass" if static and schedule.n_slices > 1 else "pass"
+        bar.stage(f"{name} {number + 1} of {schedule.passes}", total=words)
+        for r, part in enumerate(rounds):
+            total += self.engine.round(part, schedule.step(number, r))
             done += part.positions
-            self._check(engine, number, total)
+            if not (np.isfinite(total) and self.engine.finite()):
+                raise self._diverged(number, kept=kept)
             rate = done / (time.perf_counter() - begin)
-            bar.update(done=done, facts=f"{rate / 1e3:,.0f}k words/s, L_pos {total / max(done, 1):.3f}{self._so_far()}")
+            facts = f"{rate / 1e3:,.0f}k words/s, L_pos {total / max(done, 1):.3f}{self._last_scores()}"
+            bar.update(done=done, facts=facts)
         seconds = time.perf_counter() - begin
-        scores = self._validate(engine)
-        return {
-            "pass": number + 1,
-            "kind": "static" if static else spec.model,
-            "words": words,
-            "seconds": round(seconds, 3),
-            "scoring_seconds": round(time.perf_counter() - begin - seconds, 3),
-            "train_L_pos": total / max(done, 1),
-            **scores,
-        }
-
-    def _step(self, done: float, *, static: bool) -> Step:
-        spec = self.spec
-        share = 1 - (1 - spec.final_rate) * done / max(self.passes, 1)
-        alone = not static and spec.model == "binned"
-        return Step(
-            learning_rate=spec.learning_rate * share * (BINNED_RATE if alone else 1),
-            half_window=spec.context // 2,
-            negatives=spec.negatives,
-            pool=spec.pool,
-            drift_precision=spec.drift_precision / spec.rounds,
-            alpha_precision=spec.prior / spec.rounds,
-            rho_precision=spec.prior / spec.rounds / (1 if static else self.n_slices),
-            coupled=not static and spec.model == "dynamic",
+        scores = self._validate()
+        self.history.append(
+            {
+                "pass": number + 1,
+                "kind": "static" if static else schedule.spec.model,
+                "words": words,
+                "seconds": round(seconds, 3),
+                "scoring_seconds": round(time.perf_counter() - begin - seconds, 3),
+                "train_L_pos": total / max(done, 1),
+                **scores,
+            }
         )
 
-    def _check(self, engine: Engine, number: int, total: float) -> None:
-        """Stop at the first sign that numbers have run away."""
-        if np.isfinite(total) and engine.finite():
-            return
-        kept = f"; the state after pass {number} is kept" if number and self.target else ""
-        raise FitError(
-            f"the fit diverged in pass {number + 1}: numbers grew beyond all bounds; "
-            f"use a smaller --learning-rate (it is {self.spec.learning_rate:g}){kept}"
-        )
+    def _validate(self) -> dict[str, float]:
+        if not self.corpus.has_split("valid"):
+            return dict.fromkeys(_SCORES, float("nan"))
+        summary = self._held_out.result().score(self.engine, context=self.schedule.spec.context).summary()
+        return {name: summary[name] for name in _SCORES}
 
-    def _validate(self, engine: Engine) -> dict[str, float]:
-        if not (self.corpus.chunk_split == 1).any():
-            return {"L_pos": float("nan"), "L_neg": float("nan"), "L": float("nan"), "L_se": float("nan")}
-        summary = self._held_out.result().score(engine, context=self.spec.context).summary()
-        return {name: summary[name] for name in ("L_pos", "L_neg", "L", "L_se")}
+    def _diverged(self, number: int, *, kept: bool) -> FitError:
+        remedy = f"use a smaller `learning_rate` (it is {self.schedule.spec.learning_rate:g})"
+        state = f"; the state after pass {number} is kept" if number and kept else ""
+        return FitError(f"The fit diverged in pass {number + 1}: numbers grew beyond all bounds; {remedy}{state}")
+
+    def _last_scores(self) -> str:
+        if not self.history:
+            return ""
+        last = self.history[-1]
+        return f", validation {last['L_pos']:.3f} {last['L_neg']:+.3f} = {last['L']:.3f}"
 
     @property
     def best_pass(self) -> int:
         """The pass with the best validation score; of the model's own passes, once there is one."""
-        own = [entry for entry in self.history if entry["kind"] == self.spec.model] or self.history
+        own = self._own_passes() or self.history
         return int(max(own, key=lambda entry: (np.nan_to_num(entry["L"], nan=-np.inf), entry["pass"]))["pass"])
 
-    def _stalled(self) -> bool:
-        own = [entry for entry in self.history if entry["kind"] == self.spec.model]
-        return bool(own) and len(self.history) - self.best_pass >= self.patience
+    def stalled(self, patience: int) -> bool:
+        """Tell whether the validation score has not become better for this many passes."""
+        return bool(self._own_passes()) and len(self.history) - self.best_pass >= patience
 
-    def _so_far(self) -> str:
-        if not self.history:
-            return ""
-        last = self.history[-1]
-        return f", held out {last['L_pos']:.3f} {last['L_neg']:+.3f} = {last['L']:.3f}"
+    def _own_passes(self) -> History:
+        return [entry for entry in self.history if entry["kind"] == self.schedule.spec.model]
 
-    # -- what is on disk ---------------------------------------------------------------
+    def snapshot_best(self) -> None:
+        """Keep the embeddings of the best pass, which is the last one, in memory until a checkpoint does."""
+        self._best = (self.best_pass, self.engine.snapshot())
 
-    def _beside(self, number: int) -> Path:
-        assert self.target is not None
-        target = self.target.absolute()
-        return target.parent / f".{target.name}.pass-{number:03}"
+    def save(self, checkpoints: Checkpoints) -> None:
+        """Store the state after the last pass, and the embeddings of the best."""
+        if self._best is not None and self._best[0] == self.best_pass:
+            checkpoints.save_best(*self._best[1](), self.history, best_pass=self.best_pass)
+        self._best = None
+        checkpoints.save(self.engine.parameters, self.history, best_pass=self.best_pass)
 
-    def _identity(self) -> dict[str, Any]:
-        """Return what must be equal for a fit to be the continuation of another."""
-        return {
-            "spec": asdict(self.spec),
-            "seed": self.seed,
-            "corpus": self.corpus.fingerprint,
-            "engine": self.engine_name,
-            "passes": self.passes if self.spec.final_rate < 1 else None,
-        }
-
-    def remember(self) -> None:
-        """Keep the best pass in memory, as long as no checkpoint does."""
-        assert self.engine is not None
-        self.best = (self.best_pass, self.engine.snapshot())
-
-    def checkpoint(self) -> None:
-        """Store the state after a pass; keep that of the best pass beside it."""
-        assert self.engine is not None
-        number = len(self.history)
-        if self.best is not None and self.best[0] == self.best_pass:
-            rho, alpha = self.best[1]()
-            self._store(self.best_pass, {"rho": rho, "alpha": alpha})
-        self.best = None
-        self._store(number, vars(self.engine.parameters))
-        for other, path in checkpoints(self.target).items():
-            if other not in (number, self.best_pass):
-                shutil.rmtree(path, ignore_errors=True)
-
-    def _store(self, number: int, arrays: Mapping[str, Floats]) -> None:
-        with store.create(self._beside(number), kind=CHECKPOINT, overwrite=True, hashed=False) as writer:
-            for name, values in arrays.items():
-                writer.array(name, values)
-            writer.meta = {"identity": self._identity(), "history": self.history}
-
-    def continue_or_clear(self, *, resume: bool, overwrite: bool) -> None:
-        """Take up the last checkpoint, or clear those of a fit that is not wanted any more."""
-        found = checkpoints(self.target)
-        if found and not resume and not overwrite:
-            raise OptionError(
-                f"an interrupted fit of '{self.target}' is kept after pass {max(found)}; "
-                "go on with --resume, or begin anew with --overwrite"
-            )
-        if not resume:
-            for path in found.values():
-                shutil.rmtree(path, ignore_errors=True)
-            self._log_path().unlink(missing_ok=True)
-            return
-        for number in sorted(found, reverse=True):
-            names = ("rho", "alpha", "rho_accumulator", "alpha_accumulator")
-            try:
-                held = store.open_store(found[number], kind=CHECKPOINT)
-                parameters = Parameters(**{name: np.array(held.array(name)) for name in names})
-            except StoreError:
-                continue  # not whole, or only the best pass without what it takes to go on
-            if held.meta["identity"] != self._identity():
-                changed = [k for k, v in self._identity().items() if held.meta["identity"].get(k) != v]
-                raise OptionError(
-                    f"the checkpoint of '{self.target}' was made with another {' and '.join(changed)}; "
-                    "use the same options, or begin anew with --overwrite instead of --resume"
-                )
-            self.history = held.meta["history"]
-            lines = "".join(json.dumps(entry) + "\n" for entry in self.history)
-            self._log_path().write_text(lines, encoding="utf-8")  # a pass may have been logged and then lost
-            self.engine = self._start(parameters)
-            return
-
-    def _log_path(self) -> Path:
-        assert self.target is not None
-        return self.target.with_name(self.target.name + ".log.jsonl")
-
-    def _log(self) -> None:
-        if self.target is not None:
-            self.target.absolute().parent.mkdir(parents=True, exist_ok=True)
-            with store.writing(self._log_path()), self._log_path().open("a", encoding="utf-8") as file:
-                file.write(json.dumps(self.history[-1]) + "\n")
-
-    def finish(self, *, half: bool, overwrite: bool) -> Model:
-        """Make the model of the best pass."""
-        assert self.engine is not None
+    def best_embeddings(self, checkpoints: Checkpoints | None) -> tuple[Floats, Floats]:
+        """Return rho and alpha of the best pass, wherever they are."""
         if self.best_pass == len(self.history):
-            rho, alpha = self.engine.embeddings()
-        elif self.best is not None and self.best[0] == self.best_pass:
-            rho, alpha = self.best[1]()
-        else:
-            held = store.open_store(self._beside(self.best_pass), kind=CHECKPOINT)
-            rho, alpha = held.array("rho"), held.array("alpha")
-        meta = {
-            "spec": asdict(self.spec),
-            "history": self.history,
-            "best_pass": self.best_pass,
-            "provenance": {
-                "corpus": self.corpus.fingerprint,
-                "corpus_path": str(self.corpus.path.absolute()) if self.corpus.path else None,
-                "citation": self.corpus.meta.get("citation"),
-                "seed": self.seed,
-                "passes": self.passes,
-                "engine": self.engine_name,
-                "threads": self.machine["threads"] or os.cpu_count(),
-                "ran_on": self.engine.machine,
-                "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-                "versions": {name: version(name) for name in ("driftword", "numpy", "polars")},
-            },
-        }
-        kind = np.float16 if half else np.float32
-        if self.target is None:
-            corpus = {"words": self.corpus.words, "slices": self.corpus.slices, "counts": self.corpus.counts}
-            return Model(np.asarray(rho, kind), np.asarray(alpha, kind), corpus=corpus, meta={**meta, "files": {}})
-        with store.create(self.target, kind=KIND, overwrite=overwrite) as writer:
-            write_model(writer, self.corpus, meta=meta, rho=np.asarray(rho, kind), alpha=np.asarray(alpha, kind))
-        for path in checkpoints(self.target).values():
-            shutil.rmtree(path, ignore_errors=True)
-        return Model.open(self.target)
+            return self.engine.embeddings()
+        if self._best is not None and self._best[0] == self.best_pass:
+            return self._best[1]()
+        assert checkpoints is not None
+        return checkpoints.open_best(self.best_pass)
 
 
-def checkpoints(target: Path | None) -> dict[int, Path]:
-    """Return what an interrupted fit has kept, by its pass."""
-    if target is None:
-        return {}
-    target = target.absolute()
-    found = target.parent.glob(f".{_escaped(target.name)}.pass-*")
-    return {int(path.name.rpartition("-")[2]): path for path in found if path.name.rpartition("-")[2].isdigit()}
-
-
-def _escaped(name: str) -> str:
-    return "".join(f"[{c}]" if c in "*?[" else c for c in name)
+def _make_model(
+    training: _Training, checkpoints: Checkpoints | None, engine: str, threads: int | None, *, half_precision: bool
+) -> Model:
+    corpus, schedule = training.corpus, training.schedule
+    dtype = np.float16 if half_precision else np.float32
+    rho, alpha = (np.asarray(values, dtype) for values in training.best_embeddings(checkpoints))
+    provenance = Provenance(
+        engine=engine,
+        corpus=corpus.fingerprint,
+        corpus_path=str(corpus.path.absolute()) if corpus.path else None,
+        citation=corpus.citation,
+        seed=schedule.seed,
+        passes=schedule.passes,
+        threads=threads or os.cpu_count(),
+        ran_on=training.engine.machine,
+        machine=machine(),
+        versions=versions(),
+    )
+    return Model(
+        rho, alpha, vocabulary=corpus.vocabulary, spec=schedule.spec, provenance=provenance,
+        history=training.history, best_pass=training.best_pass,
+    )  # fmt: skip

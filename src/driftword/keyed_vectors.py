@@ -1,18 +1,21 @@
-"""One slice of a model with the habits of gensim's KeyedVectors."""
+"""One slice of a model with the interface of gensim's KeyedVectors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from driftword.corpus.corpus import knows_word
+from driftword import checks
+from driftword.corpus.vocabulary import MIN_COUNT, Vocabulary
 from driftword.errors import OptionError
 
-Word = str | npt.NDArray[Any] | tuple[Any, float]
+METRICS: Final = ("centered", "cosine")
+#: A word or a vector, or a pair of one and its weight.
+Query = str | npt.NDArray[Any] | tuple[Any, float]
 
 
 class SliceVectors:
@@ -21,39 +24,34 @@ class SliceVectors:
     Attributes
     ----------
     index_to_key, key_to_index
-        The words, and the place of each.
+        The words, and the position of each.
     vectors
-        ``(V, K)``.
+        The embeddings, ``(V, K)``.
     counts
-        How often each word occurs in the slice.
+        How often each word occurs in the slice; -1 where that is not known.
+    vector_size
+        Number of dimensions.
     """
 
-    def __init__(
-        self,
-        words: Sequence[str],
-        key_to_index: dict[str, int],
-        *,
-        vectors: npt.NDArray[Any],
-        counts: npt.NDArray[Any],
-        find: Any,
-    ) -> None:
-        self.index_to_key = list(words)
-        self.key_to_index = key_to_index
+    def __init__(self, vocabulary: Vocabulary, t: int, vectors: npt.NDArray[Any], *, metric: str = "centered") -> None:
+        self._vocabulary, self._t = vocabulary, t
+        self.metric = checks.one_of("metric", metric, METRICS)
+        self.index_to_key = list(vocabulary.words)
+        self.key_to_index = vocabulary.index
         self.vectors = vectors
-        self.counts = counts
+        self.counts = vocabulary.counts[t]
         self.vector_size = vectors.shape[1]
-        self._find = find
 
     def __getitem__(self, key: str | int | Sequence[str]) -> npt.NDArray[Any]:
         """Return the vector of a word or of its number, or of several words."""
         if isinstance(key, str):
-            return np.asarray(self.vectors[self._find(key)])
+            return np.asarray(self.vectors[self._vocabulary.word_id(key)])
         if isinstance(key, int | np.integer):
             return np.asarray(self.vectors[key])
-        return np.asarray(self.vectors[[self._find(word) for word in key]])
+        return np.asarray(self.vectors[[self._vocabulary.word_id(word) for word in key]])
 
     def __contains__(self, word: object) -> bool:
-        return knows_word(self._find, word)
+        return word in self._vocabulary
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.index_to_key)
@@ -65,15 +63,21 @@ class SliceVectors:
         return len(self.index_to_key)
 
     @cached_property
-    def _units(self) -> npt.NDArray[np.float32]:
-        return unit(np.asarray(self.vectors, dtype=np.float32))
+    def _center(self) -> npt.NDArray[np.float32]:
+        if self.metric == "cosine":
+            return np.zeros(self.vector_size, dtype=np.float32)
+        return attested_mean(self.vectors, self._vocabulary.attested(self._t, MIN_COUNT))
+
+    @cached_property
+    def _directions(self) -> npt.NDArray[np.float32]:
+        return unit(np.asarray(self.vectors, dtype=np.float32) - self._center)
 
     def similarity(self, one: str, other: str) -> float:
         """Return the cosine between two words."""
-        return float(self._units[self._find(one)] @ self._units[self._find(other)])
+        return float(self._direction(one) @ self._direction(other))
 
     def distance(self, one: str, other: str) -> float:
-        """Return one less the cosine between two words."""
+        """Return 1 minus the cosine between two words."""
         return 1 - self.similarity(one, other)
 
     def get_vector(self, key: str | int) -> npt.NDArray[Any]:
@@ -90,53 +94,53 @@ class SliceVectors:
 
     def most_similar(
         self,
-        positive: Word | Sequence[Word] | None = None,
-        negative: Word | Sequence[Word] | None = None,
+        positive: Query | Sequence[Query] | None = None,
+        negative: Query | Sequence[Query] | None = None,
         topn: int = 10,
         *,
-        min_count: int = 5,
+        min_count: int = MIN_COUNT,
     ) -> list[tuple[str, float]]:
-        """Return the words nearest to the mean of the positive words less the negative ones, with their cosines.
+        """Return the words nearest to the mean of the positive words minus the negative ones, with their cosines.
 
         Parameters
         ----------
         positive, negative
             A word, a vector, or a pair of one and its weight; or several.
         topn
-            How many words.
+            How many words to return.
         min_count
-            Only words that occur so often in the slice: the vectors of others are interpolated. gensim has no
-            such option; 0 does as gensim does.
+            Only words that occur at least this often in the training text of the slice: the vectors of rarer ones
+            are mostly interpolated. gensim has no such option; 0 allows every word.
         """
-        weighed = [(*_weighed(one), 1.0) for one in _listed(positive)]
-        weighed += [(*_weighed(one), -1.0) for one in _listed(negative)]
-        if not weighed:
-            raise OptionError("most_similar needs at least one word")
-        if topn < 1:
-            raise OptionError(f"topn is {topn}; ask for at least one word")
-        parts = [sign * weight * self._direction(one) for one, weight, sign in weighed]
-        scores = self._units @ unit(np.mean(parts, axis=0))
-        allowed = np.asarray(self.counts) >= min_count
-        allowed[[self._find(one) for one, _, _ in weighed if isinstance(one, str)]] = False
-        places = np.flatnonzero(allowed)
-        places = places[np.argsort(-scores[places], kind="stable")][:topn]
-        return [(self.index_to_key[v], float(scores[v])) for v in places]
+        queries = [(*_with_weight(one), 1.0) for one in _as_list(positive)]
+        queries += [(*_with_weight(one), -1.0) for one in _as_list(negative)]
+        if not queries:
+            raise OptionError("`most_similar` needs at least one word")
+        checks.whole("topn", topn, least=1)
+        checks.whole("min_count", min_count)
+        parts = [sign * weight * self._direction(one) for one, weight, sign in queries]
+        scores = self._directions @ unit(np.mean(parts, axis=0))
+        allowed = self._vocabulary.attested(self._t, min_count)
+        allowed[[self._vocabulary.word_id(one) for one, _, _ in queries if isinstance(one, str)]] = False
+        candidates = np.flatnonzero(allowed)
+        nearest = candidates[np.argsort(-scores[candidates], kind="stable")][:topn]
+        return [(self.index_to_key[v], float(scores[v])) for v in nearest]
 
-    def _direction(self, one: Word) -> npt.NDArray[Any]:
+    def _direction(self, one: Query) -> npt.NDArray[Any]:
         if isinstance(one, str):
-            return np.asarray(self._units[self._find(one)])
+            return np.asarray(self._directions[self._vocabulary.word_id(one)])
         vector = np.asarray(one, dtype=np.float32)
         if vector.shape != (self.vector_size,):
-            raise OptionError(f"a vector here has {self.vector_size} numbers; one of shape {vector.shape} was given")
-        return unit(vector)
+            raise OptionError(f"A vector of shape {vector.shape} was given; here they have {self.vector_size} numbers")
+        return unit(vector - self._center)
 
 
-def _weighed(one: Any) -> tuple[Any, float]:
+def _with_weight(one: Any) -> tuple[Any, float]:
     """Take a word and its weight, as gensim does, or a word alone."""
     return (one[0], float(one[1])) if isinstance(one, tuple) and len(one) == 2 else (one, 1.0)
 
 
-def _listed(words: Word | Sequence[Word] | None) -> list[Word]:
+def _as_list(words: Query | Sequence[Query] | None) -> list[Query]:
     if words is None:
         return []
     if isinstance(words, str | tuple) or (isinstance(words, np.ndarray) and words.ndim == 1):
@@ -148,3 +152,11 @@ def unit(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Scale rows, or a single vector, to length one; zeros stay."""
     length = np.linalg.norm(rows, axis=-1, keepdims=True)
     return np.asarray(rows / np.where(length > 0, length, 1))
+
+
+def attested_mean(vectors: npt.NDArray[Any], attested: npt.NDArray[np.bool_]) -> npt.NDArray[np.float32]:
+    """Return the mean of the attested rows, ``(K,)``; of all rows where none is."""
+    rows = np.asarray(vectors, dtype=np.float32)
+    if not attested.any():
+        return np.asarray(rows.mean(axis=0))
+    return np.asarray((attested / attested.sum()).astype(np.float32) @ rows)  # ten times faster than choosing rows

@@ -1,127 +1,35 @@
-"""`Spec`, every option of a model, and `Model`, the fitted result.
+"""`Model`: the fitted embeddings of every word in every slice, with what is known of how they came about.
 
-A `Model` is read-only and mapped into memory: opening one takes milliseconds,
+A stored model is read-only and mapped into memory: opening one takes milliseconds
 whatever its size, and reading one slice does not load the others.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from functools import cached_property
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword import store
-from driftword.corpus import Slices
-from driftword.corpus.corpus import find_word, knows_word
+from driftword import store, tables
+from driftword.corpus import Corpus, Slices
 from driftword.corpus.slices import At
-from driftword.errors import OptionError
+from driftword.corpus.vocabulary import Vocabulary
+from driftword.errors import OptionError, StoreError
 from driftword.keyed_vectors import SliceVectors
+from driftword.provenance import Provenance
+from driftword.spec import Spec
 
 KIND: Final = "model"
-MODELS: Final = ("static", "binned", "dynamic")
-#: Options of older models under the names they have now.
-RENAMED: Final = {"squares": "initial_accumulator"}
-
-
-@dataclass(frozen=True)
-class Spec:
-    """How a model is built and fitted.
-
-    Parameters
-    ----------
-    model
-        ``"dynamic"``: embeddings drift from slice to slice; ``"binned"``: every slice for itself;
-        ``"static"``: one embedding for all slices.
-    dim
-        Length of the vectors.
-    context
-        Words around a position that predict it, in total: 8 is four on either side.
-    negatives
-        Weight of the words that do not occur, against each one that does.
-    drift_precision
-        Precision of the random walk between neighbouring slices; larger moves less.
-    prior_precision
-        Precision of context vectors, and of embeddings, shared out over the slices; by default a twentieth of the
-        drift precision.
-    learning_rate
-        Adagrad's step size.
-    final_rate
-        The learning rate falls in a straight line to this share of itself at the last pass.
-    rounds
-        How often a pass applies the prior.
-    block, run, pool
-        Positions that share a pool of negatives, consecutive positions among them, and negatives in the pool.
-    exponent
-        Negatives are drawn from counts to this power.
-    resample
-        ``"each-pass"`` draws the subsample anew for each pass; ``"once"`` keeps one, as the paper does.
-    initial_accumulator
-        Where Adagrad's sums of squared gradients start.
-    """
-
-    model: str = "dynamic"
-    dim: int = 100
-    context: int = 8
-    negatives: int = 20
-    drift_precision: float = 200.0
-    prior_precision: float | None = None
-    learning_rate: float = 0.2
-    final_rate: float = 0.1
-    rounds: int = 10
-    block: int = 32
-    run: int = 4
-    pool: int = 64
-    exponent: float = 0.75
-    resample: str = "each-pass"
-    initial_accumulator: float = 0.01
-
-    def __post_init__(self) -> None:
-        _one_of("model", self.model, MODELS)
-        _one_of("resample", self.resample, ("each-pass", "once"))
-        for name in ("dim", "negatives", "rounds", "block", "run", "pool"):
-            if int(getattr(self, name)) != getattr(self, name) or getattr(self, name) < 1:
-                raise OptionError(f"{name} is {getattr(self, name)}; it must be a whole number from 1 up")
-        if int(self.context) != self.context or self.context < 2 or self.context % 2:
-            raise OptionError(
-                f"context is {self.context}; it must be an even number from 2 up (8: four on either side)"
-            )
-        for name in ("drift_precision", "learning_rate", "initial_accumulator"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise OptionError(f"{name} is {getattr(self, name)}; it must be positive")
-        if self.prior_precision is not None and not 0 <= self.prior_precision < float("inf"):
-            raise OptionError(f"prior_precision is {self.prior_precision}; it cannot be negative")
-        if not 0 <= self.final_rate <= 1:
-            raise OptionError(f"final_rate is {self.final_rate}; it is a share of the learning rate, from 0 to 1")
-        if not 0 <= self.exponent <= 2:
-            raise OptionError(f"exponent is {self.exponent}; it must lie between 0 and 2")
-
-    @property
-    def prior(self) -> float:
-        """Precision of context vectors and embeddings."""
-        return self.drift_precision / 20 if self.prior_precision is None else self.prior_precision
-
-    @classmethod
-    def from_dict(cls, options: Mapping[str, Any]) -> Spec:
-        """Read back what ``dataclasses.asdict`` gave; names that are not known are left out."""
-        known = {field.name for field in fields(cls)}
-        renamed = {RENAMED.get(name, name): value for name, value in options.items()}
-        return cls(**{name: value for name, value in renamed.items() if name in known})
-
-
-def _one_of(name: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
-        raise OptionError(f"there is no {name} '{value}'; choose one of {', '.join(known)}")
+_T = TypeVar("_T")
 
 
 class Model:
-    """Embeddings of every word in every slice; made by `driftword.fitting` or `Model.open`.
+    """Embeddings of every word in every slice; made by `driftword.fit`, `Model.open` or `driftword.read_word2vec`.
 
     Attributes
     ----------
@@ -129,61 +37,167 @@ class Model:
         Embeddings, ``(T, V, K)``; T is 1 for the static model.
     alpha
         Context vectors, ``(V, K)``.
-    words, slices, counts
-        Those of the corpus.
+    vocabulary
+        The words, the slices, and how often each word occurs in each slice.
     spec
         The options it was fitted with.
+    provenance
+        Which corpus, seed, engine and machine it came from.
     history
         One entry per pass: words, seconds and validation scores.
+    best_pass
+        The pass whose embeddings these are: the one with the best validation score.
+    path
+        Where it is stored; None for a model in memory.
     """
 
     def __init__(
-        self, rho: npt.NDArray[Any], alpha: npt.NDArray[Any], *, corpus: Mapping[str, Any], meta: dict[str, Any],
+        self,
+        rho: npt.NDArray[Any],
+        alpha: npt.NDArray[Any],
+        *,
+        vocabulary: Vocabulary,
+        spec: Spec,
+        provenance: Provenance,
+        history: Sequence[dict[str, Any]] = (),
+        best_pass: int | None = None,
         path: Path | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.rho = rho
         self.alpha = alpha
-        self.words: tuple[str, ...] = tuple(corpus["words"])
-        self.slices: Slices = corpus["slices"]
-        self.counts: npt.NDArray[Any] = corpus["counts"]
-        self.spec = Spec.from_dict(meta["spec"])
-        self.history: list[dict[str, Any]] = meta["history"]
-        self.meta = meta
+        self.vocabulary = vocabulary
+        self.spec = spec
+        self.provenance = provenance
+        self.history = list(history)
+        self.best_pass = best_pass
         self.path = path
+        self._cache: dict[Hashable, Any] = {}
+
+    # -- opening and saving ------------------------------------------------------------
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Model:
         """Open the model stored at `path`."""
-        held = store.open_store(path, kind=KIND)
-        if not {"spec", "history", "provenance"} <= held.meta.keys():
-            raise store.damaged(held.folder, "meta.json does not say all it should")
+        stored = store.open_store(path, kind=KIND)
+        meta = stored.meta
+        if not {"spec", "history", "provenance"} <= meta.keys():
+            raise store.damaged(stored.folder, "meta.json is incomplete")
         try:
-            words = pl.read_parquet(held.folder / "vocabulary.parquet", glob=False)["word"].to_list()
-            slices = Slices.from_table(pl.read_parquet(held.folder / "slices.parquet", glob=False))
+            words = pl.read_parquet(stored.folder / "vocabulary.parquet", glob=False)["word"].to_list()
+            slices = Slices.from_table(pl.read_parquet(stored.folder / "slices.parquet", glob=False))
         except (OSError, pl.exceptions.PolarsError) as error:
-            raise store.damaged(held.folder, "a table cannot be read") from error
-        corpus = {"words": words, "slices": slices, "counts": held.array("counts")}
-        return cls(held.array("rho"), held.array("alpha"), corpus=corpus, meta=held.meta, path=held.folder)
+            raise store.damaged(stored.folder, "a table cannot be read") from error
+        counts = stored.array("counts")
+        # Models of the first file format do not say which occurrences were in training text.
+        train_counts = stored.array("train_counts") if "train_counts.npy" in meta["files"] else counts
+        return cls(
+            stored.array("rho"),
+            stored.array("alpha"),
+            vocabulary=Vocabulary(tuple(words), slices, counts, train_counts),
+            spec=Spec.from_dict(meta["spec"]),
+            provenance=Provenance.from_dict(meta["provenance"]),
+            history=meta["history"],
+            best_pass=meta.get("best_pass"),
+            path=stored.folder,
+        )
+
+    def save(self, out: str | os.PathLike[str], *, overwrite: bool = False) -> Model:
+        """Store the model as a directory and return it as opened from there.
+
+        Parameters
+        ----------
+        out
+            Directory to write.
+        overwrite
+            Replace a model at `out`.
+        """
+        vocabulary = self.vocabulary
+        with store.create(out, kind=KIND, overwrite=overwrite) as writer:
+            writer.array("rho", self.rho)
+            writer.array("alpha", self.alpha)
+            writer.array("counts", np.asarray(vocabulary.counts))
+            writer.array("train_counts", np.asarray(vocabulary.train_counts))
+            totals = vocabulary.totals.tolist() if vocabulary.counted else [None] * len(vocabulary.words)
+            table = {"word": list(vocabulary.words), "count": totals}
+            schema = {"word": pl.String, "count": pl.Int64}
+            pl.DataFrame(table, schema=schema).write_parquet(writer.folder / "vocabulary.parquet")
+            vocabulary.slices.table().write_parquet(writer.folder / "slices.parquet")
+            writer.meta = {
+                "spec": self.spec.to_dict(),
+                "history": self.history,
+                "best_pass": self.best_pass,
+                "provenance": self.provenance.to_dict(),
+            }
+        return Model.open(out)
+
+    def open_corpus(self, path: str | os.PathLike[str] | None = None) -> Corpus | None:
+        """Open the corpus that the model was fitted to.
+
+        Parameters
+        ----------
+        path
+            Where it is now; by default where it was when the model was fitted.
+
+        Returns
+        -------
+        The corpus; None where no `path` is given and it is no longer there, or has been replaced by another one.
+        """
+        location = path or self.provenance.corpus_path
+        if location is None:
+            return None
+        try:
+            corpus = Corpus.open(location)
+        except StoreError:
+            if path is not None:
+                raise
+            return None
+        if corpus.matches(self.provenance.corpus):
+            return corpus
+        if path is not None:
+            raise OptionError(f"'{path}' is not the corpus that the model was fitted to; name that one")
+        return None
+
+    # -- what is in it -----------------------------------------------------------------
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The vocabulary."""
+        return self.vocabulary.words
+
+    @property
+    def slices(self) -> Slices:
+        """Labels and date ranges of the slices."""
+        return self.vocabulary.slices
+
+    @property
+    def counts(self) -> npt.NDArray[Any]:
+        """Occurrences of each word in each slice, ``(T, V)``; -1 where they are not known."""
+        return self.vocabulary.counts
+
+    @property
+    def moves(self) -> bool:
+        """Whether words have embeddings of their own in every slice, so that they can move."""
+        return len(self.rho) > 1
 
     @property
     def title(self) -> str:
         """What to call it: the name of its corpus, or its own."""
-        path = self.meta.get("provenance", {}).get("corpus_path") or self.path
+        path = self.provenance.corpus_path or self.path
         return Path(path).stem if path else "corpus"
 
-    @cached_property
+    @property
     def word_index(self) -> dict[str, int]:
         """The id of each word."""
-        return {word: number for number, word in enumerate(self.words)}
+        return self.vocabulary.index
 
     def word_id(self, word: str) -> int:
-        """Return the id of a word; the error for an unknown one names the closest."""
-        return find_word(word, self.words, self.word_index)
+        """Return the id of a word; the error for an unknown one suggests others."""
+        return self.vocabulary.word_id(word)
 
     def slice_index(self, at: At) -> int:
         """Return the row of `rho` for a slice given as label, year or date; the static model has one for all."""
         number = self.slices.index(at)
-        return 0 if len(self.rho) == 1 else number
+        return number if self.moves else 0
 
     def __getitem__(self, key: str | tuple[str, At]) -> npt.NDArray[Any]:
         """Return the vectors of a word in all slices, or in one: ``model["iraq"]``, ``model["iraq", 2008]``."""
@@ -191,22 +205,36 @@ class Model:
             return np.asarray(self.rho[self.slice_index(key[1]), self.word_id(key[0])])
         return np.asarray(self.rho[:, self.word_id(key)])
 
-    def at(self, at: At) -> SliceVectors:
-        """Return one slice as gensim's users know word vectors: ``model.at(2008).most_similar("iraq")``."""
-        return SliceVectors(
-            self.words, self.word_index, vectors=self.rho[self.slice_index(at)],
-            counts=self.counts[self.slices.index(at)], find=self.word_id,
-        )  # fmt: skip
+    def at(self, at: At, *, metric: str = "centered") -> SliceVectors:
+        """Return one slice with the interface of gensim's word vectors: ``model.at(2008).most_similar("iraq")``.
+
+        Parameters
+        ----------
+        at
+            A slice: its label, a year or a date.
+        metric
+            ``"centered"``: the cosine after subtracting the mean of the slice, as in `neighbors`; ``"cosine"``: of
+            the vectors as they are, as gensim computes it.
+        """
+        vectors = np.asarray(self.rho[self.slice_index(at)])
+        return SliceVectors(self.vocabulary, self.slices.index(at), vectors, metric=metric)
 
     def __contains__(self, word: object) -> bool:
-        return knows_word(self.word_id, word)
+        return word in self.vocabulary
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.words)
 
+    def cached(self, key: Hashable, compute: Callable[[], _T]) -> _T:
+        """Return what was computed under this key before, or compute it; it lives as long as the model."""
+        if key not in self._cache:
+            self._cache[key] = compute()
+        value: _T = self._cache[key]
+        return value
+
     def info(self) -> dict[str, Any]:
         """Return the facts that ``driftword info`` shows, ready for JSON."""
-        best: dict[str, Any] = next((e for e in self.history if e["pass"] == self.meta.get("best_pass")), {})
+        best: dict[str, Any] = next((entry for entry in self.history if entry["pass"] == self.best_pass), {})
         return {
             "kind": KIND,
             "path": str(self.path) if self.path else None,
@@ -214,12 +242,34 @@ class Model:
             "slices": len(self.slices),
             "first_slice": self.slices.labels[0],
             "last_slice": self.slices.labels[-1],
-            "spec": asdict(self.spec),
+            "spec": self.spec.to_dict(),
             "passes": len(self.history),
             "best_pass": best.get("pass"),
             "validation": {name: best.get(name) for name in ("L_pos", "L_neg", "L")},
-            "provenance": self.meta["provenance"],
+            "provenance": self.provenance.to_dict(),
             "history": self.history,
+        }
+
+    def summary(self) -> dict[str, str]:
+        """Return the facts for people: what the model is, how it was fitted and how well it predicts."""
+        spec, made, labels = self.spec, self.provenance, self.slices.labels
+        facts = {
+            "words": f"{len(self.words):,}",
+            "slices": f"{len(labels)} ({labels[0]} to {labels[-1]})",
+        }
+        if made.imported:
+            return {"model": f"imported, {spec.dim} dimensions", **facts}
+        scores = self.info()["validation"]
+        ran_on = made.ran_on or f"{made.threads} threads"
+        return {
+            "model": f"{spec.model}, {spec.dim} dimensions, context {spec.context}, {spec.negatives} negatives",
+            **facts,
+            "precision": f"drift {spec.drift_precision:g}, prior {spec.prior:g}",
+            "learning": f"rate {spec.learning_rate:g}, {spec.rounds} rounds a pass, subsample {spec.resample}",
+            "passes": f"{len(self.history)}; the best was pass {self.best_pass}",
+            "validation": "L_pos {L_pos:.4f}, L_neg {L_neg:.4f}, L {L:.4f}".format(**scores),
+            "corpus": f"{made.corpus_path or 'in memory'} ({made.corpus})",
+            "made by": f"{made.engine} engine ({ran_on}), seed {made.seed}",
         }
 
     def __repr__(self) -> str:
@@ -228,26 +278,14 @@ class Model:
             f"{self.slices.labels[0]} to {self.slices.labels[-1]}, dim {self.spec.dim}, context {self.spec.context})"
         )
 
-
-class Described(Protocol):
-    """What a model remembers of its corpus."""
-
-    @property
-    def words(self) -> Sequence[str]: ...  # noqa: D102
-    @property
-    def slices(self) -> Slices: ...  # noqa: D102
-    @property
-    def counts(self) -> npt.NDArray[Any]: ...  # noqa: D102
+    def _repr_html_(self) -> str:
+        return tables.html_facts("Model", self.summary())
 
 
-def write_model(
-    writer: store.Writer, corpus: Described, *, meta: dict[str, Any], alpha: npt.NDArray[Any], rho: npt.NDArray[Any]
-) -> None:
-    """Fill a store with a model."""
-    writer.array("rho", rho)
-    writer.array("alpha", alpha)
-    writer.array("counts", np.asarray(corpus.counts))
-    vocabulary = {"word": list(corpus.words), "count": corpus.counts.sum(axis=0, dtype=np.int64)}
-    pl.DataFrame(vocabulary).write_parquet(writer.folder / "vocabulary.parquet")
-    corpus.slices.table().write_parquet(writer.folder / "slices.parquet")
-    writer.meta = meta
+def as_model(model: Model | str | os.PathLike[str]) -> Model:
+    """Return a model, opening it where its path is given."""
+    if isinstance(model, Model):
+        return model
+    if isinstance(model, str | os.PathLike):
+        return Model.open(model)
+    raise OptionError(f"{model!r:.60} is not a model; give a Model, or the path of one")

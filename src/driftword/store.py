@@ -23,7 +23,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from driftword.errors import StoreError
+from driftword.errors import DriftwordError, ExistsError, StoreError
 
 VERSION: Final = 1
 META: Final = "meta.json"
@@ -124,6 +124,8 @@ def writing(target: str | os.PathLike[str]) -> Iterator[None]:
     """Turn the operating system's complaints about `target` into sentences."""
     try:
         yield
+    except DriftwordError:
+        raise
     except OSError as error:
         raise StoreError(_explain(error.errno or 0, str(error.strerror or error), Path(target))) from error
     except Exception as error:  # Polars reports what the system said in words of its own
@@ -148,7 +150,7 @@ def replacing(target: Path) -> Iterator[Path]:
 def check_file(target: Path) -> None:
     """Refuse to put a file in the place of a device or a pipe, which root could do."""
     if target.exists() and not target.is_file() and not target.is_dir():
-        raise StoreError(f"'{target}' is no file that could be replaced; give another --out")
+        raise StoreError(f"'{target}' is not a file that could be replaced; give another `out`")
 
 
 def check_name(path: Path) -> None:
@@ -157,7 +159,7 @@ def check_name(path: Path) -> None:
         str(path).encode()
     except UnicodeEncodeError as error:
         shown = os.fsencode(path).decode(errors="replace")
-        raise StoreError(f"the name '{shown}' is not valid UTF-8; rename it") from error
+        raise StoreError(f"'{shown}' is not valid UTF-8; rename it") from error
 
 
 def check_free(path: str | os.PathLike[str], *, kind: str, overwrite: bool) -> None:
@@ -173,15 +175,15 @@ def open_store(path: str | os.PathLike[str], *, kind: str) -> Store:
     folder = Path(path)
     check_name(folder)
     if not os.path.exists(folder):  # noqa: PTH110 - Path.exists raises for names that are too long
-        raise StoreError(f"there is no {kind} at '{folder}'; check the path, or make one first")
+        raise StoreError(f"There is no {kind} at '{folder}'; check the path, or make one first")
     meta = read_meta(folder)
     if meta is None:
         raise StoreError(
             f"'{folder}' is not a driftword {kind} (it has no readable {META}); "
-            "name the directory that was given as --out"
+            "name the directory that was given as `out`"
         )
     if meta["kind"] != kind:
-        raise StoreError(f"'{folder}' holds a {meta['kind']}, and a {kind} is needed here")
+        raise StoreError(f"'{folder}' is a {meta['kind']}, but a {kind} is needed here")
     if meta["version"] > VERSION:
         raise StoreError(
             f"'{folder}' is in format {meta['version']} and this driftword reads up to {VERSION}; "
@@ -251,14 +253,14 @@ def _check_target(given: Path, target: Path, *, kind: str, overwrite: bool) -> N
         return
     meta = read_meta(target) if target.is_dir() else None
     if meta is None or meta["kind"] != kind:
-        raise StoreError(
-            f"'{given}' exists and is not a driftword {kind}, so it is left alone; give another path as --out"
+        raise ExistsError(
+            f"'{given}' already exists and is not a driftword {kind}, so it is left alone; give another `out`"
         )
     if not overwrite:
-        raise StoreError(f"'{given}' exists; use --overwrite to replace it, or give another --out")
+        raise already_exists(given)
     if others := {file.name for file in target.iterdir()} - {META, *meta["files"]}:
-        raise StoreError(
-            f"'{given}' holds files that are not driftword's, such as '{min(others)}', so it is left alone; "
+        raise ExistsError(
+            f"'{given}' holds files that driftword did not write, such as '{min(others)}', so it is left alone; "
             "move them elsewhere first"
         )
 
@@ -291,6 +293,11 @@ def _alive(pid: str) -> bool:
     return True
 
 
+def already_exists(path: str | os.PathLike[str]) -> ExistsError:
+    """Return the error for a result that would replace something without being told to."""
+    return ExistsError(f"'{path}' already exists; pass `overwrite=True` to replace it, or give another `out`")
+
+
 def damaged(folder: Path, what: str) -> StoreError:
     """Return the error for a store that is not as it was written."""
     return StoreError(f"'{folder}' is damaged: {what}; make it again, or restore it from a copy")
@@ -298,15 +305,15 @@ def damaged(folder: Path, what: str) -> StoreError:
 
 def _explain(number: int, reason: str, target: Path) -> str:
     remedies = {
-        errno.ENOSPC: "the disk is full; free some space or give another --out",
-        errno.EDQUOT: "your disk quota is used up; free some space or give another --out",
-        errno.EFBIG: "the file would exceed the size allowed here; give another --out",
-        errno.EACCES: "permission was denied; give a path you may write to as --out",
-        errno.EPERM: "permission was denied; give a path you may write to as --out",
-        errno.EROFS: "the file system is read-only; give another --out",
-        errno.ENOTDIR: "a part of the path is a file; give another --out",
-        errno.EEXIST: "a part of the path is a file; give another --out",
-        errno.ENAMETOOLONG: "the name is too long; give a shorter --out",
+        errno.ENOSPC: "the disk is full; free some space or give another `out`",
+        errno.EDQUOT: "your disk quota is used up; free some space or give another `out`",
+        errno.EFBIG: "the file would exceed the size allowed here; give another `out`",
+        errno.EACCES: "permission was denied; choose an `out` that you may write to",
+        errno.EPERM: "permission was denied; choose an `out` that you may write to",
+        errno.EROFS: "the file system is read-only; give another `out`",
+        errno.ENOTDIR: "a part of the path is a file; give another `out`",
+        errno.EEXIST: "a part of the path is a file; give another `out`",
+        errno.ENAMETOOLONG: "the name is too long; give a shorter `out`",
     }
-    remedy = remedies.get(number, f"{reason}; give another --out")
-    return f"cannot write '{target}': {remedy}"
+    remedy = remedies.get(number, f"{reason}; give another `out`")
+    return f"Cannot write '{target}': {remedy}"

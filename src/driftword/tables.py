@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any, Final
 
 import polars as pl
@@ -57,6 +58,16 @@ def lines_of(heads: Sequence[str], rows: Sequence[Sequence[str]], *, form: str, 
     first, *rest = (" & ".join(line) + r" \\" for line in (heads, *rows))
     begin = rf"\begin{{tabular}}{{{columns or 'l' + 'c' * (len(heads) - 1)}}}"
     return "\n".join([begin, r"\toprule", first, r"\midrule", *rest, r"\bottomrule", r"\end{tabular}"])
+
+
+def html_facts(title: str, facts: Mapping[str, str]) -> str:
+    """Write names and values as a small HTML table, as notebooks show it."""
+    rows = "".join(
+        f'<tr><th style="text-align:left">{escape(name)}</th>'
+        f'<td style="text-align:left;white-space:pre-line">{escape(value)}</td></tr>'
+        for name, value in facts.items()
+    )
+    return f"<table><caption>{escape(title)}</caption><tbody>{rows}</tbody></table>"
 
 
 def cell(value: Any, digits: int) -> str:

@@ -11,10 +11,12 @@ from typing import Any, Final
 
 import polars as pl
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from driftword.corpus import Corpus
+from driftword.explore.drift_ranking import DriftRanking
 from driftword.model import Model
 from driftword.tables import cell
 
@@ -51,24 +53,9 @@ def _without_nan(value: Any) -> Any:
 
 
 def print_corpus(corpus: Corpus, console: Console) -> None:
-    """Say what is in a corpus, and what was left out and why."""
+    """Print what is in a corpus, what was left out and why, and how much text each slice holds."""
+    print_facts(corpus.summary(), console)
     info = corpus.info()
-    lines = {
-        "source": _source(info, corpus),
-        "documents": f"{info['documents']:,}",
-        "tokens": f"{info['tokens']:,}",
-        "vocabulary": _vocabulary(info, corpus),
-        "slices": f"{info['slices']} ({info['first_slice']} to {info['last_slice']})" + _empty(info),
-        "splits": ", ".join(f"{name} {size:,}" for name, size in info["splits"].items()),
-        "a pass sees": _pass(info),
-    }
-    if left_out := _left_out(info["report"]):
-        lines["left out"] = "\n".join(left_out)
-    if notes := _notes(info["report"]):
-        lines["note"] = "\n".join(notes)
-    if info["citation"]:
-        lines["please cite"] = info["citation"]
-    facts(lines, console)
     console.print()
     console.print("tokens per slice", style="bold")
     for line in chart(list(info["tokens_per_slice"].values()), ascii_only=not _has_blocks(console)):
@@ -77,35 +64,10 @@ def print_corpus(corpus: Corpus, console: Console) -> None:
     console.print("  " + _axis(info["first_slice"], info["last_slice"], columns), style="dim")
 
 
-def print_model(model: Model, console: Console) -> None:
-    """Say what a model is, how it was fitted and how well it predicts."""
-    info = model.info()
-    spec, scores, made = info["spec"], info["validation"], info["provenance"]
-    if made["engine"] == "imported":
-        slices = f"{info['slices']} ({info['first_slice']} to {info['last_slice']})"
-        facts({"model": f"imported, dim {spec['dim']}", "words": f"{info['words']:,}", "slices": slices}, console)
-        return
-    facts(
-        {
-            "model": f"{spec['model']}, dim {spec['dim']}, context {spec['context']}, {spec['negatives']} negatives",
-            "words": f"{info['words']:,}",
-            "slices": f"{info['slices']} ({info['first_slice']} to {info['last_slice']})",
-            "precision": f"drift {spec['drift_precision']:g}, prior {model.spec.prior:g}",
-            "learning": f"rate {spec['learning_rate']:g}, {spec['rounds']} rounds a pass, subsample {spec['resample']}",
-            "passes": f"{info['passes']}, the best is {model.meta['best_pass']}",
-            "held out": "L_pos {L_pos:.4f}, L_neg {L_neg:.4f}, L {L:.4f} (validation)".format(**scores),
-            "corpus": f"{made['corpus_path'] or 'in memory'} ({made['corpus']})",
-            "made by": f"{made['engine']} engine ({made.get('ran_on', str(made['threads']) + ' threads')}), "
-            f"seed {made['seed']}",
-        },
-        console,
-    )
-
-
 def print_table(table: pl.DataFrame, console: Console, *, digits: int = 3) -> None:
     """Print a table in columns; numbers to the right."""
     if table.is_empty():
-        console.print("[dim]nothing meets these conditions; a smaller --min-count lets more words in[/dim]")
+        console.print("[dim]No rows.[/dim]")
         return
     grid = Table(box=None, pad_edge=False, header_style="bold")
     texts = sum(kind == pl.String for kind in table.dtypes)
@@ -121,44 +83,85 @@ def print_table(table: pl.DataFrame, console: Console, *, digits: int = 3) -> No
     console.print(grid, soft_wrap=False)
 
 
+def print_ranking(ranking: DriftRanking, console: Console) -> None:
+    """Print the words that changed most, and which words were compared."""
+    print_table(ranking.table, console)
+    console.print(f"\n{ranking.describe()}", style="dim")
+    if not ranking.eligible:
+        console.print("A smaller --min-count or --skip, or other slices (--between), let more words in.", style="dim")
+    if ranking.table["interpolated"].any():
+        console.print("interpolated: no training text in one of the slices; the vector there is a guess", style="dim")
+
+
+def print_comparison(table: pl.DataFrame, console: Console) -> None:
+    """Print a comparison of models: the paper's table, with gains and their standard errors."""
+    errors = {"L_pos": "L_pos_se", "L": "L_se", "over_static": "over_static_se", "over_binned": "over_binned_se"}
+    shown = table.select(
+        "context",
+        "model",
+        *(
+            pl.when(pl.col(name).is_not_null()).then(
+                pl.format("{} ± {}", *(pl.col(c).map_elements(lambda x: f"{x:.4f}", pl.String) for c in (name, error)))
+            ).alias(name)
+            for name, error in errors.items()
+            if name in table.columns
+        ),
+        *(name for name in ("seeds", "best_pass", "seconds") if name in table.columns),
+    )  # fmt: skip
+    print_table(shown, console, digits=1)
+    console.print(
+        "\nL_pos: mean log-probability of the words that occur; L: the same plus that of random words that do not; "
+        "higher is better.\nover_static, over_binned: gain in L, paired by document; ±: standard error over documents",
+        style="dim",
+    )
+
+
 def print_neighbors(table: pl.DataFrame, model: Model, word: str, console: Console) -> None:
     """Print the neighbours of several slices side by side, or line by line where they are many."""
-    counts = dict(zip(model.slices.labels, model.counts[:, model.word_id(word)].tolist(), strict=True))
+    counts = dict(zip(model.slices.labels, model.vocabulary.count(slice(None), model.word_id(word)), strict=True))
+    shown = {label: "count unknown" if count is None else f"{count:,}" for label, count in counts.items()}
     labels = table["slice"].unique(maintain_order=True).to_list()
     lists = {label: table.filter(pl.col("slice") == label)["word"].to_list() for label in labels}
     if len(labels) > _SIDE_BY_SIDE:
-        lines = {label: f"({counts[label]:,}) {', '.join(lists[label])}" for label in labels}
-        facts(lines, console)
+        print_facts({label: f"({shown[label]}) {', '.join(lists[label])}" for label in labels}, console)
         return
     if table.is_empty():
-        console.print("[dim]no word occurs there often enough; use a smaller --min-count[/dim]")
+        console.print("[dim]No word occurs there often enough; use a smaller --min-count.[/dim]")
         return
     grid = Table(box=None, pad_edge=False, header_style="bold")
     room = max((console.width + 1) // len(labels) - 1, 8)
     for label in labels:
-        grid.add_column(Text(f"{label}\n({counts[label]:,})"), no_wrap=True, max_width=min(room, 26))
+        grid.add_column(Text(f"{label}\n({shown[label]})"), no_wrap=True, max_width=min(room, 26))
     for row in range(max(map(len, lists.values()), default=0)):
         grid.add_row(*(Text(words[row] if row < len(words) else "") for words in lists.values()))
     console.print(grid, soft_wrap=False)
-    console.print("[dim]in brackets: how often the word itself occurs there[/dim]")
+    console.print("[dim]in brackets: how often the word itself occurs in the slice[/dim]")
 
 
-def print_trajectory(table: pl.DataFrame, console: Console) -> None:
-    """Print a word's way as dots on a line, with its counts and neighbours."""
-    low, high = table["place"].min(), table["place"].max()
+def print_trajectories(table: pl.DataFrame, console: Console) -> None:
+    """Print the trajectories of words as dots on a line, with counts and neighbours."""
+    words = table["word"].unique(maintain_order=True).to_list()
+    for word in words:
+        if len(words) > 1:
+            console.print(f"[bold]{escape(word)}[/bold]")
+        _print_trajectory(table.filter(pl.col("word") == word), console)
+    console.print("[dim]position: along the line on which the word moved most; · not observed in training text[/dim]")
+
+
+def _print_trajectory(table: pl.DataFrame, console: Console) -> None:
+    low, high = table["position"].min(), table["position"].max()
     grid = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("slice", "count", "place", "neighbours"):
+    for name in ("slice", "count", "position", "neighbours"):
         grid.add_column(name, justify="right" if name == "count" else "left", no_wrap=name != "neighbours")
     for row in table.iter_rows(named=True):
-        share = (row["place"] - low) / ((high - low) or 1)  # type: ignore[operator]
+        share = (row["position"] - low) / ((high - low) or 1)  # type: ignore[operator]
         dot = " " * round(share * (_LINE - 1)) + ("●" if row["observed"] else "·")
-        near = Text(", ".join(row["neighbors"] or []))
-        grid.add_row(Text(row["slice"]), f"{row['count']:,}", dot.ljust(_LINE), near)
+        neighbors = Text(", ".join(row["neighbors"] or []))
+        grid.add_row(Text(row["slice"]), cell(row["count"], 0), dot.ljust(_LINE), neighbors)
     console.print(grid, soft_wrap=False)
-    console.print("[dim]place: along the line on which the word moved most; · it does not occur there[/dim]")
 
 
-def facts(lines: Mapping[str, str], console: Console) -> None:
+def print_facts(lines: Mapping[str, str], console: Console) -> None:
     """Print names and values in two columns."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
@@ -206,74 +209,6 @@ def _axis(first: str, last: str, width: int) -> str:
 
 def _has_blocks(console: Console) -> bool:
     return (console.encoding or "").lower().startswith("utf")
-
-
-def _source(info: Mapping[str, Any], corpus: Corpus) -> str:
-    names, options = info["source"], corpus.meta["options"]
-    text = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return text + (f" (text: {options['text']}, time: {options['time']})" if options else "")
-
-
-def _vocabulary(info: Mapping[str, Any], corpus: Corpus) -> str:
-    options = corpus.meta["options"]
-    text = f"{info['words']:,} words"
-    if info["phrases"]:
-        text += f", {info['phrases']:,} of them phrases"
-    if "min_count" in options:
-        text += f", each at least {options['min_count']} times"
-        if info["words"] < options["vocabulary"]:
-            text += f" ({options['vocabulary']:,} were asked for)"
-    return text
-
-
-def _empty(info: Mapping[str, Any]) -> str:
-    return f", {info['empty_slices']} of them empty" if info["empty_slices"] else ""
-
-
-def _pass(info: Mapping[str, Any]) -> str:
-    if info["subsample"] is None:
-        return "every token"
-    share = info["tokens_a_pass"] / max(info["tokens"], 1)
-    return f"about {info['tokens_a_pass']:,} tokens ({share:.0%}), subsampled at t = {info['subsample']:g}"
-
-
-def _left_out(report: Mapping[str, Any]) -> list[str]:
-    words = {
-        "no_text": "row(s) without text",
-        "bad_rows": "malformed row(s)",
-        "bad_dates": "document(s) whose date cannot be read",
-        "outside_slices": "document(s) outside the slices",
-        "numbers": "number(s)",
-        "rare_tokens": "token(s) of words outside the vocabulary",
-    }
-    lines = [_counted(report[key], what) for key, what in words.items() if report.get(key)]
-    if report.get("bad_dates"):
-        shown = ", ".join(f"row {row}: '{value}'" for row, value in report["bad_date_examples"])
-        lines = [line + f" ({shown})" if "date" in line else line for line in lines]
-    return lines
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} " + what.replace("(s)", "" if number == 1 else "s")
-
-
-def _notes(report: Mapping[str, Any]) -> list[str]:
-    lines = []
-    if report.get("replaced_characters"):
-        lines.append(f"{report['replaced_characters']:,} characters were not readable as UTF-8 and are shown as \ufffd")
-    if report.get("keep_missing"):
-        lines.append("words to keep that do not occur: " + ", ".join(report["keep_missing"][:10]))
-    if small := report.get("slices_without_held_out"):
-        names = ", ".join(small[:5]) + (", ..." if len(small) > 5 else "")
-        lines.append(_counted(len(small), f"slice(s) too small to hold text out, in training whole: {names}"))
-    if report.get("tokens_read") and report["rare_tokens"] > 0.5 * report["tokens_read"]:
-        lines.append(
-            "more than half of the text is outside the vocabulary; "
-            "if its words are not separated by spaces, split them first and pass --tokens"
-        )
-    elif report.get("unspaced"):
-        lines.append("its words seem not to be separated by spaces; split them first and pass --tokens")
-    return lines
 
 
 def warn(message: str) -> None:

@@ -1,8 +1,7 @@
 """Choosing options on validation text, by successive halving.
 
-Many candidates are fitted for a few passes; the best quarter of them begin anew
-with twice as many, until there are too few to go on. The text they are scored on is the validation
-split: the test split is never looked at.
+Many candidates are fitted for a few passes; the best quarter of them start again with twice as many passes, until
+few are left. They are scored on the validation split; the test split is never looked at.
 """
 
 from __future__ import annotations
@@ -10,19 +9,20 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
-from driftword import store
+from driftword import checks, store
 from driftword.corpus import Corpus
+from driftword.corpus.corpus import as_corpus
 from driftword.errors import FitError, OptionError, StoreError
 from driftword.fitting import fit
-from driftword.model import Spec
 from driftword.progress import progress
+from driftword.spec import Spec
 
 #: What each option is multiplied by. Blocks are this model's minibatches.
 FACTORS: Final[dict[str, tuple[float, ...]]] = {
@@ -44,7 +44,7 @@ class Tuned:
 
 
 def tune(
-    corpus: Corpus,
+    corpus: Corpus | str | os.PathLike[str],
     spec: Spec | None = None,
     *,
     candidates: int = 16,
@@ -62,29 +62,29 @@ def tune(
     Parameters
     ----------
     corpus
-        What `driftword.prepare` made.
+        What `driftword.prepare` made, or its path.
     spec
-        Where to begin, and all options that are not tuned.
+        Where to start, and all options that are not tuned.
     candidates
-        How many combinations to try at first: `spec` itself, and others drawn at random from around it.
+        How many combinations to try first: `spec` itself, and others drawn at random around it.
     passes
         Most passes that a candidate may take; use the number that the final fit will have.
     seed, threads, engine, device
         As in `fit`.
     out
-        Where the model will be written; what was found is kept beside it, as ``NAME.tuning.json``.
+        Where the model will be written; the result of the tuning is kept beside it, as ``NAME.tuning.json``.
     resume
-        Take what is kept there instead of choosing again.
+        Use the result kept there instead of tuning again.
     show_progress
         Show a progress bar; by default where standard error is a terminal.
     """
+    corpus = as_corpus(corpus)
     spec = spec or Spec()
-    if candidates < 2:
-        raise OptionError(f"candidates is {candidates}; choosing needs at least two")
-    if not (corpus.chunk_split == 1).any():
-        raise OptionError("the corpus has no validation text to choose options by")
+    checks.whole("candidates", candidates, least=2)
+    if not corpus.has_split("valid"):
+        raise OptionError("The corpus has no validation text to choose options by")
     kept = None if out is None else Path(out).with_name(Path(out).name + ".tuning.json")
-    asked = {"spec": asdict(spec), "corpus": corpus.fingerprint, "passes": passes, "seed": seed}
+    asked = {"spec": spec.to_dict(), "corpus": corpus.fingerprint, "passes": passes, "seed": seed}
     if resume and kept is not None and kept.exists():
         return _taken_up(kept, asked)
     left, rows = _candidates(spec, candidates, seed), []
@@ -104,10 +104,10 @@ def tune(
                 break
             left, budget = best[: len(left) // KEEP], min(2 * budget, passes)
     if not np.isfinite(max(scores)):
-        raise FitError("every candidate diverged; begin with a smaller --learning-rate")
+        raise FitError("Every candidate diverged; start with a smaller `learning_rate`")
     if kept is not None:
         with store.replacing(kept) as partial:
-            held = {"asked": asked, "spec": asdict(best[0]), "tried": rows}
+            held = {"asked": asked, "spec": best[0].to_dict(), "tried": rows}
             partial.write_text(json.dumps(held, indent=1), encoding="utf-8")
     return Tuned(best[0], pl.DataFrame(rows))
 
@@ -119,11 +119,11 @@ def _taken_up(kept: Path, asked: dict[str, Any]) -> Tuned:
         changed = [name for name, value in asked.items() if held["asked"][name] != value]
         found = Tuned(Spec.from_dict(held["spec"]), pl.DataFrame(held["tried"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"'{kept}' cannot be read; remove it, or begin anew without --resume") from error
+        raise StoreError(f"'{kept}' cannot be read; remove it, or start again without `resume`") from error
     if changed:
         raise OptionError(
             f"'{kept}' was made with another {' and '.join(changed)}; "
-            "use the same options, or begin anew without --resume"
+            "use the same options, or start again without `resume`"
         )
     return found
 
@@ -155,7 +155,7 @@ def _try(corpus: Corpus, spec: Spec, **options: Any) -> dict[str, Any]:
         model = fit(corpus, spec, show_progress=False, **options)
     except FitError:
         return {**row, "L": float("-inf"), "L_pos": float("-inf"), "best_pass": None}
-    best = model.history[model.meta["best_pass"] - 1]
+    best = model.history[(model.best_pass or 1) - 1]
     return {**row, "L": best["L"], "L_pos": best["L_pos"], "best_pass": best["pass"]}
 
 

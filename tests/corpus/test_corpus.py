@@ -90,7 +90,7 @@ def test_unknown_words_slices_and_splits(small: dw.Corpus) -> None:
         small.word_id("harbor")
     phrases = tiny(words=["a", "health care", "c"])
     with pytest.raises(
-        UnknownWordError, match="'Care' is in the vocabulary only as a part of phrases, such as 'health"
+        UnknownWordError, match="'Care' is in the vocabulary only as part of phrases, such as 'health"
     ):
         phrases.word_id("Care")
     with pytest.raises(UnknownSliceError, match="lies outside the slices"):

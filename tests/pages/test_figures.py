@@ -1,4 +1,4 @@
-"""Figures of the pages: every slice has its place, nothing lies over anything else."""
+"""Figures of the pages: every slice is in its place, and nothing covers anything else."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import driftword as dw
-from driftword.pages import content as pages
-from driftword.pages.figures import HALF, WIDTH, draw, figure, standalone
+from driftword.pages import content
+from driftword.pages.figures import HALF_WIDTH, WIDTH, draw, figure, standalone
 
 YEARS = dw.Slices.from_labels(range(1900, 1920))
 value = st.one_of(st.none(), st.floats(-1e6, 1e6, allow_subnormal=False))
@@ -24,8 +24,8 @@ def series(name: str, values: list[float | None], counts: list[int] | None = Non
 
 @given(
     values=st.lists(st.lists(value, min_size=20, max_size=20), min_size=1, max_size=6),
-    kind=st.sampled_from(["lines", "bars", "way"]),
-    width=st.sampled_from([WIDTH, HALF]),
+    kind=st.sampled_from(["lines", "bars", "trajectory"]),
+    width=st.sampled_from([WIDTH, HALF_WIDTH]),
 )
 def test_all_is_drawn_inside_the_figure(values: list[list[float | None]], kind: str, width: int) -> None:
     lines = [series(f"name {i}", one, [3] * 20) for i, one in enumerate(values)]
@@ -43,33 +43,35 @@ def test_all_is_drawn_inside_the_figure(values: list[list[float | None]], kind: 
 
 
 def test_a_word_keeps_its_colour_in_all_figures_of_a_page(small_model: dw.Model) -> None:
-    held = pages.compare(small_model, ["ship", "wheat", "court"])["figures"]
+    figures = content.compare(small_model, ["ship", "wheat", "court"])["figures"]
     for name, words in [("similarity", 2), ("change", 3), ("frequency", 3)]:
-        svg = str(draw(small_model.slices, held[name]))
+        svg = str(draw(small_model.slices, figures[name]))
         colours = {word: number for number, word in re.findall(r'class="s(\d) name"[^>]*>([^<]+)<', svg)}
         assert len(colours) == words == len(re.findall(r'<g class="s\d"', svg))
         assert colours.items() <= {"ship": "0", "wheat": "1", "court": "2"}.items()
 
 
 def test_every_slice_leads_to_its_address() -> None:
-    held = figure("a", "b", "way", series=[series("ship", list(range(20)), list(range(20)))])
-    svg = str(draw(YEARS, held, href=lambda label: f"/x?at={label}&y" if label != "1900" else "", kept=["1903"]))
-    strips = re.findall(r'<a class="strip( kept)?" href="([^"]+)" data-slice="(\d+)" tabindex="(-?\d)"', svg)
-    assert [label for _, _, label, _ in strips] == [str(year) for year in range(1901, 1920)]
-    assert all(address == f"/x?at={label}&amp;y" for _, address, label, _ in strips)
-    assert [label for kept, _, label, _ in strips if kept] == ["1903"]
-    assert [label for _, _, label, tab in strips if tab == "0"] == ["1903"]
+    drawn = figure("a", "b", "trajectory", series=[series("ship", list(range(20)), list(range(20)))])
+    svg = str(draw(YEARS, drawn, href=lambda label: f"/x?at={label}&y" if label != "1900" else "", pinned=["1903"]))
+    links = re.findall(r'<a class="slice-link( pinned)?" href="([^"]+)" data-slice="(\d+)" tabindex="(-?\d)"', svg)
+    assert [label for _, _, label, _ in links] == [str(year) for year in range(1901, 1920)]
+    assert all(address == f"/x?at={label}&amp;y" for _, address, label, _ in links)
+    assert [label for pinned, _, label, _ in links if pinned] == ["1903"]
+    assert [label for _, _, label, tab in links if tab == "0"] == ["1903"]
     edges = [float(x) for x in re.findall(r'</title><path d="M([\d.]+) ', svg)]
     assert edges == sorted(edges)
 
 
 def test_what_is_not_seen_is_dashed_and_what_is_rare_faint() -> None:
     counts = [50] * 8 + [0] * 4 + [1] * 8
-    held = figure("a", "b", "lines", series=[series("ship", [1.0] * 10 + [2.0] * 10, counts)])
-    svg = str(draw(YEARS, held))
-    guess, seen = (re.findall(rf'<path class="{name}" d="([^"]*)"', svg)[0] for name in ("guess", "seen"))
-    assert len(re.findall(r"[ML]", guess)) == 6  # four slices, and one on either side
-    assert len(re.findall(r"[ML]", seen)) == 16
+    drawn = figure("a", "b", "lines", series=[series("ship", [1.0] * 10 + [2.0] * 10, counts)])
+    svg = str(draw(YEARS, drawn))
+    interpolated, observed = (
+        re.findall(rf'<path class="{name}" d="([^"]*)"', svg)[0] for name in ("interpolated", "observed")
+    )
+    assert len(re.findall(r"[ML]", interpolated)) == 6  # four slices, and one on either side
+    assert len(re.findall(r"[ML]", observed)) == 16
     dots = dict(re.findall(r'<path class="dots" d="([^"]*)"( opacity="0.2")?', svg))
     assert sorted(path.count("M") for path in dots) == [8, 8]
     assert sorted(dots.values()) == ["", ' opacity="0.2"']
@@ -81,17 +83,19 @@ def test_what_is_not_seen_is_dashed_and_what_is_rare_faint() -> None:
 )
 def test_times_are_named_without_running_into_each_other(labels: list[str | int]) -> None:
     slices = dw.Slices.from_labels(labels)
-    held = figure("a", "b", "bars", series=[series("x", [1.0] * len(slices))])
-    svg = str(draw(slices, held))
-    ticks = [(float(x), text) for x, text in re.findall(r'<text class="mark c" x="([\d.]+)" y="[\d.]+">([^<]+)<', svg)]
+    drawn = figure("a", "b", "bars", series=[series("x", [1.0] * len(slices))])
+    svg = str(draw(slices, drawn))
+    ticks = [
+        (float(x), text) for x, text in re.findall(r'<text class="tick centered" x="([\d.]+)" y="[\d.]+">([^<]+)<', svg)
+    ]
     assert ticks
     for (x, text), (later, _) in pairwise(ticks):
         assert later - x >= 7 * len(text)
 
 
 def test_a_figure_by_itself_says_what_it_was_made_from() -> None:
-    held = figure("Ships <b>", "b", "bars", series=[series("x", [1.0] * 20)])
-    svg = standalone(draw(YEARS, held), held["title"], "letters & more")
+    drawn = figure("Ships <b>", "b", "bars", series=[series("x", [1.0] * 20)])
+    svg = standalone(draw(YEARS, drawn), drawn["title"], "letters & more")
     root = ElementTree.fromstring(svg)
     texts = "".join(root.itertext())
     assert "Ships <b>" in texts
@@ -101,10 +105,10 @@ def test_a_figure_by_itself_says_what_it_was_made_from() -> None:
 
 def test_a_line_begins_where_its_word_does() -> None:
     counts = [0] * 5 + [9] * 5 + [0] * 2 + [9] * 5 + [0] * 3
-    for kind, dashes in (("lines", 3), ("way", 11)):  # over the gap alone; and to the ends
+    for kind, dashes in (("lines", 3), ("trajectory", 11)):  # over the gap alone; and to the ends
         svg = str(draw(YEARS, figure("a", "b", kind, series=[series("ship", [float(t) for t in range(20)], counts)])))
-        (guess,) = re.findall(r'<path class="guess" d="([^"]*)"', svg)
-        assert guess.count("L") == dashes
+        (interpolated,) = re.findall(r'<path class="interpolated" d="([^"]*)"', svg)
+        assert interpolated.count("L") == dashes
 
 
 @pytest.mark.parametrize("end", [0.0, 1.0])

@@ -1,4 +1,4 @@
-"""The report: one file that holds what the explorer shows, and fetches nothing."""
+"""The report: one file with the pages of the explorer that fetches nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 import driftword as dw
-from driftword.errors import OptionError
+from driftword.errors import ExistsError, OptionError
 from driftword.pages import offline_report
 from driftword.pages.offline_report import report
 
@@ -29,10 +29,10 @@ def test_a_report_is_one_file_that_fetches_nothing(small_model: dw.Model, small:
         assert page.count(f'id="word-{word}"') == 1
         assert f'href="#word-{word}"' in page
         section = page.split(f'id="word-{word}"')[1].split("</section>\n<section class")[0]
-        held = section.split('<ul class="passages">')[1]
+        passages = section.split('<ul class="passages">')[1]
         counts = small_model.counts[:, small_model.word_id(word)]
         seen = {label for label, count in zip(small_model.slices.labels, counts, strict=True) if count}
-        assert set(re.findall(r'<li data-slice="(\d+)"', held)) == seen
+        assert set(re.findall(r'<li data-slice="(\d+)"', passages)) == seen
     assert page.count("<svg") == 2 + 4 * len(words)
     assert "<mark>ship</mark>" in page.lower()
     assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", page)
@@ -44,9 +44,9 @@ def test_no_file_of_the_users_is_replaced(small_model: dw.Model, tmp_path: Path)
     data, page = tmp_path / "data.csv", tmp_path / "page.html"
     data.write_text("mine")
     page.write_text("mine")
-    with pytest.raises(OptionError, match="must end in .html"):
+    with pytest.raises(OptionError, match="does not end in .html"):
         report(small_model, data, n=1, overwrite=True)
-    with pytest.raises(OptionError, match="exists; choose another name or replace it with --overwrite"):
+    with pytest.raises(ExistsError, match="exists already; give another `out`, or pass `overwrite=True` to replace it"):
         report(small_model, page, n=1)
     assert data.read_text() == page.read_text() == "mine"
     assert "driftword" in report(small_model, page, n=1, overwrite=True).read_text()
@@ -61,24 +61,24 @@ def test_it_runs_no_script_but_its_own(small_model: dw.Model, tmp_path: Path) ->
     assert "default-src 'none'" in policy
 
 
-def test_it_knows_what_is_near_in_every_slice(small_model: dw.Model, tmp_path: Path) -> None:
+def test_it_has_the_neighbours_in_every_slice(small_model: dw.Model, tmp_path: Path) -> None:
     page = report(small_model, tmp_path / "r.html", words=["ship", "court"], n=0).read_text()
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
     for word in ("ship", "court"):
-        near = dw.neighbors(small_model, word, n=10)
+        expected = dw.neighbors(small_model, word, n=10)
         for t, label in enumerate(small_model.slices.labels):
-            held = [data["words"][number] for number in data["pages"][word]["near"][t]]
-            assert held == near.filter(pl.col("slice") == label)["word"].to_list()
+            neighbors = [data["words"][number] for number in data["pages"][word]["neighbors"][t]]
+            assert neighbors == expected.filter(pl.col("slice") == label)["word"].to_list()
 
 
 def test_texts_stay_out_where_they_may_not_be_copied(small_model: dw.Model, small: dw.Corpus, tmp_path: Path) -> None:
     quiet = report(small_model, tmp_path / "q.html", corpus=small, words=["ship"], n=0, passages=False)
     assert "<mark>" not in quiet.read_text()
-    with pytest.raises(OptionError, match="no word"):
+    with pytest.raises(OptionError, match="No word was named"):
         report(small_model, tmp_path / "x.html", n=0)
-    with pytest.raises(OptionError, match="no word meets these conditions"):
+    with pytest.raises(OptionError, match="No word meets these conditions"):
         report(small_model, tmp_path / "x.html", min_count=10**6)
-    with pytest.raises(OptionError, match="no file to write"):
+    with pytest.raises(OptionError, match="is not the name of a file"):
         report(small_model, "", n=1)
     assert not (tmp_path / "x.html").exists()
 
@@ -91,7 +91,7 @@ def test_long_histories_are_thinned_evenly(tmp_path: Path, monkeypatch: pytest.M
         out=tmp_path / "c", slices="1mo", min_count=1, phrases=False, subsample=None,
     )  # fmt: skip
     model = dw.fit(corpus, dw.Spec(dim=3, context=2, rounds=1), passes=1, out=tmp_path / "m")
-    monkeypatch.setattr(offline_report, "_LINES", 100)
+    monkeypatch.setattr(offline_report, "_MAX_PASSAGES", 100)
     page = report(model, tmp_path / "r.html", corpus=corpus, words=["ship"], n=0).read_text()
     lines = re.findall(r'<li data-slice="([\d-]+)"', page)
     assert 60 <= len(lines) <= 100
@@ -102,11 +102,11 @@ def test_long_histories_are_thinned_evenly(tmp_path: Path, monkeypatch: pytest.M
 def test_words_that_look_like_scripts_stay_words(tmp_path: Path) -> None:
     evil = "</script><script>alert(1)</script>"
     rho = np.random.default_rng(0).normal(size=(4, 3, 3)).astype(np.float32)
-    held = {"words": [evil, "plain", "__proto__"], "slices": dw.Slices.from_labels(range(1990, 1994))}
+    corpus = {"words": [evil, "plain", "__proto__"], "slices": dw.Slices.from_labels(range(1990, 1994))}
     meta = {"spec": asdict(dw.Spec(dim=3)), "history": [], "provenance": {}}
-    model = dw.Model(rho, rho[0], corpus={**held, "counts": np.full((4, 3), 9)}, meta=meta)
+    model = dw.Model(rho, rho[0], corpus={**corpus, "counts": np.full((4, 3), 9)}, meta=meta)
     page = report(model, tmp_path / "r.html").read_text()
     assert "<script>alert" not in page
     assert page.count("<script") == 2
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
-    assert set(data["pages"]) == set(held["words"])
+    assert set(data["pages"]) == set(corpus["words"])

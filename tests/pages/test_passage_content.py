@@ -1,4 +1,4 @@
-"""The texts behind a word: lines by metadata, whole documents, and what is said of them."""
+"""The texts behind a word: passages, filters by metadata, and whole documents."""
 
 from __future__ import annotations
 
@@ -50,26 +50,26 @@ def test_a_text_is_shown_whole_with_its_word_marked(reader: TestClient, corpus: 
     assert reader.get("/text/1", params={"word": "shipp"}).status_code == 404
 
 
-def test_long_texts_are_cut(corpus: dw.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passage_content, "MOST_LETTERS", 100)
-    content = passage_content.whole(corpus, 0, "ship")
-    assert content["cut"]
+def test_long_texts_are_truncated(corpus: dw.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passage_content, "MAX_CHARACTERS", 100)
+    content = passage_content.full_text(corpus, 0, "ship")
+    assert content["truncated"]
     assert sum(len(piece["text"]) for piece in content["pieces"]) == 100
 
 
-def test_lines_say_of_how_many_they_are(reader: TestClient, corpus: dw.Corpus) -> None:
+def test_pages_say_how_many_occurrences_there_are(reader: TestClient, corpus: dw.Corpus) -> None:
     for writer in ("Ada", "Bob <i>"):
         texts_of = corpus.documents.filter(pl.col("writer") == writer).collect()["text"]
         expected = sum(len(re.findall(r"\bship\b", text, re.IGNORECASE)) for text in texts_of)
         page = reader.get("/word/ship", params={"where": f"writer={writer}"}).text
         assert f"12 of {expected:,} occurrences" in page
-    page = reader.get("/word/ship", params={"lines": 200}).text
-    assert re.search(r"<code>driftword passages CORPUS ship -n \d+</code> writes all of them", page)
-    assert "More lines" not in page
+    page = reader.get("/word/ship", params={"passages_n": 200}).text
+    assert re.search(r"<code>driftword passages CORPUS ship -n \d+</code> prints all of them", page)
+    assert "Show more" not in page
 
 
-def test_every_line_leads_to_its_place_in_its_text(reader: TestClient) -> None:
-    page = reader.get("/word/ship", params={"lines": 40}).text
+def test_every_passage_leads_to_its_occurrence_in_the_text(reader: TestClient) -> None:
+    page = reader.get("/word/ship", params={"passages_n": 40}).text
     lines = re.findall(r'…([^<]*)<mark>[^<]*</mark>.*?href="(/text/\d+\?word=ship)#hit-(\d+)"', page, re.DOTALL)
     assert len(lines) == 40
     for left, address, hit in lines[::7]:
@@ -79,7 +79,7 @@ def test_every_line_leads_to_its_place_in_its_text(reader: TestClient) -> None:
 
 def test_what_the_figures_show_is_one_table(reader: TestClient) -> None:
     table = pl.read_csv(io.BytesIO(reader.get("/word/ship/time.csv", params={"others": "wheat"}).content))
-    assert table.columns == ["slice", "count", "per_million", "step", "place", "similarity to wheat"]
+    assert table.columns == ["slice", "count", "per_million", "step", "position", "similarity to wheat"]
     twin = reader.get("/word/ship.json", params={"others": "wheat"}).json()
     assert table["count"].to_list() == twin["counts"]
     assert table["similarity to wheat"].to_list() == pytest.approx(twin["figures"]["similarity"]["series"][0]["values"])
@@ -90,16 +90,16 @@ def test_what_the_figures_show_is_one_table(reader: TestClient) -> None:
         assert found == pytest.approx(one["values"])
 
 
-def test_a_suggestion_leads_to_the_corrected_question(reader: TestClient) -> None:
+def test_a_suggestion_leads_to_the_corrected_page(reader: TestClient) -> None:
     page = reader.get("/compare", params={"words": "wheat,shipp"})
     assert page.status_code == 404
     assert 'href="/compare?words=wheat%2Cship"' in page.text
     page = reader.get("/word/wheat", params={"others": "shipp", "at": ["1851", "1853"], "path": "x"}).text
     assert 'href="/word/wheat?others=ship&amp;at=1851&amp;at=1853&amp;path=x"' in page
-    assert 'href="/word/wheat">Change the question' in page
-    assert "Change the question" not in reader.get("/word/shipp", params={"at": "1851"}).text
+    assert 'href="/word/wheat">Try again' in page
+    assert "Try again" not in reader.get("/word/shipp", params={"at": "1851"}).text
     page = reader.get("/text/5", params={"word": "shipp"}).text
-    assert ('href="/text/5?word=ship"' in page, "Change the question" in page) == (True, False)
+    assert ('href="/text/5?word=ship"' in page, "Try again" in page) == (True, False)
     off = "//elsewhere.example/x?y=1"
     assert 'href="//' not in reader.get(LOCAL + off).text
     assert 'href="/word/ship"' in reader.get("/search", params={"q": "shipp"}).text
@@ -114,5 +114,5 @@ def test_without_texts_there_is_nothing_to_read() -> None:
     )
     model = dw.fit(corpus, dw.Spec(dim=2), passes=1)
     other = TestClient(make_app(model, corpus), base_url=LOCAL)
-    assert "Read it all" not in other.get("/word/a").text
+    assert "Read the full text" not in other.get("/word/a").text
     assert other.get("/text/0", params={"word": "a"}).status_code == 422

@@ -22,8 +22,9 @@ import driftword as dw
 from conftest import letters
 from driftword.errors import OptionError
 from driftword.explore.drift_ranking import METRICS
-from driftword.pages.content import MEASURES
-from driftword.web.app import make_app, open_corpus
+from driftword.pages.content import METRIC_DESCRIPTIONS
+from driftword.pages.model_corpus import open_corpus
+from driftword.web.app import make_app
 
 HERE = "http://127.0.0.1"
 EVIL = "</script><script>alert(1)</script>"
@@ -31,7 +32,7 @@ EVIL = "</script><script>alert(1)</script>"
 
 @pytest.fixture(scope="module")
 def reader(small_model: dw.Model) -> TestClient:
-    return TestClient(make_app(small_model, open_corpus(small_model, None)), base_url=HERE)
+    return TestClient(make_app(small_model, open_corpus(small_model)), base_url=HERE)
 
 
 def csv(reader: TestClient, address: str, **options: Any) -> pl.DataFrame:
@@ -50,11 +51,11 @@ def test_the_start_page_shows_the_words_that_changed(reader: TestClient, small_m
         twin = reader.get("/index.json", params={"metric": metric, "n": 5}).json()
         assert [{name: row[name] for name in table.columns} for row in twin["table"]] == table.to_dicts()
         for row in twin["table"]:
-            for at, near in (("1850", "near_first"), ("1859", "near_last")):
-                assert row[near] == dw.neighbors(small_model, row["word"], at=at, n=6)["word"].to_list()
-                assert ", ".join(row[near]) in unescape(page.text)
-    fastest = dw.pace(small_model).sort("movement", descending=True, nulls_last=True)["slice"][0]
-    assert f'Language moved most in <a href="/slice/{fastest}">' in page.text
+            for at, column in (("1850", "neighbors_first"), ("1859", "neighbors_last")):
+                assert row[column] == dw.neighbors(small_model, row["word"], at=at, n=6)["word"].to_list()
+                assert ", ".join(row[column]) in unescape(page.text)
+    largest = dw.pace(small_model).sort("movement", descending=True, nulls_last=True)["slice"][0]
+    assert f'Words moved farthest, on average, into <a href="/slice/{largest}">' in page.text
 
 
 def test_the_table_can_be_sorted_by_its_columns(reader: TestClient, small_model: dw.Model) -> None:
@@ -67,7 +68,7 @@ def test_the_table_can_be_sorted_by_its_columns(reader: TestClient, small_model:
 
 
 def test_a_word_page_leads_to_neighbours_figures_and_texts(reader: TestClient, small_model: dw.Model) -> None:
-    page = reader.get("/word/ship", params={"at": ["1850", "1859"], "text": "1853", "others": "wheat,court"})
+    page = reader.get("/word/ship", params={"at": ["1850", "1859"], "passages_at": "1853", "others": "wheat,court"})
     assert page.status_code == 200
     near = dw.neighbors(small_model, "ship", at=["1850", "1859"])
     assert all(word in unescape(page.text) for word in near["word"])
@@ -78,27 +79,29 @@ def test_a_word_page_leads_to_neighbours_figures_and_texts(reader: TestClient, s
     lines = {one["name"]: one["values"] for one in twin["figures"]["similarity"]["series"]}
     tables = {other: dw.similarity(small_model, "ship", other) for other in ("wheat", "court")}
     assert lines == {other: table["similarity"].to_list() for other, table in tables.items()}
-    assert twin["figures"]["way"]["series"][0]["values"] == dw.trajectory(small_model, "ship")["place"].to_list()
+    assert twin["figures"]["trajectory"]["series"][0]["values"] == dw.trajectory(small_model, "ship")["place"].to_list()
     elsewhere = [row["word"] for row in twin["equivalents"][0]["words"]]
     assert elsewhere == dw.equivalents(small_model, "ship", at="1859", to="1850", n=5)["word"].to_list()
 
 
-def test_only_changes_that_stand_out_are_told(reader: TestClient, small_model: dw.Model) -> None:
-    told = set()
+def test_only_change_points_of_high_rank_are_listed(reader: TestClient, small_model: dw.Model) -> None:
+    seen = set()
     for word in small_model.words:
         table = dw.changes(small_model, word, n=3)
         unusual = sorted(table.filter(pl.col("unusual") >= 0.9)["slice"])
         rows = reader.get(f"/word/{word}.json").json()["changes"]
         assert [row["slice"] for row in rows] == unusual
         page = reader.get(f"/word/{word}").text
-        assert [label for label in small_model.slices.labels if f"different from <b>{label}</b>" in page] == unusual
-        assert ("No change stands out" in page) == (not unusual)
-        told.add(len(unusual) > 0)
+        assert [
+            label for label in small_model.slices.labels if f"<b>{label}</b>: the word changed more" in page
+        ] == unusual
+        assert ("No change point" in page) == (not unusual)
+        seen.add(len(unusual) > 0)
         counts = small_model.counts[:, small_model.word_id(word)]
         edges = [0, *(small_model.slices.index(label) for label in unusual), None]
         parts = [int(counts[begin:end].sum()) for begin, end in pairwise(edges)]
         assert [(row["count_before"], row["count_after"]) for row in rows] == list(pairwise(parts))
-    assert told == {True, False}
+    assert seen == {True, False}
 
 
 def test_what_entered_and_what_left_is_marked(reader: TestClient, small_model: dw.Model) -> None:
@@ -110,31 +113,31 @@ def test_what_entered_and_what_left_is_marked(reader: TestClient, small_model: d
     assert not any(row["left"] for row in last["words"])
 
 
-def test_every_slice_of_a_way_leads_to_its_texts(reader: TestClient) -> None:
+def test_every_slice_of_a_trajectory_leads_to_its_passages(reader: TestClient) -> None:
     page = reader.get("/word/ship", params={"at": ["1850", "1859"]}).text
-    strips = dict(re.findall(r'<a class="strip[^"]*" href="([^"]+)" data-slice="(\d+)"', page))
-    assert sorted(strips.values()) == [str(year) for year in range(1850, 1860)]
-    way = {label: unescape(address) for address, label in strips.items()}
-    kept = reader.get(way["1853"])
-    assert re.findall(r"<h3>(\d{4})", kept.text)[:3] == ["1850", "1853", "1859"]
-    assert "In the texts, 1853" in kept.text
-    assert set(re.findall(r'<li data-slice="(\d+)"', kept.text)) == {"1853"}
-    away = unescape(re.findall(r'<a class="strip kept" href="([^"]+)" data-slice="1853"', kept.text)[0])
-    assert re.findall(r"<h3>(\d{4})", reader.get(away).text)[:2] == ["1850", "1859"]
+    links = dict(re.findall(r'<a class="slice-link[^"]*" href="([^"]+)" data-slice="(\d+)"', page))
+    assert sorted(links.values()) == [str(year) for year in range(1850, 1860)]
+    addresses = {label: unescape(address) for address, label in links.items()}
+    pinned = reader.get(addresses["1853"])
+    assert re.findall(r"<h3>(\d{4})", pinned.text)[:3] == ["1850", "1853", "1859"]
+    assert "Passages, 1853" in pinned.text
+    assert set(re.findall(r'<li data-slice="(\d+)"', pinned.text)) == {"1853"}
+    removed = unescape(re.findall(r'<a class="slice-link pinned" href="([^"]+)" data-slice="1853"', pinned.text)[0])
+    assert re.findall(r"<h3>(\d{4})", reader.get(removed).text)[:2] == ["1850", "1859"]
 
 
 def test_a_year_names_the_slice_that_holds_it(tmp_path: Path) -> None:
     corpus = dw.prepare(letters(), slices="5y", out=tmp_path / "c", subsample=None)
     model = dw.fit(corpus, dw.Spec(dim=4, rounds=1), passes=2, out=tmp_path / "m")
-    page = TestClient(make_app(model, corpus), base_url=HERE).get("/word/ship", params={"text": "1857"}).text
-    assert "In the texts, 1855-1859" in page
+    page = TestClient(make_app(model, corpus), base_url=HERE).get("/word/ship", params={"passages_at": "1857"}).text
+    assert "Passages, 1855-1859" in page
     assert f"12 of {int(model.counts[1][model.word_id('ship')])} occurrences" in page
 
 
 def test_pointing_at_a_slice_asks_for_its_neighbours(reader: TestClient, small_model: dw.Model) -> None:
-    near = reader.get("/word/ship/near.json", params={"at": "1855", "n": 4}).json()
-    assert near["neighbors"] == dw.neighbors(small_model, "ship", at=1855, n=4)["word"].to_list()
-    assert near["count"] == int(small_model.counts[5][small_model.word_id("ship")])
+    answer = reader.get("/word/ship/neighbors.json", params={"at": "1855", "n": 4}).json()
+    assert answer["neighbors"] == dw.neighbors(small_model, "ship", at=1855, n=4)["word"].to_list()
+    assert answer["count"] == int(small_model.counts[5][small_model.word_id("ship")])
 
 
 def test_passages_can_be_chosen_by_metadata(tmp_path: Path) -> None:
@@ -147,7 +150,7 @@ def test_passages_can_be_chosen_by_metadata(tmp_path: Path) -> None:
     assert '<option value="port=hull" selected>' in page
     assert "port hull" in page
     assert "port bristol" not in page
-    lines = csv(reader, "/word/ship/passages.csv", where="port=bristol", text="1853", n=50)
+    lines = csv(reader, "/word/ship/passages.csv", where="port=bristol", at="1853", n=50)
     assert set(lines["port"]) <= {"bristol"}
     assert set(lines["slice"].cast(str)) <= {"1853"}
     assert reader.get("/word/ship", params={"where": "colour=red"}).status_code == 422
@@ -188,13 +191,13 @@ def test_slices_are_compared_and_followed(reader: TestClient, small_model: dw.Mo
     assert reader.get("/slice/1850").status_code == 422
     assert csv(reader, "/between.csv", **{"from": "1855", "to": "1851", "n": 6, "metric": "cosine"}).equals(table)
     assert reader.get("/between", params={"from": "1855", "to": "1855"}).status_code == 422
-    assert reader.get("/questions").status_code == 200
+    assert reader.get("/comparisons").status_code == 200
 
 
 @pytest.mark.parametrize(
     "address",
     [
-        "/figure/pace", "/figure/tokens", "/word/ship/figure/way", "/word/ship/figure/movement",
+        "/figure/pace", "/figure/tokens", "/word/ship/figure/trajectory", "/word/ship/figure/movement",
         "/word/ship/figure/frequency", "/word/ship/figure/similarity", "/word/ship/print/trajectory",
         "/word/ship/print/map", "/print/drift", "/compare/figure/similarity?words=ship,wheat",
         "/compare/figure/change?words=ship,wheat", "/axis/figure/axis?words=captain&low=wheat&high=ship",
@@ -231,8 +234,8 @@ def test_searching_forgives_and_completes(reader: TestClient) -> None:
         ("/static/..%2fapp.py", 404), ("/word/ship/figure/pie.svg", 422), ("/word/ship/print/map.exe", 422),
         ("/word/..%2f..%2fetc%2fpasswd", 404), ("/word/ship?" + "&".join(f"at={1850 + i}" for i in range(10)) * 2, 422),
         ("/?min_count=-1", 422), ("/?n=x", 422), ("/?sort=colour", 422), ("/compare", 422), ("/slice/1700", 404),
-        ("/word/ship/near.json", 422), ("/word/ship?others=" + ",".join("abcdefg"), 422),
-        ("/word/ship?text=1700", 404), ("/search?q=" + "x" * 1000, 422),
+        ("/word/ship/neighbors.json", 422), ("/word/ship?others=" + ",".join("abcdefg"), 422),
+        ("/word/ship?passages_at=1700", 404), ("/search?q=" + "x" * 1000, 422),
     ],
 )  # fmt: skip
 def test_what_is_not_there_is_said_in_a_sentence(reader: TestClient, address: str, status: int) -> None:
@@ -245,18 +248,18 @@ def test_what_is_not_there_is_said_in_a_sentence(reader: TestClient, address: st
         assert "<h1>" in answer.text
 
 
-def made(words: list[str], *, slices: int = 4, moving: bool = True) -> dw.Model:
-    rho = np.random.default_rng(0).normal(size=(slices if moving else 1, len(words), 3)).astype(np.float32)
-    held = {"words": words, "slices": dw.Slices.from_labels(range(1990, 1990 + slices))}
-    spec = dw.Spec(model="dynamic" if moving else "static", dim=3)
+def made(words: list[str], *, slices: int = 4, time_varying: bool = True) -> dw.Model:
+    rho = np.random.default_rng(0).normal(size=(slices if time_varying else 1, len(words), 3)).astype(np.float32)
+    corpus = {"words": words, "slices": dw.Slices.from_labels(range(1990, 1990 + slices))}
+    spec = dw.Spec(model="dynamic" if time_varying else "static", dim=3)
     meta = {"spec": asdict(spec), "history": [], "provenance": {"corpus_path": None, "seed": 0}}
-    return dw.Model(rho, rho[0], corpus={**held, "counts": np.full((slices, len(words)), 9)}, meta=meta)
+    return dw.Model(rho, rho[0], corpus={**corpus, "counts": np.full((slices, len(words)), 9)}, meta=meta)
 
 
 def test_words_and_texts_that_look_like_pages_stay_text() -> None:
     reader = TestClient(make_app(made([EVIL, "b&c", 'a"b', "plain"])), base_url=HERE)
     evil = f"/compare?words=plain,{EVIL}"
-    for address in ("/", "/word/plain", "/word/b%26c", "/word/a%22b", evil, "/slice/1991", "/between", "/questions"):
+    for address in ("/", "/word/plain", "/word/b%26c", "/word/a%22b", evil, "/slice/1991", "/between", "/comparisons"):
         page = reader.get(address)
         assert page.status_code == 200
         assert "<script>alert" not in page.text
@@ -265,7 +268,7 @@ def test_words_and_texts_that_look_like_pages_stay_text() -> None:
         assert "unsafe" not in policy
     assert "<script>alert" not in reader.get(f"/compare/figure/similarity.svg?words=plain,{EVIL}").text
     assert "<script>alert" not in reader.get("/search", params={"q": EVIL.upper()}).text
-    assert "The corpus is not where it was" in reader.get("/word/plain").text
+    assert "The corpus was not found" in reader.get("/word/plain").text
     assert reader.get("/word/plain/passages.json").json() == []
 
 
@@ -296,8 +299,8 @@ def test_every_word_can_be_reached_and_drawn() -> None:
     assert sorted(found) == sorted(word.replace("\x01", "") for word in ODD)
     for word in ODD:
         where = reader.get("/search", params={"q": word}, follow_redirects=False).headers["location"]
-        assert reader.get(f"{where}/figure/way.svg").status_code == 200
-        assert reader.get(f"{where}/figure/way.png").status_code == 200
+        assert reader.get(f"{where}/figure/trajectory.svg").status_code == 200
+        assert reader.get(f"{where}/figure/trajectory.png").status_code == 200
     for address in ("/word/constructor/print/neighbors.svg", "/word/plain/print/trajectory.png", "/print/drift.svg"):
         assert reader.get(address).status_code == 200
     drawn = reader.get("/print/drift.svg").text
@@ -307,15 +310,15 @@ def test_every_word_can_be_reached_and_drawn() -> None:
 
 
 def test_models_of_every_kind_have_pages() -> None:
-    """Static ones, one slice, two slices, one word: whatever cannot be shown is left out or said."""
+    """Static ones, one slice, two slices, one word: what cannot be shown is left out, or the page says so."""
     words = ["one", "two", "three"]
-    for model in (made(words, moving=False), made(words, slices=1), made(words, slices=2), made(["alone"])):
+    for model in (made(words, time_varying=False), made(words, slices=1), made(words, slices=2), made(["alone"])):
         reader = TestClient(make_app(model), base_url=HERE)
-        for address in ("/", f"/word/{model.words[0]}", "/questions", "/index.json", f"/word/{model.words[0]}.json"):
+        for address in ("/", f"/word/{model.words[0]}", "/comparisons", "/index.json", f"/word/{model.words[0]}.json"):
             assert reader.get(address).status_code == 200, (address, model)
-    static = TestClient(make_app(made(words, moving=False)), base_url=HERE)
-    assert "nothing moves" in static.get("/").text
-    assert "nothing moves" in static.get("/slice/1991").text
+    static = TestClient(make_app(made(words, time_varying=False)), base_url=HERE)
+    assert "shows no change over time" in static.get("/").text
+    assert static.get("/slice/1991").status_code == static.get("/slice/1990").status_code == 422
 
 
 def test_empty_tables_have_their_columns(reader: TestClient, small_model: dw.Model) -> None:
@@ -325,20 +328,20 @@ def test_empty_tables_have_their_columns(reader: TestClient, small_model: dw.Mod
 def test_saved_files_are_named_after_their_word(reader: TestClient) -> None:
     for address, name in (
         ("/word/ship/passages.csv", "ship-passages.csv"),
-        ("/word/ship/figure/way.png", "ship-way.png"),
+        ("/word/ship/figure/trajectory.png", "ship-trajectory.png"),
     ):
         assert reader.get(address).headers["content-disposition"] == f"inline; filename*=UTF-8''{name}"
 
 
 def test_every_measure_is_explained() -> None:
-    assert list(MEASURES) == list(METRICS)
+    assert list(METRIC_DESCRIPTIONS) == list(METRICS)
 
 
-def test_a_mistyped_question_can_be_mended(reader: TestClient) -> None:
+def test_a_mistyped_comparison_can_be_corrected(reader: TestClient) -> None:
     lost = reader.get("/compare", params={"words": "ship; wehat"})
     assert lost.status_code == 404
-    again = unescape(re.findall(r'href="(/questions[^"]*)"', lost.text)[-1])
-    assert 'value="ship; wehat"' in reader.get(again).text
+    retry = unescape(re.findall(r'href="(/comparisons[^"]*)"', lost.text)[-1])
+    assert 'value="ship; wehat"' in reader.get(retry).text
 
 
 def test_assets_may_be_kept_for_ever(reader: TestClient) -> None:

@@ -22,7 +22,7 @@ def test_a_word_is_found_with_a_typo(page: Any) -> None:
     page.get_by_label("Word", exact=True).press_sequentially("habour", delay=20)
     option = page.locator("#words option[value=harbour]")
     option.wait_for(state="attached")
-    page.get_by_role("button", name="Look").click()
+    page.get_by_role("button", name="Search").click()
     title = page.get_by_role("heading", level=1)
     sync_api.expect(title).to_have_text("Not found")
     page.get_by_role("link", name="harbour").click()
@@ -31,16 +31,16 @@ def test_a_word_is_found_with_a_typo(page: Any) -> None:
 
 def test_slices_show_what_is_near_and_can_be_kept(page: Any, small_model: dw.Model, address: str) -> None:
     page.goto("/word/ship")
-    page.locator(".way .strip[data-slice='1855']").hover()
-    near = page.locator(".near")
+    page.locator(".trajectory .slice-link[data-slice='1855']").hover()
+    near = page.locator(".neighbors-panel")
     near.get_by_text("1855").wait_for()
     for word in dw.neighbors(small_model, "ship", at=1855)["word"]:
         assert word in near.inner_text()
     before = columns(page)
     unkept = next(str(year) for year in range(1850, 1860) if str(year) not in before)
     page.evaluate("window.same = true")
-    page.locator(f".way .strip[data-slice='{unkept}']").click()
-    page.get_by_role("heading", name=f"In the texts, {unkept}").wait_for()
+    page.locator(f".trajectory .slice-link[data-slice='{unkept}']").click()
+    page.get_by_role("heading", name=f"Passages, {unkept}").wait_for()
     assert columns(page) == sorted([*before, unkept])
     assert page.evaluate("window.same") is True  # the page did not load anew
     assert {line.get_attribute("data-slice") for line in page.locator(".passages li").all()} == {unkept}
@@ -52,37 +52,37 @@ def test_slices_show_what_is_near_and_can_be_kept(page: Any, small_model: dw.Mod
     assert columns(other) == columns(page)
     assert other.locator(".passages").inner_text() == page.locator(".passages").inner_text()
 
-    page.locator(f".way .strip[data-slice='{unkept}']").click()
+    page.locator(f".trajectory .slice-link[data-slice='{unkept}']").click()
     sync_api.expect(page.locator("#neighbours + .columns h3")).to_have_count(len(before))
     page.go_back()
-    page.get_by_role("heading", name=f"In the texts, {unkept}").wait_for()
+    page.get_by_role("heading", name=f"Passages, {unkept}").wait_for()
     assert columns(page) == sorted([*before, unkept])
 
 
 def test_the_keyboard_leads_from_slice_to_slice(page: Any) -> None:
     page.goto("/word/ship?at=1852")
-    page.locator(".way .strip[tabindex='0']").focus()
+    page.locator(".trajectory .slice-link[tabindex='0']").focus()
     page.keyboard.press("ArrowRight")
-    page.locator(".near").get_by_text("1853").wait_for()
+    page.locator(".neighbors-panel").get_by_text("1853").wait_for()
     page.keyboard.press("Enter")
-    page.get_by_role("heading", name="In the texts, 1853").wait_for()
+    page.get_by_role("heading", name="Passages, 1853").wait_for()
     assert columns(page) == ["1852", "1853"]
     assert page.evaluate("document.activeElement.dataset.slice") == "1853"
     for key, year in (("Home", 1850), ("End", 1859)):
         page.keyboard.press(key)
         assert page.evaluate("document.activeElement.dataset.slice") == str(year)
     page.keyboard.press("Space")
-    page.get_by_role("heading", name="In the texts, 1859").wait_for()
+    page.get_by_role("heading", name="Passages, 1859").wait_for()
     assert columns(page) == ["1852", "1853", "1859"]
 
 
 def test_a_passage_is_reached_from_a_list_of_neighbours(page: Any, small: dw.Corpus) -> None:
     page.goto("/word/ship?at=1850&at=1856")
-    page.get_by_role("link", name="Read the texts").nth(1).click()
-    page.get_by_role("heading", name="In the texts, 1856").wait_for()
+    page.get_by_role("link", name="Read passages").nth(1).click()
+    page.get_by_role("heading", name="Passages, 1856").wait_for()
     page.evaluate("document.querySelector('main').same = true")
-    page.get_by_role("link", name="texts", exact=True).first.click()
-    page.wait_for_url("**#texts")
+    page.get_by_role("link", name="passages", exact=True).first.click()
+    page.wait_for_url("**#passages")
     assert page.evaluate("document.querySelector('main').same") is True  # nothing was fetched again
     line = page.locator(".passages li").first
     texts = small.documents.filter(slice="1856").collect()["text"].to_list()
@@ -148,17 +148,17 @@ def test_pages_can_be_read_without_scripts(chromium: Any, address: str) -> None:
     context = chromium.new_context(java_script_enabled=False, base_url=address)
     page = context.new_page()
     page.goto("/word/ship?at=1850")
-    page.locator(".way .strip[data-slice='1857']").click()
+    page.locator(".trajectory .slice-link[data-slice='1857']").click()
     page.wait_for_url("**at=1857**")
     assert columns(page) == ["1850", "1857"]
     assert page.locator(".passages mark").count() > 0
     page.get_by_label("Word", exact=True).fill("wheat")
-    page.get_by_role("button", name="Look").click()
+    page.get_by_role("button", name="Search").click()
     sync_api.expect(page.get_by_role("heading", level=1)).to_have_text("wheat")
     context.close()
 
 
-@pytest.mark.parametrize("path", ["/", "/word/ship", "/compare?words=ship,wheat", "/slice/1853", "/questions"])
+@pytest.mark.parametrize("path", ["/", "/word/ship", "/compare?words=ship,wheat", "/slice/1853", "/comparisons"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_fit_a_phone_and_can_be_read_in_the_dark(chromium: Any, address: str, path: str, scheme: str) -> None:
     context = chromium.new_context(viewport=PHONE, color_scheme=scheme, base_url=address)
@@ -185,13 +185,13 @@ def test_readers_need_not_wait(page: Any) -> None:
     page.route("**/word/ship?**", lambda route: held.append(route) if len(held) < 3 else route.continue_())
     for year in (1852, 1854, 1856):
         with page.expect_request("**/word/ship?**"):
-            page.locator(f".way .strip[data-slice='{year}']").click()
+            page.locator(f".trajectory .slice-link[data-slice='{year}']").click()
     for route in held:
         route.continue_()
-    page.get_by_role("heading", name="In the texts, 1856").wait_for()
+    page.get_by_role("heading", name="Passages, 1856").wait_for()
     assert columns(page) == ["1850", "1852", "1854", "1856", "1859"]
-    page.locator(".way .strip[data-slice='1853']").dblclick()
-    page.get_by_role("heading", name="In the texts, 1853").wait_for()
+    page.locator(".trajectory .slice-link[data-slice='1853']").dblclick()
+    page.get_by_role("heading", name="Passages, 1853").wait_for()
     assert "1853" in columns(page)
 
 
@@ -208,12 +208,12 @@ def test_the_focus_stays_where_the_reader_was(page: Any) -> None:
     assert page.evaluate(focused) == ["BUTTON", "Show"]
     assert "sort=word" in page.url  # and so does the order
     page.goto("/word/ship?at=1850&at=1856")
-    page.get_by_role("link", name="Read the texts").nth(1).focus()
+    page.get_by_role("link", name="Read passages").nth(1).focus()
     page.keyboard.press("Enter")
-    page.wait_for_url("**text=1856**")
-    assert page.evaluate(focused) == ["H2", "In the texts, 1856"]
+    page.wait_for_url("**passages_at=1856**")
+    assert page.evaluate(focused) == ["H2", "Passages, 1856"]
     assert page.locator("#status").inner_text().startswith("ship")
-    page.get_by_role("link", name="put 1850 away").focus()
+    page.get_by_role("link", name="remove 1850").focus()
     page.keyboard.press("Enter")
     sync_api.expect(page.locator("#neighbours + .columns h3")).to_have_count(1)
     assert page.evaluate(focused) == ["H2", "Neighbours"]
@@ -224,16 +224,16 @@ def test_what_is_cited_is_what_is_shown(page: Any) -> None:
     page.locator("select[name=to]").select_option("1858")
     page.get_by_role("button", name="Show").click()
     page.wait_for_url("**to=1858**")
-    assert "From 1851 to 1858." in page.locator("footer").inner_text()
+    assert "Change from 1851 to 1858." in page.locator("footer").inner_text()
     assert page.locator("footer").count() == 1
 
 
 def test_a_whole_text_is_read(page: Any, small: dw.Corpus) -> None:
-    page.goto("/word/ship?at=1850&at=1859&text=1859")
+    page.goto("/word/ship?at=1850&at=1859&passages_at=1859")
     line = page.locator(".passages li").last
     said = line.inner_text().split("…")[1].strip()
     left = line.locator("mark").evaluate("e => e.previousSibling.textContent")
-    line.get_by_role("link", name="Read it all").click()
+    line.get_by_role("link", name="Read the full text").click()
     page.wait_for_url("**/text/**")
     text = page.locator(".text").inner_text()
     assert text in small.documents.filter(slice="1859").collect()["text"].to_list()
@@ -266,19 +266,19 @@ CONTRAST = """() => {
 
 def test_a_late_answer_does_not_win_over_the_pointer(page: Any) -> None:
     page.goto("/word/ship")
-    near, held = page.locator(".near"), []
-    page.locator(".way .strip[data-slice='1852']").hover()
+    near, held = page.locator(".neighbors-panel"), []
+    page.locator(".trajectory .slice-link[data-slice='1852']").hover()
     sync_api.expect(near).to_contain_text("1852 ")
-    page.route("**/near.json?at=1857", lambda route: held.append(route))
-    with page.expect_request("**/near.json?at=1857"):
-        page.locator(".way .strip[data-slice='1857']").hover()
-    page.locator(".way .strip[data-slice='1852']").hover()
-    with page.expect_response("**/near.json?at=1857"):
+    page.route("**/neighbors.json?at=1857", lambda route: held.append(route))
+    with page.expect_request("**/neighbors.json?at=1857"):
+        page.locator(".trajectory .slice-link[data-slice='1857']").hover()
+    page.locator(".trajectory .slice-link[data-slice='1852']").hover()
+    with page.expect_response("**/neighbors.json?at=1857"):
         held[0].continue_()
     page.wait_for_timeout(100)
     assert near.inner_text().startswith("1852 ")
-    with page.expect_request("**/near.json?at=1857"):
-        page.locator(".way .strip[data-slice='1857']").hover()
+    with page.expect_request("**/neighbors.json?at=1857"):
+        page.locator(".trajectory .slice-link[data-slice='1857']").hover()
     page.locator("h1").hover()  # nothing else is pointed at, so what was asked for may come
     held[1].continue_()
     sync_api.expect(near).to_contain_text("1857 ")
@@ -305,16 +305,16 @@ def test_a_report_works_from_a_file_with_the_network_off(
 
     page.get_by_label("Word", exact=True).fill("habrour")
     page.get_by_label("Word", exact=True).press("Enter")
-    section = page.locator("section.page.shown")
+    section = page.locator("section.page.current")
     sync_api.expect(section.get_by_role("heading", level=1)).to_have_text("harbour")
     page.wait_for_url("**#word-harbour")
     before = section.locator(".columns").first.locator("h3").all_inner_texts()
     slice_ = next(str(year) for year in range(1850, 1860) if str(year) not in before)
-    strip = section.locator(f".way .strip[data-slice='{slice_}']")
+    strip = section.locator(f".trajectory .slice-link[data-slice='{slice_}']")
     strip.hover()
     near = dw.neighbors(small_model, "harbour", at=slice_)["word"].to_list()
     for word in near:
-        sync_api.expect(section.locator(".near")).to_contain_text(word)
+        sync_api.expect(section.locator(".neighbors-panel")).to_contain_text(word)
     strip.click()
     assert section.locator(".columns").first.locator("h3").all_inner_texts() == sorted([*before, slice_])
     shown = [line for line in section.locator(".passages li").all() if line.is_visible()]
@@ -330,24 +330,24 @@ def test_a_report_works_from_a_file_with_the_network_off(
     page.wait_for_url(lambda url: url.endswith("".join(f"@{label}" for label in sorted([*before, slice_]))))
     other = context.new_page()  # someone else opens the address
     other.goto(page.url)
-    there = other.locator("section.page.shown .columns").first.locator("h3").all_inner_texts()
+    there = other.locator("section.page.current .columns").first.locator("h3").all_inner_texts()
     assert there == sorted([*before, slice_])
     other.close()
     page.bring_to_front()
-    section.get_by_role("link", name="texts", exact=True).click()
+    section.get_by_role("link", name="passages", exact=True).click()
     sync_api.expect(section).to_have_count(0)  # the target is the title of the texts now
     section = page.locator("section.page:has(:target)")
-    sync_api.expect(section.get_by_role("heading", name=f"In the texts, {slice_}")).to_be_visible()
+    sync_api.expect(section.get_by_role("heading", name=f"Passages, {slice_}")).to_be_visible()
     page.go_back()
-    section = page.locator("section.page.shown")
-    section.locator(f".way .strip[data-slice='{slice_}']").click()
+    section = page.locator("section.page.current")
+    section.locator(f".trajectory .slice-link[data-slice='{slice_}']").click()
     assert section.locator(".columns").first.locator("h3").all_inner_texts() == before
 
     page.get_by_label("Word", exact=True).fill("zzzzzz")
     page.get_by_label("Word", exact=True).press("Enter")
-    sync_api.expect(page.locator("#answer")).to_contain_text("is not among the")
+    sync_api.expect(page.locator("#search-status")).to_contain_text("is not among the")
     page.get_by_role("link", name="All words").locator("visible=true").click()
-    sync_api.expect(page.get_by_role("heading", name="The words in this report")).to_be_visible()
+    sync_api.expect(page.get_by_role("heading", name="Words in this report")).to_be_visible()
     assert complaints == []
     assert {url.partition(":")[0] for url in asked} <= {"file", "data"}
     if PICTURES:

@@ -1,15 +1,15 @@
-"""Answers are kept: worked out once, bounded, and never a mistake."""
+"""The response cache: each address computed once, within a bound, and errors never."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
-from driftword.web.cache import KeptAnswers, size_of
+from driftword.web.cache import ResponseCache, size_of
 
 
 class Pages:
-    """Pages that count how often each is asked for."""
+    """An application that records which paths are requested."""
 
     def __init__(self, status: int = 200) -> None:
         self.asked: list[str] = []
@@ -17,12 +17,12 @@ class Pages:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         self.asked.append(scope["path"])
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0)  # others may ask meanwhile
         await send({"type": "http.response.start", "status": self.status, "headers": []})
         await send({"type": "http.response.body", "body": scope["path"].encode() * 100})
 
 
-def ask(kept: KeptAnswers, *paths: str, method: str = "GET") -> list[bytes]:
+def ask(cache: ResponseCache, *paths: str, method: str = "GET") -> list[bytes]:
     async def one(path: str) -> bytes:
         answer: list[Any] = []
 
@@ -30,7 +30,7 @@ def ask(kept: KeptAnswers, *paths: str, method: str = "GET") -> list[bytes]:
             answer.append(message)
 
         scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": []}
-        await kept(scope, None, send)  # type: ignore[arg-type]
+        await cache(scope, None, send)  # type: ignore[arg-type]
         return bytes(answer[1]["body"])
 
     async def every() -> list[bytes]:
@@ -39,43 +39,43 @@ def ask(kept: KeptAnswers, *paths: str, method: str = "GET") -> list[bytes]:
     return asyncio.run(every())
 
 
-def test_those_who_ask_at_once_get_one_answer() -> None:
+def test_simultaneous_requests_are_computed_once() -> None:
     pages = Pages()
-    kept = KeptAnswers(pages)
-    assert ask(kept, *["/a"] * 20, "/b") == [b"/a" * 100] * 20 + [b"/b" * 100]
+    cache = ResponseCache(pages)
+    assert ask(cache, *["/a"] * 20, "/b") == [b"/a" * 100] * 20 + [b"/b" * 100]
     assert sorted(pages.asked) == ["/a", "/b"]
-    ask(kept, "/a", "/b")
+    ask(cache, "/a", "/b")
     assert len(pages.asked) == 2
-    assert kept.waiting == {}
+    assert cache.pending == {}
 
 
-def test_only_so_much_is_kept_and_the_latest_longest() -> None:
+def test_the_least_recently_used_responses_are_dropped_first() -> None:
     pages = Pages()
-    kept = KeptAnswers(pages, most_bytes=3 * (2000 + 200))
-    ask(kept, "/a")
-    ask(kept, "/b")
-    ask(kept, "/c")
-    ask(kept, "/a")
-    ask(kept, "/d")
-    assert [path for path, _ in kept.answers] == ["/c", "/a", "/d"]
-    assert kept.bytes == sum(size_of(answer) for answer in kept.answers.values()) <= kept.most_bytes
+    cache = ResponseCache(pages, max_bytes=3 * (2000 + 200))
+    ask(cache, "/a")
+    ask(cache, "/b")
+    ask(cache, "/c")
+    ask(cache, "/a")
+    ask(cache, "/d")
+    assert [path for path, _ in cache.responses] == ["/c", "/a", "/d"]
+    assert cache.bytes == sum(size_of(response) for response in cache.responses.values()) <= cache.max_bytes
 
 
-def test_mistakes_and_other_methods_are_not_kept() -> None:
-    wrong = Pages(status=404)
-    kept = KeptAnswers(wrong)
-    ask(kept, "/a")
-    ask(kept, "/a")
-    assert wrong.asked == ["/a", "/a"]
-    assert not kept.answers
+def test_errors_and_other_methods_are_not_cached() -> None:
+    missing = Pages(status=404)
+    cache = ResponseCache(missing)
+    ask(cache, "/a")
+    ask(cache, "/a")
+    assert missing.asked == ["/a", "/a"]
+    assert not cache.responses
     pages = Pages()
-    ask(KeptAnswers(pages), "/a", "/a", method="POST")
+    ask(ResponseCache(pages), "/a", "/a", method="POST")
     assert pages.asked == ["/a", "/a"]
 
 
-def test_asking_for_the_head_alone_gives_no_body() -> None:
+def test_head_requests_have_no_body() -> None:
     pages = Pages()
-    kept = KeptAnswers(pages)
-    assert ask(kept, "/a", method="HEAD") == [b""]
-    assert ask(kept, "/a") == [b"/a" * 100]
+    cache = ResponseCache(pages)
+    assert ask(cache, "/a", method="HEAD") == [b""]
+    assert ask(cache, "/a") == [b"/a" * 100]
     assert pages.asked == ["/a"]

@@ -1,4 +1,4 @@
-"""Whatever is asked for, the explorer answers with a page or a sentence, never with a fault of its own."""
+"""Whatever the address, the explorer answers with a page or an error message, never with a fault of its own."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import driftword as dw
-from driftword.web.app import make_app, open_corpus
+from driftword.pages.model_corpus import open_corpus
+from driftword.web.app import make_app
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of schemathesis's own making
     import schemathesis
     from schemathesis.checks import not_a_server_error
 
-#: What a random text hardly ever is; half of the addresses are made with these.
+#: Values that random text hardly ever hits; half of the addresses are made with these.
 REAL = {
     "word": ["ship", "wheat", "the"],
     "words": ["ship,wheat", "court"],
@@ -25,13 +26,13 @@ REAL = {
     "at": [["1851"], ["1850", "1859"]],
     "from": ["1851"],
     "to": ["1858"],
-    "text": ["1853", ""],
+    "passages_at": ["1853", ""],
     "low": ["barn"],
     "high": ["anchor,storm"],
     "others": ["judge"],
-    "taken": ["1855"],
+    "reference": ["1855"],
     "kind": ["changes", "neighbors"],
-    "figure": ["way", "pace", "axis", "change"],
+    "figure": ["trajectory", "pace", "axis", "change"],
     "form": ["svg"],
     "metric": ["cosine", "relative"],
     "sort": ["word"],
@@ -40,7 +41,7 @@ REAL = {
 
 @pytest.fixture(scope="module")
 def described(small_model: dw.Model) -> Any:
-    app = make_app(small_model, open_corpus(small_model, None), hosts=None)
+    app = make_app(small_model, open_corpus(small_model), hosts=None)
     return schemathesis.openapi.from_asgi("/openapi.json", app)
 
 

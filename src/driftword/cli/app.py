@@ -8,11 +8,12 @@ import functools
 import inspect
 import io
 import os
+import re
 import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -21,7 +22,9 @@ from driftword.errors import DriftwordError, OptionError
 
 app = typer.Typer(
     name="driftword",
-    help="How words change their meaning over time.\n\nBring dated text: [bold]prepare[/bold] it, then look at it.",
+    help="How words change their meaning over time.\n\n"
+    "Bring dated text: [bold]prepare[/bold] it, [bold]fit[/bold] a model, then [bold]explore[/bold] it in the browser "
+    "or ask with the commands below.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -29,7 +32,23 @@ app = typer.Typer(
 )
 
 
-UsageError: Any = typer.BadParameter.__mro__[1]  # whichever Click it is that Typer stands on
+UsageError: Any = typer.BadParameter.__mro__[1]  # from whichever Click Typer is built on
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from driftword import __version__
+
+        print(f"driftword {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None: ...
 
 
 def command(name: str | None = None, **settings: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -44,20 +63,20 @@ def command(name: str | None = None, **settings: Any) -> Callable[[Callable[...,
             except typer.Exit:
                 raise
             except DriftwordError as error:
-                end(str(error), 2)
+                end(with_options(str(error)), 2)
             except BrokenPipeError:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has seen enough
             except OSError as error:
-                end(f"the output cannot be written: {error.strerror or error}", 2)
+                end(f"The output cannot be written: {error.strerror or error}", 2)
             except KeyboardInterrupt:
-                end("interrupted; nothing was written", 130)
+                end("Interrupted; nothing was written", 130)
             except MemoryError:
-                end("there is not enough memory for this; use a smaller --dim or --vocabulary, or longer slices", 1)
+                end("There is not enough memory; use a smaller --dim or --vocabulary, or longer slices", 1)
             except Exception:
-                if _stopped_by:  # Polars may make another error of what was raised within
-                    end("interrupted", 128 + _stopped_by[-1])
+                if _stopped_by:  # Polars may turn an interrupt into another error
+                    end("Interrupted", 128 + _stopped_by[-1])
                 traceback.print_exc()
-                end("that is a fault in driftword; please report it with the lines above", 1)
+                end("This is a fault in driftword; please report it with the lines above", 1)
 
         app.command(name, **settings)(guarded)
         return guarded
@@ -71,50 +90,100 @@ def end(message: str, status: int) -> None:
     raise typer.Exit(status)
 
 
+def with_options(message: str) -> str:
+    """Spell the Python in an error as the command line does: `overwrite=True` becomes --overwrite."""
+    commands = typer.main.get_command(app).commands.values()  # type: ignore[attr-defined]
+    options = {p.name: p for command in commands for p in command.params if p.opts[0].startswith("-")}
+
+    def spelled(match: re.Match[str]) -> str:
+        name, value = match[1], match[2]
+        if name not in options:
+            return match[0].strip("`")
+        if value == "False":
+            return str(options[name].secondary_opts[0])
+        return str(options[name].opts[0]) + ("" if value in (None, "True") else " " + value.strip("\"'"))
+
+    return re.sub(r"`(\w+)(?:=([^`]*))?`", spelled, message)
+
+
 CORPUS = typer.Argument(help="A corpus directory, as made by [bold]prepare[/bold].", show_default=False)
 MODEL = typer.Argument(help="A model directory, as made by [bold]fit[/bold].", show_default=False)
 JSON = typer.Option("--json", help="Write JSON for programs.")
 CSV = typer.Option("--csv", help="Write CSV for programs.")
-FORM = typer.Option("--as", help="markdown or latex, for papers.", show_default=False)
+FORMATS = ("table", "json", "csv", "markdown", "latex")
+FORMAT = typer.Option("--format", help=f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}.")
 
 
-def show(table: Any, as_json: bool, as_csv: bool, form: str | None = None, for_people: Any = None) -> None:
-    """Render a table for programs or papers; for people in columns, or as `for_people` does."""
+def comma_separated(values: str | Sequence[str] | None) -> list[str]:
+    """Read a list option: values separated by commas, in one option or in several."""
+    given = [values] if isinstance(values, str) else values or []
+    return [part.strip() for value in given for part in value.split(",") if part.strip()]
+
+
+def two_slices(between: str | None) -> tuple[str | None, str | None] | None:
+    """Read --between: two slices separated by a comma; one that is left out takes its default."""
+    if between is None:
+        return None
+    first, comma, last = between.partition(",")
+    if not comma or "," in last:
+        raise OptionError(f"`between` is '{between}'; write two slices separated by a comma, such as 1900,2000")
+    return first.strip() or None, last.strip() or None
+
+
+def table_format(format: str, as_json: bool, as_csv: bool) -> str:
+    """Return the one format that a user chose."""
+    chosen = ["json"] * as_json + ["csv"] * as_csv + ([format] if format != "table" else [])
+    if len(set(chosen)) > 1:
+        raise OptionError(f"A table is written in one format, and {' and '.join(chosen)} were given; choose one")
+    if chosen and chosen[0] not in FORMATS:
+        raise OptionError(f"There is no format '{chosen[0]}'; choose one of {', '.join(FORMATS)}")
+    return chosen[0] if chosen else "table"
+
+
+def show(table: Any, format: str, for_people: Any = None) -> None:
+    """Write a table for programs or papers; for people in columns, or as `for_people` does."""
     from driftword import tables, terminal
 
-    if as_json + as_csv + (form is not None) > 1:
-        raise OptionError("a table is written in one form; choose one of --json, --csv and --as")
-    if as_json:
+    if format == "json":
         terminal.print_json(table.to_dicts())
-    elif as_csv:
+    elif format == "csv":
         print(tables.csv(table), end="")
-    elif form is None:
+    elif format == "table":
         (for_people or terminal.print_table)(table, terminal.out())
-    elif form in ("markdown", "latex"):
-        print(tables.markdown(table) if form == "markdown" else tables.latex(table))
     else:
-        raise OptionError(f"a table can be written as markdown or latex, not as '{form}'")
+        print(tables.markdown(table) if format == "markdown" else tables.latex(table))
 
 
 def question(function: Callable[..., Any]) -> Callable[..., None]:
     """Make a command of a function that returns a table, or a table and how to print it for people."""
 
     @functools.wraps(function)
-    def answer(*args: Any, as_json: bool, as_csv: bool, form: str | None, **options: Any) -> None:
-        found = function(*args, **options)
-        table, for_people = found if isinstance(found, tuple) else (found, None)
-        show(table, as_json, as_csv, form, for_people)
+    def answer(*args: Any, format: str, as_json: bool, as_csv: bool, **options: Any) -> None:
+        chosen = table_format(format, as_json, as_csv)
+        result = function(*args, **options)
+        table, for_people = result if isinstance(result, tuple) else (result, None)
+        show(table, chosen, for_people)
 
-    known = inspect.signature(function, eval_str=True)
-    kinds = {"as_json": (Annotated[bool, JSON], False), "as_csv": (Annotated[bool, CSV], False),
-             "form": (Annotated[str | None, FORM], None)}  # fmt: skip
-    asked = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-        for name, (kind, default) in kinds.items()
-    ]
-    answer.__signature__ = known.replace(parameters=[*known.parameters.values(), *asked], return_annotation=None)  # type: ignore[attr-defined]
-    answer.__annotations__ = {name: p.annotation for name, p in answer.__signature__.parameters.items()}  # type: ignore[attr-defined]
+    formats = {
+        "format": (Annotated[str, FORMAT], "table"),
+        "as_json": (Annotated[bool, JSON], False),
+        "as_csv": (Annotated[bool, CSV], False),
+    }
+    add_parameters(answer, function, formats)
     return command(function.__name__, no_args_is_help=True)(answer)
+
+
+def add_parameters(wrapper: Any, function: Callable[..., Any], added: dict[str, tuple[Any, Any]]) -> None:
+    """Give a wrapper the signature of its function, and further options by name, type and default."""
+    known = inspect.signature(function, eval_str=True)
+    parameters = [*known.parameters.values()]
+    parameters = [p for p in parameters if p.name not in added]
+    parameters += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for name, (kind, default) in added.items()
+    ]
+    wrapper.__signature__ = known.replace(parameters=parameters, return_annotation=None)
+    wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
 
 
 def main() -> None:
@@ -141,7 +210,7 @@ def main() -> None:
     sys.exit(status)
 
 
-_stopped_by: list[int] = []  # a handler of signals has no other place to leave word
+_stopped_by: list[int] = []  # a signal handler has no other place to leave a message
 
 
 def _stop(number: int, _: object) -> None:
@@ -151,7 +220,7 @@ def _stop(number: int, _: object) -> None:
 
 
 def _stop_again(lost: Any) -> None:
-    """Repeat an interrupt that came where Python ignores exceptions, as in LLVM's callbacks; tell of other faults."""
+    """Repeat an interrupt that came where Python ignores exceptions, as in LLVM's callbacks; report other faults."""
     if isinstance(lost.exc_value, KeyboardInterrupt | SystemExit):
         again = threading.Timer(0.05, _thread.interrupt_main, _stopped_by[-1:])
         again.daemon = True

@@ -136,7 +136,7 @@ def info(
     if as_json:
         terminal.print_json(shown.info())
     elif kind == "model":
-        terminal.print_model(shown, terminal.out())
+        terminal.print_facts(shown.summary(), terminal.out())
     else:
         terminal.print_corpus(shown, terminal.out())
 

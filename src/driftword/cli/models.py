@@ -2,63 +2,91 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections.abc import Callable, Collection
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from driftword.cli.app import CORPUS, CSV, FORM, JSON, MODEL, command, end, show
+from driftword.cli.app import (
+    CORPUS,
+    CSV,
+    FORMAT,
+    JSON,
+    MODEL,
+    add_parameters,
+    comma_separated,
+    command,
+    end,
+    show,
+    table_format,
+)
 from driftword.errors import OptionError
-from driftword.model import Spec
+from driftword.spec import Spec, option_help
 
-_SPEC = Spec()
 ENGINE = typer.Option(help="auto (a GPU where PyTorch sees one), cpu, torch, or reference, which is slow.")
-DEVICE = typer.Option(help="For torch: cuda, cuda:1, ... or cpu.")
+DEVICE = typer.Option(help="Device of the torch engine: cuda, cuda:1, ... or cpu.", show_default="the first GPU")
+THREADS = typer.Option(help="Number of threads.", show_default="all cores")
+PASSES = typer.Option(help="Most passes over the training text.")
+WHERE_CORPUS = typer.Option(help="The corpus it was fitted to.", show_default="where it was then")
+
+
+def spec_options(*, without: Collection[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command every option of `Spec`, explained as its docstring does; the function gets them as `spec`."""
+    types, texts = get_type_hints(Spec), option_help()
+    names = [field.name for field in fields(Spec) if field.name not in without]
+    added: dict[str, tuple[Any, Any]] = {}
+    for field in fields(Spec):
+        if field.name in names:
+            shown: Any = "a twentieth of the drift precision" if field.default is None else True
+            option = typer.Option(help=texts[field.name], show_default=shown, rich_help_panel="Options of the model")
+            added[field.name] = (Annotated[types[field.name], option], field.default)
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(function)
+        def wrapper(*args: Any, **options: Any) -> None:
+            spec = Spec(**{name: options.pop(name) for name in names})
+            function(*args, spec=spec, **options)
+
+        add_parameters(wrapper, function, added)
+        signature = wrapper.__signature__  # type: ignore[attr-defined]
+        parameters = [p for p in signature.parameters.values() if p.name != "spec"]
+        wrapper.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
+        return wrapper
+
+    return decorate
 
 
 @command("fit", no_args_is_help=True)
+@spec_options()
 def fit_model(
     path: Annotated[Path, CORPUS],
     out: Annotated[Path, typer.Option("--out", "-o", help="Directory to write.", show_default=False)],
-    model: Annotated[str, typer.Option(help="dynamic, binned or static.")] = _SPEC.model,
-    context: Annotated[
-        int, typer.Option(help="Words around a position that predict it: 8 is four on either side.")
-    ] = _SPEC.context,
-    dim: Annotated[int, typer.Option(help="Length of the vectors.")] = _SPEC.dim,
-    passes: Annotated[int, typer.Option(help="Most passes over the text.")] = 10,
-    patience: Annotated[int, typer.Option(help="Stop after this many passes without a better held-out score.")] = 2,
-    drift_precision: Annotated[
-        float, typer.Option(help="Precision of the random walk; larger moves less.")
-    ] = _SPEC.drift_precision,
-    prior_precision: Annotated[
-        float | None, typer.Option(help="Precision of the other priors.", show_default="a twentieth of the drift's")
-    ] = None,
-    learning_rate: Annotated[float, typer.Option(help="Step size.")] = _SPEC.learning_rate,
-    final_rate: Annotated[float, typer.Option(help="Share of it that the last pass ends with.")] = _SPEC.final_rate,
-    negatives: Annotated[int, typer.Option(help="Weight of absent words.")] = _SPEC.negatives,
-    pool: Annotated[int, typer.Option(help="Negatives that a block of positions shares.")] = _SPEC.pool,
-    block: Annotated[int, typer.Option(help="Positions in a block.")] = _SPEC.block,
-    run: Annotated[int, typer.Option(help="Consecutive positions in a block.")] = _SPEC.run,
-    rounds: Annotated[int, typer.Option(help="How often a pass applies the prior.")] = _SPEC.rounds,
-    resample: Annotated[str, typer.Option(help="each-pass, or once as in the paper.")] = _SPEC.resample,
+    *,
+    spec: Spec,
+    passes: Annotated[int, PASSES] = 10,
+    patience: Annotated[int, typer.Option(help="Stop after this many passes without a better validation score.")] = 2,
+    seed: Annotated[int, typer.Option(help="Seed of the initial values, the order of the text and the negatives.")] = 0,
     engine: Annotated[str, ENGINE] = "auto",
     device: Annotated[str | None, DEVICE] = None,
-    threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of start, order and negatives.")] = 0,
+    threads: Annotated[int | None, THREADS] = None,
     reproducible: Annotated[
-        bool, typer.Option("--reproducible", help="Same to the last bit each time with several threads, but slower.")
+        bool, typer.Option("--reproducible", help="Give identical results with several threads; slower.")
     ] = False,
-    half: Annotated[
-        bool, typer.Option("--half", "--half-precision", help="Store float16, on a GPU while fitting too.")
+    half_precision: Annotated[
+        bool, typer.Option("--half-precision", help="Store float16, and on a GPU also fit with it: half the memory.")
     ] = False,
     checkpoint_every: Annotated[
-        float, typer.Option(help="Keep a checkpoint after a pass if the last is so many seconds old.")
+        float, typer.Option(help="Keep a checkpoint after a pass if the last is this many seconds old.")
     ] = 20.0,
-    choose: Annotated[
-        bool, typer.Option("--tune", help="First choose rates, precisions and block on the validation text.")
+    tune: Annotated[
+        bool, typer.Option("--tune", help="First choose rates, precisions and block size on the validation text.")
     ] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted fit stopped.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted fit.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model at --out.")] = False,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
@@ -72,30 +100,25 @@ def fit_model(
 
       driftword fit sotu.corpus --out sotu.model --resume   (after Ctrl-C)
 
-      driftword fit sotu.corpus --out sotu.model --tune   (about five times as long)
+      driftword fit sotu.corpus --out sotu.model --tune   (takes about five times as long)
 
       driftword fit un.corpus --out un.model --device cuda:1
     """
-    from driftword import store, terminal
+    from driftword import store, terminal, tuning
+    from driftword.checkpoints import find_checkpoints
     from driftword.corpus import Corpus
-    from driftword.engines import gpu_is_usable
-    from driftword.fitting import checkpoints, fit
+    from driftword.engines import choose_engine
+    from driftword.fitting import fit
     from driftword.model import KIND
-    from driftword.tuning import tune
 
-    spec = Spec(
-        model=model, context=context, dim=dim, drift_precision=drift_precision, prior_precision=prior_precision,
-        learning_rate=learning_rate, final_rate=final_rate, negatives=negatives, pool=pool, block=block, run=run,
-        rounds=rounds, resample=resample,
-    )  # fmt: skip
     corpus = Corpus.open(path)
-    if model == "dynamic" and len(corpus.slices) == 1:
-        terminal.warn("the corpus has one slice, so the dynamic model equals the static one")
-    if engine == "auto" and device is None and gpu_is_usable():
-        terminal.warn("fitting on the GPU, as PyTorch sees one; --engine cpu would use the processor")
-    if choose:  # Ctrl-C here loses nothing but time: no pass of the fit itself is complete
+    if spec.model == "dynamic" and len(corpus.slices) == 1:
+        terminal.warn("The corpus has one slice, so the dynamic model equals the static one")
+    if engine == "auto" and choose_engine(engine, device) == "torch" and device is None:
+        terminal.warn("Fitting on the GPU that PyTorch sees; --engine cpu uses the processor instead")
+    if tune:  # Ctrl-C here loses nothing but time: no pass of the fit itself is complete
         store.check_free(out, kind=KIND, overwrite=overwrite)
-        tuned = tune(
+        tuned = tuning.tune(
             corpus, spec, passes=passes, seed=seed, threads=threads, engine=engine, device=device, out=out,
             resume=resume,
         )  # fmt: skip
@@ -103,41 +126,39 @@ def fit_model(
         if not as_json:
             terminal.print_table(tuned.tried, terminal.out())
     try:
-        made = fit(
+        model = fit(
             corpus, spec, passes=passes, engine=engine, threads=threads, seed=seed, out=out, resume=resume,
-            patience=patience, reproducible=reproducible, half=half, device=device, overwrite=overwrite,
-            checkpoint_seconds=checkpoint_every,
+            patience=patience, reproducible=reproducible, half_precision=half_precision, device=device,
+            overwrite=overwrite, checkpoint_every=checkpoint_every,
         )  # fmt: skip
     except KeyboardInterrupt:
-        if not checkpoints(out):
-            end("interrupted; no pass was old enough to be kept", 130)
+        if not find_checkpoints(out):
+            end("Interrupted before the first checkpoint; nothing was kept", 130)
         again = " ".join([*(part for part in sys.argv[1:] if part != "--resume"), "--resume"])
-        end(f"interrupted; the passes that were complete are kept. Go on with: driftword {again}", 130)
+        end(f"Interrupted; the last checkpoint is kept. Continue with: driftword {again}", 130)
     if as_json:
-        terminal.print_json(made.info())
+        terminal.print_json(model.info())
         return
-    terminal.print_model(made, terminal.out())
+    terminal.print_facts(model.summary(), terminal.out())
 
 
 @command("evaluate", no_args_is_help=True)
 def evaluate_model(
     path: Annotated[Path, MODEL],
-    corpus: Annotated[
-        Path | None, typer.Option(help="The corpus it was fitted to.", show_default="where it was then")
-    ] = None,
+    corpus: Annotated[Path | None, WHERE_CORPUS] = None,
     split: Annotated[str, typer.Option(help="test, valid or train.")] = "test",
-    by: Annotated[str | None, typer.Option(help="slice, or band of frequency.")] = None,
-    threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
+    by: Annotated[str | None, typer.Option(help="slice, or band of frequency.", show_default="all text")] = None,
+    threads: Annotated[int | None, THREADS] = None,
     engine: Annotated[str, ENGINE] = "auto",
     device: Annotated[str | None, DEVICE] = None,
+    format: Annotated[str, FORMAT] = "table",
     as_json: Annotated[bool, JSON] = False,
     as_csv: Annotated[bool, CSV] = False,
-    form: Annotated[str | None, FORM] = None,
 ) -> None:
     """Score a model on held-out text.
 
-    L_pos is the mean log-probability of the words that occur, L_neg that of twenty drawn words that do not;
-    L is their sum, and what models are compared by. Standard errors (_se) are over documents.
+    L_pos is the mean log-probability of the words that occur, L_neg that of twenty random words that do not; L is
+    their sum, and what models are compared by. Standard errors (_se) are over documents.
 
     [bold]Examples[/bold]
 
@@ -145,56 +166,65 @@ def evaluate_model(
 
       driftword evaluate sotu.model --by slice --csv
     """
-    from driftword.corpus import Corpus
     from driftword.evaluation import evaluate
     from driftword.model import Model
 
+    chosen = table_format(format, as_json, as_csv)
     model = Model.open(path)
-    where = corpus or model.meta["provenance"]["corpus_path"]
-    if where is None:
-        raise OptionError("the model does not know its corpus; name it with --corpus")
-    scores = evaluate(model, Corpus.open(where), split=split, by=by, threads=threads, engine=engine, device=device)
-    show(scores, as_json, as_csv, form)
+    text = model.open_corpus(corpus)
+    if text is None:
+        raise OptionError("The corpus of the model is not where it was; name it with `corpus`")
+    show(evaluate(model, text, split=split, by=by, threads=threads, engine=engine, device=device), chosen)
 
 
 @command("compare", no_args_is_help=True)
+@spec_options(without=("model", "context"))
 def compare_models(
     path: Annotated[Path, CORPUS],
-    contexts: Annotated[str, typer.Option(help="Sizes of context, with commas between.")] = "2,8",
-    passes: Annotated[int, typer.Option(help="Most passes over the text.")] = 10,
+    *,
+    spec: Spec,
+    contexts: Annotated[str, typer.Option(help="Context sizes, separated by commas.")] = "2,8",
+    models: Annotated[str, typer.Option(help="Models to compare, separated by commas.")] = "static,binned,dynamic",
+    passes: Annotated[int, PASSES] = 10,
+    seeds: Annotated[str, typer.Option(help="Seeds, separated by commas; scores are means over them.")] = "0",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder to keep the fitted models in.")] = None,
-    resample: Annotated[str, typer.Option(help="each-pass, or once as in the paper.")] = _SPEC.resample,
-    seed: Annotated[int, typer.Option(help="Seed of start, order and negatives.")] = 0,
-    threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
+    threads: Annotated[int | None, THREADS] = None,
     engine: Annotated[str, ENGINE] = "auto",
     device: Annotated[str | None, DEVICE] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace models in that folder that have other options.")
     ] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Write a Markdown table.")] = False,
-    latex: Annotated[bool, typer.Option("--latex", help="Write a LaTeX table.")] = False,
+    format: Annotated[str, FORMAT] = "table",
     as_json: Annotated[bool, JSON] = False,
     as_csv: Annotated[bool, CSV] = False,
 ) -> None:
     """Fit static, binned and dynamic models and score them on the test text: the paper's table.
 
-    [bold]Example[/bold]
+    Gains in L over the static and over the binned model of the same context are paired by document.
+
+    [bold]Examples[/bold]
 
       driftword compare sotu.corpus --out models
-    """
-    from driftword.corpus import Corpus
-    from driftword.evaluation import as_table, compare
 
-    try:
-        sizes = [int(size) for size in contexts.split(",")]
-    except ValueError as error:
-        raise OptionError(f"contexts '{contexts}' is not understood; write numbers such as 2,8") from error
-    spec = Spec(resample=resample)
+      driftword compare sotu.corpus --contexts 8 --dim 50 --drift-precision 100 --seeds 0,1,2 --format latex
+    """
+    from driftword.evaluation import compare, comparison_table
+    from driftword.terminal import print_comparison
+
+    chosen = table_format(format, as_json, as_csv)
     table = compare(
-        Corpus.open(path), contexts=sizes, spec=spec, passes=passes, seed=seed, threads=threads, engine=engine,
-        device=device, out=out, overwrite=overwrite,
+        path, contexts=_numbers("contexts", contexts), models=comma_separated(models), spec=spec, passes=passes,
+        seeds=_numbers("seeds", seeds), threads=threads, engine=engine, device=device, out=out, overwrite=overwrite,
     )  # fmt: skip
-    if markdown or latex:
-        print(as_table(table, form="latex" if latex else "markdown"))
+    if chosen in ("markdown", "latex"):
+        print(comparison_table(table, format=chosen))
         return
-    show(table, as_json, as_csv)
+    show(table, chosen, print_comparison)
+
+
+def _numbers(name: str, text: str) -> list[int]:
+    """Read whole numbers separated by commas."""
+    try:
+        return [int(part) for part in comma_separated(text)]
+    except ValueError as error:
+        raise OptionError(f"`{name}` is '{text}'; write whole numbers separated by commas, such as 2,8") from error

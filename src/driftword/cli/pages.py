@@ -9,6 +9,7 @@ import secrets
 import socket
 import threading
 import webbrowser
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote
@@ -20,7 +21,6 @@ from driftword.errors import OptionError
 from driftword.tables import printable
 
 _TITLE = typer.Option(help="What to call the texts.", show_default="the name of the corpus")
-_NEEDED = ("fastapi", "uvicorn", "jinja2")
 
 
 @command(no_args_is_help=True)
@@ -51,13 +51,14 @@ def explore(
 
       driftword explore sotu.model --host 0.0.0.0 --token our-seminar
     """
-    _check_installed()
+    _check_installed("explorer", "web", ("fastapi", "uvicorn", "jinja2"))
     import uvicorn
 
     from driftword import terminal
     from driftword.model import Model
+    from driftword.pages.model_corpus import open_corpus
     from driftword.web.access import LOCAL
-    from driftword.web.app import make_app, open_corpus
+    from driftword.web.app import make_app
 
     if token is not None and (not token.strip() or printable(token) != token):
         raise OptionError("the token is empty or has letters that cannot be sent; choose another, or leave --token out")
@@ -119,13 +120,13 @@ def report(
 
       driftword report sotu.model --words energy,"social security" -n 100 --skip 200 --no-passages
     """
-    _check_installed()
+    _check_installed("report", "report", ("jinja2",))
     from driftword import terminal
     from driftword.explore import ends
     from driftword.model import Model
+    from driftword.pages.content import comma_separated
+    from driftword.pages.model_corpus import open_corpus
     from driftword.pages.offline_report import report
-    from driftword.web.app import open_corpus
-    from driftword.web.routes import listed
 
     model = Model.open(path)
     held = open_corpus(model, corpus) if passages else None
@@ -136,7 +137,7 @@ def report(
         first, last = ends(model)
         between = (begin or first, end or last)
     written = report(
-        model, out, corpus=held, words=listed(words), n=n, between=between, metric=metric, min_count=min_count,
+        model, out, corpus=held, words=comma_separated(words), n=n, between=between, metric=metric, min_count=min_count,
         skip=skip, title=title, passages=passages, overwrite=overwrite,
     )  # fmt: skip
     print(f"wrote {written} ({written.stat().st_size / 1e6:.1f} MB)")
@@ -162,7 +163,8 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _check_installed() -> None:
-    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+def _check_installed(what: str, extra: str, packages: Sequence[str]) -> None:
+    """Check for the packages that an extra of the installation brings."""
+    missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
-        raise OptionError(f"exploring needs {missing[0]}; install it with: pip install 'driftword[web]'")
+        raise OptionError(f"The {what} needs {missing[0]}; install it with: pip install 'driftword[{extra}]'")

@@ -1,4 +1,4 @@
-"""Commands that ask a model: which words are near, which moved, when, and where to."""
+"""Commands that ask a model: which words are near, which moved, when, and towards what."""
 
 from __future__ import annotations
 
@@ -7,14 +7,37 @@ from typing import Annotated, Any
 
 import typer
 
-from driftword.cli.app import MODEL, command, question
-from driftword.explore.vectors import MIN_COUNT
+from driftword.cli.app import MODEL, comma_separated, command, question, two_slices
+from driftword.corpus.vocabulary import MIN_COUNT
 
 _WORD = typer.Argument(help='A word, or a phrase in quotes: "social security".', show_default=False)
-_AT = typer.Option(help="A slice: its label, a year or a date; may be given several times.", show_default=False)
-_ONE = typer.Option("--at", help="A slice: its label, a year or a date.", show_default=False)
-_MIN = typer.Option(help="Only words that occur at least so often in the slice; 0 allows all.")
-_N = typer.Option("-n", help="How many.")
+_WORDS = typer.Argument(help='Words, or phrases in quotes: "social security".', show_default=False)
+_AT = typer.Option(
+    help="Slices: labels, years or dates, separated by commas; or all.", show_default="representative slices"
+)
+_ONE_SLICE = typer.Option("--at", help="A slice: its label, a year or a date.", show_default=False)
+_MIN_COUNT = typer.Option(help="Only words that occur at least this often in the slice's training text; 0 allows all.")
+_N = typer.Option("-n", help="How many words to show.")
+METRIC = typer.Option(
+    help="absolute (the paper's), cosine, thirds, farthest, path, step, neighbors, ranks, or relative "
+    "(to words of similar frequency)."
+)
+BETWEEN = typer.Option(
+    metavar="FIRST,LAST", help="Two slices, such as 1900,2000.", show_default="first and last with enough text"
+)
+MIN_COUNT_BOTH = typer.Option(
+    help="Only words that occur at least this often in the training text of both slices.", show_default="5"
+)
+SKIP = typer.Option(help="Leave out this many of the most frequent words.", show_default="2% of all, at most 200")
+INTERPOLATED = typer.Option(
+    "--interpolated", help="Also rank words without training text in one of the slices; their vectors are guesses."
+)
+
+
+def _slices(at: list[str] | None) -> Any:
+    """Read --at: None where it was not given, "all", or a list of slices."""
+    given = comma_separated(at)
+    return "all" if given == ["all"] else given or None
 
 
 @question
@@ -22,155 +45,158 @@ def neighbors(
     path: Annotated[Path, MODEL],
     word: Annotated[str, _WORD],
     at: Annotated[list[str] | None, _AT] = None,
-    every: Annotated[bool, typer.Option("--all", help="All slices.")] = False,
-    n: Annotated[int, _N] = 10,
-    metric: Annotated[str, typer.Option(help="paper, cosine or centred.")] = "paper",
-    min_count: Annotated[int, _MIN] = MIN_COUNT,
+    n: Annotated[int, typer.Option("-n", help="How many neighbours.")] = 10,
+    metric: Annotated[str, typer.Option(help="centered, cosine or paper.")] = "centered",
+    min_count: Annotated[int, _MIN_COUNT] = MIN_COUNT,
 ) -> Any:
-    """Show the words nearest to a word, slice by slice; without --at, in four slices that tell most.
+    """Show the words nearest to a word, slice by slice.
 
     [bold]Examples[/bold]
 
       driftword neighbors sotu.model energy
 
-      driftword neighbors sotu.model energy --at 1825 --at 1975 --metric cosine
+      driftword neighbors sotu.model energy --at 1825,1975 --metric cosine
 
-      driftword neighbors sotu.model "social security" --all --csv > neighbours.csv
+      driftword neighbors sotu.model "social security" --at all --csv > neighbours.csv
     """
     from driftword import explore, terminal
     from driftword.model import Model
 
     model = Model.open(path)
-    slices = at or [model.slices.labels[t] for t in explore.telling(model, word, min_count=min_count)]
-    table = explore.neighbors(model, word, at=None if every else slices, n=n, metric=metric, min_count=min_count)
+    table = explore.neighbors(model, word, at=_slices(at), n=n, metric=metric, min_count=min_count)
     return table, lambda table, console: terminal.print_neighbors(table, model, word, console)
 
 
 @question
 def drift(
     path: Annotated[Path, MODEL],
+    words: Annotated[list[str] | None, typer.Argument(help="Only these words.", show_default="all words")] = None,
     n: Annotated[int, _N] = 16,
-    metric: Annotated[
-        str,
-        typer.Option(
-            help="absolute (the paper's), cosine, thirds, farthest, path, step, neighbors, ranks, or relative "
-            "(to words of similar frequency)."
-        ),
-    ] = "absolute",
-    begin: Annotated[str | None, typer.Option("--from", help="From this slice.", show_default="the first")] = None,
-    end: Annotated[str | None, typer.Option("--to", help="To this slice.", show_default="the last")] = None,
-    min_count: Annotated[int, typer.Option(help="Only words that occur so often in both slices.")] = 0,
-    skip: Annotated[int, typer.Option(help="Leave out so many of the most frequent words.")] = 0,
+    metric: Annotated[str, METRIC] = "absolute",
+    between: Annotated[str | None, BETWEEN] = None,
+    min_count: Annotated[int | None, MIN_COUNT_BOTH] = None,
+    skip: Annotated[int | None, SKIP] = None,
+    interpolated: Annotated[bool, INTERPOLATED] = False,
 ) -> Any:
-    """Show the words that moved most, with the evidence: occurrences in both slices, and in how many at all.
+    """Show the words that moved most, with the evidence: occurrences in both slices, and in how many slices at all.
 
-    A word that does not occur in one of the two slices is marked as interpolated: its vector there is a guess.
+    By default the first and the last slice with enough text are compared. Below the table you are told how many words
+    were eligible, and why others were not.
 
     [bold]Examples[/bold]
 
-      driftword drift sotu.model --min-count 5 --skip 200
+      driftword drift sotu.model
 
-      driftword drift sotu.model --from 1930 --to 1950 --metric relative -n 30
+      driftword drift sotu.model --between 1930,1950 --metric relative -n 30
+
+      driftword drift sotu.model energy security
     """
-    from driftword import explore
-    from driftword.model import Model
+    from driftword import explore, terminal
 
-    model = Model.open(path)
-    labels = model.slices.labels
-    between = (labels[0] if begin is None else begin, labels[-1] if end is None else end)
-    return explore.drift(model, n=n, metric=metric, between=between, min_count=min_count, skip=skip)
+    ranking = explore.rank_drift(
+        path, n=n, metric=metric, between=two_slices(between), min_count=min_count, skip=skip, words=words or None,
+        interpolated=interpolated,
+    )  # fmt: skip
+    return ranking.table, lambda _, console: terminal.print_ranking(ranking, console)
 
 
 @question
 def trajectory(
     path: Annotated[Path, MODEL],
-    word: Annotated[str, _WORD],
+    words: Annotated[list[str], _WORDS],
     at: Annotated[list[str] | None, _AT] = None,
     n: Annotated[int, typer.Option("-n", help="How many neighbours.")] = 6,
 ) -> Any:
-    """Show the way of a word through time, on the line along which it moved most.
+    """Show the trajectory of words through time: the position of each along the line on which it moved most.
 
-    [bold]Example[/bold]
+    [bold]Examples[/bold]
 
       driftword trajectory sotu.model energy
+
+      driftword trajectory sotu.model energy power --at 1825,1975
     """
     from driftword import explore, terminal
-    from driftword.model import Model
 
-    return explore.trajectory(Model.open(path), word, at=at or None, n=n), terminal.print_trajectory
+    return explore.trajectory(path, words, at=_slices(at), n=n), terminal.print_trajectories
 
 
 @question
 def frequency(path: Annotated[Path, MODEL], word: Annotated[str, _WORD]) -> Any:
-    """Show how often a word occurs, slice by slice, and how far it moved: whether its use changed or only its count.
+    """Show how often a word occurs and how far it moved, to tell a change of use from a change of frequency.
 
     [bold]Example[/bold]
 
       driftword frequency sotu.model energy
     """
     from driftword import explore
-    from driftword.model import Model
 
-    return explore.frequency(Model.open(path), word)
+    return explore.frequency(path, word)
 
 
 @question
 def similarity(
     path: Annotated[Path, MODEL],
-    one: Annotated[str, _WORD],
-    other: Annotated[str, _WORD],
+    word: Annotated[str, _WORD],
+    others: Annotated[list[str], typer.Argument(help="Words to compare it with.", show_default=False)],
+    interpolated: Annotated[
+        bool, typer.Option("--interpolated", help="Give values also where a word has no training text: guesses.")
+    ] = False,
 ) -> Any:
-    """Show how near two words are to each other, slice by slice.
+    """Show how similar a word is to others, slice by slice (cosine, slice means removed).
 
-    [bold]Example[/bold]
+    [bold]Examples[/bold]
 
       driftword similarity sotu.model peace war
+
+      driftword similarity sotu.model peace war prosperity liberty --csv
     """
     from driftword import explore
-    from driftword.model import Model
 
-    return explore.similarity(Model.open(path), one, other)
+    return explore.similarity(path, word, others, interpolated=interpolated)
 
 
 @question
 def towards(
     path: Annotated[Path, MODEL],
     word: Annotated[str, _WORD],
-    low: Annotated[str, typer.Option(help="Words of the one pole, with commas between.", show_default=False)],
+    low: Annotated[str, typer.Option(help="Words of one pole, separated by commas.", show_default=False)],
     high: Annotated[str, typer.Option(help="Words of the other pole.", show_default=False)],
+    interpolated: Annotated[
+        bool, typer.Option("--interpolated", help="Give values also where there is no training text: guesses.")
+    ] = False,
 ) -> Any:
-    """Show where a word lies between two poles of meaning, slice by slice.
+    """Show where a word lies between two poles of meaning, slice by slice: from -1 (low) to 1 (high).
 
     [bold]Example[/bold]
 
       driftword towards sotu.model energy --low vigor,zeal --high oil,coal
     """
     from driftword import explore
-    from driftword.model import Model
 
-    poles = tuple([word.strip() for word in pole.split(",") if word.strip()] for pole in (low, high))
-    return explore.towards(Model.open(path), word, (poles[0], poles[1]))
+    poles = {"low": comma_separated(low), "high": comma_separated(high)}
+    return explore.towards(path, word, **poles, interpolated=interpolated)
 
 
 @question
 def equivalents(
     path: Annotated[Path, MODEL],
     word: Annotated[str, _WORD],
-    at: Annotated[str, _ONE],
-    to: Annotated[list[str] | None, typer.Option(help="Slices to look in.", show_default="all")] = None,
+    at: Annotated[str, _ONE_SLICE],
+    to: Annotated[
+        list[str] | None, typer.Option(help="Slices to look in, separated by commas.", show_default="all")
+    ] = None,
     n: Annotated[int, _N] = 10,
-    min_count: Annotated[int, _MIN] = MIN_COUNT,
+    min_count: Annotated[int, _MIN_COUNT] = MIN_COUNT,
 ) -> Any:
-    """Show the words that stand in other slices where a word stood in one.
+    """Show the words that were used at other times as a word was used in one slice.
 
     [bold]Example[/bold]
 
       driftword equivalents sotu.model telegraph --at 1870 --to 1995
     """
     from driftword import explore
-    from driftword.model import Model
 
-    return explore.equivalents(Model.open(path), word, at=at, to=to or None, n=n, min_count=min_count)
+    return explore.equivalents(path, word, at=at, to=_slices(to), n=n, min_count=min_count)
 
 
 @question
@@ -179,10 +205,10 @@ def analogy(
     a: Annotated[str, typer.Argument(help="As this word", show_default=False)],
     b: Annotated[str, typer.Argument(help="is to this,", show_default=False)],
     c: Annotated[str, typer.Argument(help="so is this to which?", show_default=False)],
-    at: Annotated[str, _ONE],
+    at: Annotated[str, _ONE_SLICE],
     to: Annotated[str | None, typer.Option(help="Slice to look in.", show_default="the same")] = None,
     n: Annotated[int, _N] = 10,
-    min_count: Annotated[int, _MIN] = MIN_COUNT,
+    min_count: Annotated[int, _MIN_COUNT] = MIN_COUNT,
 ) -> Any:
     """Complete an analogy: as A is to B, so C is to another word.
 
@@ -191,40 +217,43 @@ def analogy(
       driftword analogy sotu.model army soldiers navy --at 1900
     """
     from driftword import explore
-    from driftword.model import Model
 
-    return explore.analogy(Model.open(path), a, b, c, at=at, to=to, n=n, min_count=min_count)
+    return explore.analogy(path, a, b, c, at=at, to=to, n=n, min_count=min_count)
 
 
 @question
 def changes(
     path: Annotated[Path, MODEL],
-    word: Annotated[str | None, typer.Argument(help="A word.", show_default="all words, ranked")] = None,
-    n: Annotated[int, _N] = 16,
-    min_count: Annotated[int, typer.Option(help="Only words that occur so often before and after.")] = MIN_COUNT,
+    words: Annotated[list[str] | None, typer.Argument(help="Words.", show_default="all words, ranked")] = None,
+    n: Annotated[int, typer.Option("-n", help="How many change points of each word, or how many words.")] = 16,
+    min_count: Annotated[
+        int, typer.Option(help="Only change points with at least this many occurrences before and after.")
+    ] = MIN_COUNT,
+    min_unusual: Annotated[float, typer.Option(help="Only change points at least this unusual, from 0 to 1.")] = 0.0,
 ) -> Any:
-    """Show when meaning changed: the slice in which a new use begins.
+    """Show when meaning changed: the first slice of the new use.
 
-    Every word has a largest change; "unusual" tells the share of words as frequent whose own is smaller.
+    Every word has a largest change. "unusual" is the share of words of similar frequency whose own largest change is
+    smaller: a rank, not a significance.
 
     [bold]Examples[/bold]
 
       driftword changes sotu.model
 
-      driftword changes sotu.model energy
+      driftword changes sotu.model energy security
     """
     from driftword import explore
-    from driftword.model import Model
 
-    return explore.changes(Model.open(path), word, n=n, min_count=min_count)
+    return explore.changes(path, words or None, n=n, min_count=min_count, min_unusual=min_unusual)
 
 
 @question
 def movers(
     path: Annotated[Path, MODEL],
-    at: Annotated[str, _ONE],
+    at: Annotated[str, _ONE_SLICE],
     n: Annotated[int, _N] = 16,
-    min_count: Annotated[int, _MIN] = MIN_COUNT,
+    min_count: Annotated[int | None, MIN_COUNT_BOTH] = None,
+    skip: Annotated[int | None, SKIP] = None,
 ) -> Any:
     """Show the words that moved most from the slice before into a given one.
 
@@ -233,23 +262,23 @@ def movers(
       driftword movers sotu.model --at 1935
     """
     from driftword import explore
-    from driftword.model import Model
 
-    return explore.movers(Model.open(path), at=at, n=n, min_count=min_count)
+    return explore.movers(path, at=at, n=n, min_count=min_count, skip=skip)
 
 
 @question
-def pace(path: Annotated[Path, MODEL], min_count: Annotated[int, _MIN] = MIN_COUNT) -> Any:
-    """Show how far language moved into each slice: the mean distance of its words from the slice before.
+def pace(path: Annotated[Path, MODEL], min_count: Annotated[int, _MIN_COUNT] = MIN_COUNT) -> Any:
+    """Show how far words moved into each slice: their mean distance from the slice before.
+
+    Slices with more text move farther, so this is no measure of how fast language changed.
 
     [bold]Example[/bold]
 
       driftword pace sotu.model
     """
     from driftword import explore
-    from driftword.model import Model
 
-    return explore.pace(Model.open(path), min_count=min_count)
+    return explore.pace(path, min_count=min_count)
 
 
 @command(no_args_is_help=True)
@@ -262,15 +291,19 @@ def plot(
     ] = "trajectory",
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help=".svg, .png, .pdf, .html or .json.", show_default="WORD-KIND.svg"),
+        typer.Option(
+            "--out", "-o", help="File to write: .svg, .png, .pdf, .html or .json.", show_default="WORD-KIND.svg"
+        ),
     ] = None,
     at: Annotated[list[str] | None, _AT] = None,
-    n: Annotated[int | None, typer.Option("-n", help="How many words or neighbours.", show_default="as fits")] = None,
+    n: Annotated[
+        int | None, typer.Option("-n", help="How many words, neighbours or change points.", show_default="as fits")
+    ] = None,
     metric: Annotated[str | None, typer.Option(help="For drift: as in [bold]drift[/bold].")] = None,
-    begin: Annotated[str | None, typer.Option("--from", help="For drift: from this slice.")] = None,
-    end: Annotated[str | None, typer.Option("--to", help="For drift: to this slice.")] = None,
-    min_count: Annotated[int | None, typer.Option(help="For drift: only words that occur so often in both.")] = None,
-    skip: Annotated[int | None, typer.Option(help="For drift: leave out so many of the most frequent words.")] = None,
+    between: Annotated[str | None, BETWEEN] = None,
+    min_count: Annotated[int | None, typer.Option(help="For drift: as in [bold]drift[/bold].")] = None,
+    skip: Annotated[int | None, typer.Option(help="For drift: as in [bold]drift[/bold].")] = None,
+    interpolated: Annotated[bool, typer.Option("--interpolated", help="For drift: as in [bold]drift[/bold].")] = False,
 ) -> None:
     """Draw a figure and save it: SVG, PNG, PDF, HTML (one file, works offline) or Vega-Lite JSON.
 
@@ -280,64 +313,62 @@ def plot(
 
       driftword plot sotu.model peace war prosperity --kind similarity --out peace.pdf
 
-      driftword plot sotu.model energy --at 1865 --at 1975 --out energy.png
+      driftword plot sotu.model energy --at 1865,1975 --out energy.png
 
-      driftword plot sotu.model --kind drift --from 1900 --to 2000 --skip 200 --out drift.png
+      driftword plot sotu.model --kind drift --between 1900,2000 --out drift.png
     """
+    from driftword import checks
     from driftword import plot as charts
     from driftword.errors import OptionError
-    from driftword.explore import vectors as space
     from driftword.model import Model
 
-    space.choose("kind", kind, charts.KINDS)
+    checks.one_of("kind", kind, charts.KINDS)
     given = list(words or [])
     if kind in charts.WITHOUT_WORD:
         if given:
-            raise OptionError(f"a figure of {kind} shows no single word; leave '{given[0]}' out")
+            raise OptionError(f"A figure of {kind} shows no single word; leave '{given[0]}' out")
         arguments: list[object] = []
     elif kind == "similarity" and len(given) < 2:
-        raise OptionError("similarity needs a word and at least one other to compare it with")
+        raise OptionError("A figure of similarity needs a word and at least one other to compare it with")
     elif not given or (len(given) > 1 and kind != "similarity"):
-        raise OptionError(f"a figure of {kind} shows one word; {len(given)} were given")
+        raise OptionError(f"A figure of {kind} shows one word, and {len(given)} were given")
     else:
         arguments = [given[0], *([given[1:]] if kind == "similarity" else [])]
-    draw = getattr(charts, kind)
-    asked = {"at": at or None, "n": n, "metric": metric, "min_count": min_count, "skip": skip, "from": begin, "to": end}
-    options: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
-    wrong = [name for name in options if name not in charts.OPTIONS.get(kind, ())]
-    if wrong:
-        option = f"-{wrong[0]}" if wrong == ["n"] else f"--{wrong[0].replace('_', '-')}"
-        raise OptionError(f"a figure of {kind} has no {option}; leave it out")
-    model = Model.open(path)
-    if "from" in options or "to" in options:
-        labels = model.slices.labels
-        options["between"] = (options.pop("from", labels[0]), options.pop("to", labels[-1]))
-    chart = draw(model, *arguments, **options)
+    asked: dict[str, Any] = {
+        "at": _slices(at), "n": n, "metric": metric, "between": two_slices(between), "min_count": min_count,
+        "skip": skip, "interpolated": interpolated or None,
+    }  # fmt: skip
+    options = {name: value for name, value in asked.items() if value is not None}
+    unknown = [name for name in options if name not in charts.OPTIONS.get(kind, ())]
+    if unknown:
+        raise OptionError(f"A figure of {kind} has no `{unknown[0]}`; leave it out")
+    chart = getattr(charts, kind)(Model.open(path), *arguments, **options)
     name = f"{given[0].replace(' ', '-').replace('/', '-')}-{kind}.svg" if given else f"{kind}.svg"
-    print(f"wrote {charts.save(chart, out or Path(name))}")
+    print(f"Wrote {charts.save(chart, out or Path(name))}")
 
 
 @command("export", no_args_is_help=True)
 def export_model(
     path: Annotated[Path, MODEL],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder or file to write.", show_default=False)],
-    form: Annotated[
+    format: Annotated[
         str,
         typer.Option("--format", help="word2vec, word2vec-binary, projector, parquet, safetensors or numpy."),
     ] = "word2vec",
-    at: Annotated[list[str] | None, _AT] = None,
-    min_count: Annotated[int, _MIN] = 0,
+    at: Annotated[
+        list[str] | None, typer.Option(help="Slices to write, separated by commas.", show_default="all")
+    ] = None,
+    min_count: Annotated[int, _MIN_COUNT] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out.")] = False,
 ) -> None:
     """Write embeddings for other programs: gensim, TensorFlow's projector, data frames, NumPy.
 
     [bold]Examples[/bold]
 
-      driftword export sotu.model --out vectors --at 1863 --at 1963
+      driftword export sotu.model --out vectors --at 1863,1963
 
       driftword export sotu.model --format parquet --out sotu.parquet --min-count 5
     """
     from driftword.exporting import export
-    from driftword.model import Model
 
-    print(f"wrote {export(Model.open(path), out, form=form, at=at or None, min_count=min_count, overwrite=overwrite)}")
+    print(f"Wrote {export(path, out, format=format, at=_slices(at), min_count=min_count, overwrite=overwrite)}")

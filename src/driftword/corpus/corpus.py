@@ -8,32 +8,28 @@ that belongs to one split; no context may cross it.
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword import randomness, store
+from driftword import randomness, store, tables
 from driftword.corpus.from_ids import KIND, check_ids
-from driftword.corpus.phrases import PhraseTable
+from driftword.corpus.passages import find_lines
 from driftword.corpus.slices import At, Slices
 from driftword.corpus.splits import SPLITS
-from driftword.corpus.tokens import TokenRule
-from driftword.corpus.vocabulary import keep_probability
-from driftword.errors import OptionError, StoreError, UnknownWordError
-from driftword.suggestions import closest, did_you_mean
+from driftword.corpus.summary import summarize
+from driftword.corpus.tokenized_text import TokenizedText, split_number
+from driftword.errors import OptionError
 
 _BLOCK: Final = 1 << 20
 Sample = tuple[npt.NDArray[Any], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 
-class Corpus:
+class Corpus(TokenizedText):
     """Dated text as token ids; made by `driftword.prepare`, `Corpus.open` or `Corpus.from_ids`.
 
     Attributes
@@ -55,28 +51,6 @@ class Corpus:
     slices
         Labels and date ranges of the slices.
     """
-
-    def __init__(
-        self,
-        arrays: Mapping[str, npt.NDArray[Any]],
-        words: Sequence[str],
-        slices: Slices,
-        *,
-        meta: dict[str, Any],
-        path: Path | None = None,
-    ) -> None:
-        self.tokens = arrays["tokens"]
-        self.offsets = arrays["offsets"]
-        self.chunk_slice = arrays["chunk_slice"]
-        self.chunk_split = arrays["chunk_split"]
-        self.chunk_document = arrays["chunk_document"]
-        self.counts = arrays["counts"]
-        self.raw_counts = arrays["raw_counts"]
-        self.words = tuple(words)
-        self.slices = slices
-        self.meta = meta
-        self.path = path
-        self.keep = keep_probability(self.raw_counts, meta["subsample"])
 
     # -- opening and making ------------------------------------------------------------
 
@@ -151,34 +125,6 @@ class Corpus:
 
     # -- what is in it -----------------------------------------------------------------
 
-    @property
-    def n_tokens(self) -> int:
-        """Number of tokens of all splits, before subsampling."""
-        return len(self.tokens)
-
-    @property
-    def seed(self) -> int:
-        """Seed of the splits and of the subsampling."""
-        return int(self.meta["seed"])
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """A hash of tokens, chunks, words and slices: equal for equal corpora, wherever they are stored."""
-        total = hashlib.sha256()
-        for array in (self.tokens, self.offsets, self.chunk_slice, self.chunk_split, self.chunk_document):
-            total.update(np.ascontiguousarray(array).data)
-        total.update("\0".join((*self.words, *self.slices.labels)).encode())
-        return total.hexdigest()[:16]
-
-    @cached_property
-    def word_index(self) -> dict[str, int]:
-        """The id of each word."""
-        return {word: number for number, word in enumerate(self.words)}
-
-    def word_id(self, word: str) -> int:
-        """Return the id of a word; the error for an unknown one names the closest."""
-        return find_word(word, self.words, self.word_index)
-
     def chunks(self, split: str = "train", *, at: At | None = None, pass_number: int = 0) -> Iterator[npt.NDArray[Any]]:
         """Yield the token ids of each chunk of a split, after subsampling.
 
@@ -212,7 +158,7 @@ class Corpus:
 
     def _samples(self, split: str, at: At | None, pass_number: int) -> Iterator[Sample]:
         """Yield samples of many chunks at a time: numbers are cheap, calls are not."""
-        which = self.chunk_split == _split_number(split)
+        which = self.chunk_split == split_number(split)
         if at is not None:
             which &= self.chunk_slice == self.slices.index(at)
         chosen = np.flatnonzero(which)
@@ -231,7 +177,7 @@ class Corpus:
 
     def kept(self, positions: npt.NDArray[np.int64], ids: npt.NDArray[Any], pass_number: int) -> npt.NDArray[np.bool_]:
         """Tell which tokens a pass sees: a function of seed, pass and position alone."""
-        if self.meta["subsample"] is None:
+        if self.subsample is None:
             return np.ones(len(ids), dtype=bool)
         key = randomness.key(self.seed, "subsample", pass_number)
         return np.asarray(randomness.uniform(key, positions) < self.keep[ids])
@@ -248,26 +194,6 @@ class Corpus:
         """Return the number of tokens in each split."""
         sizes = np.bincount(self.chunk_split, weights=np.diff(self.offsets), minlength=len(SPLITS))
         return {name: int(size) for name, size in zip(SPLITS, sizes, strict=True)}
-
-    @property
-    def documents(self) -> pl.LazyFrame:
-        """The documents as they came: text, date, slice and the other columns of the source."""
-        if not self.has_documents:
-            raise StoreError("this corpus was made of ids and has no documents")
-        assert self.path is not None
-        return pl.scan_parquet(self.path / "documents.parquet", glob=False)
-
-    @property
-    def has_documents(self) -> bool:
-        """Whether the texts are stored with the corpus."""
-        return self.path is not None and "documents.parquet" in self.meta["files"]
-
-    @cached_property
-    def phrases(self) -> PhraseTable:
-        """The phrases that were joined into one word."""
-        if self.path is None or "phrases.parquet" not in self.meta["files"]:
-            return PhraseTable()
-        return PhraseTable.from_table(pl.read_parquet(self.path / "phrases.parquet", glob=False))
 
     def passages(
         self,
@@ -297,8 +223,6 @@ class Corpus:
         -------
         One row per line: left, keyword, right, date, slice, document and the documents' other columns.
         """
-        from driftword.corpus.passages import find_lines
-
         return find_lines(self, word, at=at, n=n, width=width, where=where)[0]
 
     def info(self) -> dict[str, Any]:
@@ -309,7 +233,7 @@ class Corpus:
             "kind": KIND,
             "path": str(self.path) if self.path else None,
             "source": [entry["name"] for entry in self.meta["inputs"]],
-            "citation": self.meta.get("citation"),
+            "citation": self.citation,
             "documents": documents,
             "tokens": self.n_tokens,
             "words": len(self.words),
@@ -319,13 +243,20 @@ class Corpus:
             "last_slice": self.slices.labels[-1],
             "empty_slices": int((per_slice == 0).sum()),
             "splits": self.split_sizes(),
-            "subsample": self.meta["subsample"],
+            "subsample": self.subsample,
             "tokens_a_pass": round(self.survivors()),
             "seed": self.seed,
             "fingerprint": self.fingerprint,
             "report": self.meta["report"],
             "tokens_per_slice": dict(zip(self.slices.labels, per_slice.tolist(), strict=True)),
         }
+
+    def summary(self) -> dict[str, str]:
+        """Return the facts for people: what is in the corpus, and what was left out and why."""
+        return summarize(self.info(), self.options)
+
+    def _repr_html_(self) -> str:
+        return tables.html_facts("Corpus", self.summary())
 
     def __repr__(self) -> str:
         return (
@@ -334,42 +265,17 @@ class Corpus:
         )
 
 
-def find_word(word: str, words: Sequence[str], index: Mapping[str, int]) -> int:
-    """Return the id of a word as a user may write it; the error for an unknown one names the closest."""
-    if not isinstance(word, str):
-        raise OptionError(f"{word!r} is no word; give one word as text")
-    rule = TokenRule(numbers=True)
-    spelling = " ".join(rule.spell(part) for part in word.split())
-    for known in (word, spelling):
-        if known in index:
-            return index[known]
-    inside = [known for known in words if f" {spelling} " in f" {known} "][:3]
-    if inside and spelling:
-        names = ", ".join(f"'{known}'" for known in inside)
-        raise UnknownWordError(
-            f"'{word}' is in the vocabulary only as a part of phrases, such as {names}", inside, word
-        )
-    close = closest(spelling, words, n=2)
-    hint = did_you_mean(spelling, close, n=2) or "; words too rare for the vocabulary are not in the model"
-    raise UnknownWordError(f"'{word}' is not in the vocabulary{hint}", close, word)
-
-
-def knows_word(find: Callable[[str], int], word: object) -> bool:
-    """Tell whether `find` finds a word as a user may write it."""
-    try:
-        return isinstance(word, str) and find(word) >= 0
-    except UnknownWordError:
-        return False
-
-
-def _split_number(split: str) -> int:
-    if split not in SPLITS:
-        raise OptionError(f"there is no split '{split}'; use train, valid or test")
-    return SPLITS.index(split)
-
-
 def _ranges(begin: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return the concatenation of begin[i]..end[i]-1 over all i."""
     lengths = end - begin
     shift = np.repeat(begin - (np.cumsum(lengths) - lengths), lengths)
     return np.asarray(np.arange(int(lengths.sum())) + shift)
+
+
+def as_corpus(corpus: Corpus | str | os.PathLike[str]) -> Corpus:
+    """Return a corpus, opening it where its path is given."""
+    if isinstance(corpus, Corpus):
+        return corpus
+    if isinstance(corpus, str | os.PathLike):
+        return Corpus.open(corpus)
+    raise OptionError(f"{corpus!r:.60} is not a corpus; give a Corpus, or the path of one")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any, Final
 
 import numpy as np
@@ -15,8 +14,9 @@ import polars as pl
 from driftword import store
 from driftword.corpus.slices import Slices
 from driftword.corpus.splits import SPLITS
-from driftword.corpus.vocabulary import choose_subsample
+from driftword.corpus.subsampling import choose_subsample
 from driftword.errors import OptionError
+from driftword.provenance import versions
 
 KIND: Final = "corpus"
 
@@ -24,11 +24,6 @@ KIND: Final = "corpus"
 def id_type(n_words: int) -> type[np.uint16] | type[np.uint32]:
     """Return the smallest type that holds the ids of a vocabulary."""
     return np.uint16 if n_words <= 1 << 16 else np.uint32
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of what made a store."""
-    return {name: version(name) for name in ("driftword", "numpy", "polars")}
 
 
 def write_tables(

@@ -11,21 +11,19 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from driftword import store
+from driftword.corpus.slices import At
 from driftword.corpus.spans import Asked, Span, locate
+from driftword.corpus.tokenized_text import TokenizedText
 from driftword.errors import OptionError
 from driftword.progress import Progress
 from driftword.suggestions import did_you_mean
-
-if TYPE_CHECKING:
-    from driftword.corpus.corpus import Corpus
-    from driftword.corpus.slices import At
 
 _BATCH: Final = 256  # documents that are read and split at a time
 
@@ -33,7 +31,7 @@ Wanted = dict[int, "list[_Place]"]
 
 
 def find_lines(
-    corpus: Corpus, word: str, *, at: At | None, n: int, width: int, where: Mapping[str, str] | None = None
+    corpus: TokenizedText, word: str, *, at: At | None, n: int, width: int, where: Mapping[str, str] | None = None
 ) -> tuple[pl.DataFrame, list[int]]:
     """See `Corpus.passages`; beside each line, how many occurrences its document has before it."""
     if n < 1:
@@ -52,7 +50,7 @@ def find_lines(
     return _tables(corpus, {number: places}, width, Progress())[number], [place.rank for place in places]
 
 
-def find_in_document(corpus: Corpus, document: int, word: str) -> tuple[dict[str, Any], list[Span]]:
+def find_in_document(corpus: TokenizedText, document: int, word: str) -> tuple[dict[str, Any], list[Span]]:
     """Return a document with all its columns, and where in its text a word stands."""
     total = corpus.documents.select(pl.len()).collect().item()
     if not 0 <= document < total:
@@ -68,7 +66,7 @@ def find_in_document(corpus: Corpus, document: int, word: str) -> tuple[dict[str
     return row, known if len(known) == count else [hit.span() for hit in _hits(row["text"], word)]
 
 
-def count_passages(corpus: Corpus, word: str, *, at: At | None, where: Mapping[str, str] | None = None) -> int:
+def count_passages(corpus: TokenizedText, word: str, *, at: At | None, where: Mapping[str, str] | None = None) -> int:
     """Return how many lines `find_lines` chooses from."""
     number, slices = corpus.word_id(word), _slices(corpus, at)
     if not where:
@@ -76,12 +74,12 @@ def count_passages(corpus: Corpus, word: str, *, at: At | None, where: Mapping[s
     return sum(len(positions) for positions in _positions_where(corpus, number, slices, where))
 
 
-def _slices(corpus: Corpus, at: At | None) -> list[int]:
+def _slices(corpus: TokenizedText, at: At | None) -> list[int]:
     return [corpus.slices.index(at)] if at is not None else list(range(len(corpus.slices)))
 
 
 def _positions_where(
-    corpus: Corpus, number: int, slices: list[int], where: Mapping[str, str]
+    corpus: TokenizedText, number: int, slices: list[int], where: Mapping[str, str]
 ) -> list[npt.NDArray[np.int64]]:
     """Return where the word stands in documents that have these values, slice by slice."""
     allowed = _allowed(corpus, where)
@@ -90,7 +88,7 @@ def _positions_where(
 
 
 def find_in_slices(
-    corpus: Corpus, wanted: Mapping[str, Mapping[str, int]], *, width: int, bar: Progress | None = None
+    corpus: TokenizedText, wanted: Mapping[str, Mapping[str, int]], *, width: int, bar: Progress | None = None
 ) -> dict[str, pl.DataFrame]:
     """Return so many lines of several words from slices, as `wanted` says for each; a document is read only once."""
     places: Wanted = {}
@@ -106,7 +104,7 @@ def find_in_slices(
     return {word: tables[corpus.word_id(word)] for word in wanted}
 
 
-def _allowed(corpus: Corpus, where: Mapping[str, str]) -> npt.NDArray[np.bool_]:
+def _allowed(corpus: TokenizedText, where: Mapping[str, str]) -> npt.NDArray[np.bool_]:
     """Return which documents have these values in their other columns."""
     if not corpus.has_documents:
         raise OptionError("this corpus was made of ids, so its documents have no columns to choose by")
@@ -158,7 +156,7 @@ def _quotas(counts: npt.NDArray[np.int64], n: int) -> list[tuple[int, int]]:
     return [(int(t), int(q)) for t, q in zip(slices, quota, strict=True) if q]
 
 
-def _positions(corpus: Corpus, number: int, t: int) -> npt.NDArray[np.int64]:
+def _positions(corpus: TokenizedText, number: int, t: int) -> npt.NDArray[np.int64]:
     """Return where the word stands in one slice."""
     chunks = np.flatnonzero(corpus.chunk_slice == t)
     found = [np.zeros(0, dtype=np.int64)]
@@ -170,15 +168,15 @@ def _positions(corpus: Corpus, number: int, t: int) -> npt.NDArray[np.int64]:
     return np.concatenate(found)
 
 
-def _chunks(corpus: Corpus, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _chunks(corpus: TokenizedText, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return np.searchsorted(corpus.offsets, positions, side="right") - 1
 
 
-def _documents(corpus: Corpus, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _documents(corpus: TokenizedText, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return np.asarray(corpus.chunk_document[_chunks(corpus, positions)])
 
 
-def _spread(corpus: Corpus, positions: npt.NDArray[np.int64], n: int) -> list[_Place]:
+def _spread(corpus: TokenizedText, positions: npt.NDArray[np.int64], n: int) -> list[_Place]:
     """Choose n occurrences, from as many documents as possible, evenly over all of them."""
     if not len(positions):
         return []
@@ -205,7 +203,7 @@ def _spread(corpus: Corpus, positions: npt.NDArray[np.int64], n: int) -> list[_P
     return places
 
 
-def _document_ends(corpus: Corpus, chunk: int) -> tuple[int, int]:
+def _document_ends(corpus: TokenizedText, chunk: int) -> tuple[int, int]:
     """Return where the tokens of a chunk's document begin and end."""
     document, first, last = corpus.chunk_document[chunk], chunk, chunk + 1
     while first > 0 and corpus.chunk_document[first - 1] == document:
@@ -215,7 +213,7 @@ def _document_ends(corpus: Corpus, chunk: int) -> tuple[int, int]:
     return int(corpus.offsets[first]), int(corpus.offsets[last])
 
 
-def _tables(corpus: Corpus, wanted: Wanted, width: int, bar: Progress) -> dict[int, pl.DataFrame]:
+def _tables(corpus: TokenizedText, wanted: Wanted, width: int, bar: Progress) -> dict[int, pl.DataFrame]:
     """Cut the lines of several words out of their documents."""
     if not corpus.has_documents:
         return {
@@ -243,7 +241,7 @@ def _tables(corpus: Corpus, wanted: Wanted, width: int, bar: Progress) -> dict[i
     }
 
 
-def _read(corpus: Corpus, documents: list[int]) -> Iterator[dict[int, dict[str, Any]]]:
+def _read(corpus: TokenizedText, documents: list[int]) -> Iterator[dict[int, dict[str, Any]]]:
     """Read documents, a batch at a time: many of them block by block, few of them one by one."""
     many = len(documents) > _BATCH
     blocks: dict[int, list[int]] = {}
@@ -264,7 +262,7 @@ def _read(corpus: Corpus, documents: list[int]) -> Iterator[dict[int, dict[str, 
 
 
 def _line(
-    corpus: Corpus, number: int, place: _Place, *, text: str, span: tuple[int, int] | None, width: int
+    corpus: TokenizedText, number: int, place: _Place, *, text: str, span: tuple[int, int] | None, width: int
 ) -> tuple[str, str, str]:
     """Cut the line of one occurrence out of its text."""
     if span is not None:
@@ -304,7 +302,7 @@ def _hits(text: str, word: str) -> list[re.Match[str]]:
     return hits or list(re.finditer(pattern, text, re.IGNORECASE))
 
 
-def _from_ids(corpus: Corpus, place: _Place, width: int) -> tuple[str, str, str]:
+def _from_ids(corpus: TokenizedText, place: _Place, width: int) -> tuple[str, str, str]:
     position, chunk = place.position, place.chunk
     reach = max(width // 4, 1)
     begin, end = int(corpus.offsets[chunk]), int(corpus.offsets[chunk + 1])
@@ -320,7 +318,10 @@ def _from_ids(corpus: Corpus, place: _Place, width: int) -> tuple[str, str, str]
 
 
 def _table(
-    corpus: Corpus, lines: list[tuple[str, str, str]], places: list[_Place], rows: dict[int, dict[str, Any]] | None
+    corpus: TokenizedText,
+    lines: list[tuple[str, str, str]],
+    places: list[_Place],
+    rows: dict[int, dict[str, Any]] | None,
 ) -> pl.DataFrame:
     labels = [corpus.slices.labels[corpus.chunk_slice[place.chunk]] for place in places]
     base = pl.DataFrame(

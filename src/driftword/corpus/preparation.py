@@ -22,16 +22,18 @@ from driftword import store
 from driftword.corpus import sources
 from driftword.corpus.corpus import Corpus
 from driftword.corpus.dates import DateReader
-from driftword.corpus.from_ids import KIND, versions, write_tables
+from driftword.corpus.from_ids import KIND, write_tables
 from driftword.corpus.id_stream import IdStream
 from driftword.corpus.ingest import Reading
 from driftword.corpus.phrases import CONNECTORS, ROUNDS, PhraseRule, find_and_join
 from driftword.corpus.slices import SliceRule, Slices, check_rule, make_slices
+from driftword.corpus.subsampling import choose_subsample
 from driftword.corpus.token_writer import Layout
 from driftword.corpus.tokens import BREAK, Tokenizer, TokenRule, make_rule, mend
-from driftword.corpus.vocabulary import choose_subsample, choose_words, unspaced
+from driftword.corpus.vocabulary import choose_words, looks_unspaced
 from driftword.errors import OptionError, SourceError
 from driftword.progress import progress
+from driftword.provenance import versions
 
 
 def prepare(
@@ -138,7 +140,7 @@ def prepare(
             stream, found = find_and_join(stream, words, phrase_rule, progress=lambda n: bar.update(more=n))
             counts = stream.counts(len(words))
         least = min(5, 1 + read_tokens // 25_000) if min_count is None else min_count
-        chosen = choose_words(words, counts, size=vocabulary, min_count=least, stop=stop, keep=keep)
+        chosen = choose_words(words, counts, size=vocabulary, min_count=least, stopwords=stop, keep=keep)
         if not len(chosen):
             raise _no_words(least, read_tokens, words, stopped=bool(stop) and bool((counts[1:] >= least).any()))
         new_id = np.full(len(words), -1, dtype=np.int32)
@@ -186,7 +188,7 @@ def prepare(
                 "rare_tokens": int(counts[1:].sum() - counts[chosen].sum()),
                 "keep_missing": sorted(keep - set(kept_words)),
                 "slices_without_held_out": layout.training_only,
-                "unspaced": rule.kind == "words" and unspaced(kept_words),
+                "unspaced": rule.kind == "words" and looks_unspaced(kept_words),
             },
             "versions": versions(),
         }
@@ -225,7 +227,7 @@ def _labels(slices: Slices, days: pl.Series) -> pl.Series:
 def _no_words(least: int, tokens: int, words: list[str], *, stopped: bool) -> SourceError:
     if stopped:
         return SourceError("the stop list leaves no word; shorten it")
-    if unspaced(words):
+    if looks_unspaced(words):
         return SourceError(
             f"no word occurs at least {least} times, as words are not separated by spaces; "
             "split them first and pass --tokens"

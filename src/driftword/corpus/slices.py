@@ -102,12 +102,14 @@ class Slices:
 
     @classmethod
     def from_labels(cls, labels: Iterable[str | int]) -> Slices:
-        """Make slices of labels that name periods themselves, such as years."""
+        """Make slices of labels that name periods: years, ranges of years, decades, quarters, months, weeks or days."""
         names = tuple(str(label) for label in labels)
-        periods = [parse_date(name) for name in names]
+        periods = [_period(name) for name in names]
         for name, period in zip(names, periods, strict=True):
             if period is None:
-                raise OptionError(f"slice label '{name}' names no year, month or day; give Slices with date ranges")
+                raise OptionError(
+                    f"'{name}' names no year, range of years, month or day; give `Slices` with date ranges instead"
+                )
         known = [period for period in periods if period is not None]
         return cls(names, tuple(p[0] for p in known), tuple(p[1] for p in known))
 
@@ -124,6 +126,15 @@ class Slices:
             hint = hint or f"; {self._ends()}"
             raise UnknownSliceError(f"'{at}' is neither a slice nor a date{hint}")
         return period
+
+
+def _period(label: str) -> tuple[date, date] | None:
+    """Return the first and last day that a label stands for: a date, or a range such as 1990-1999 or 2018 to 2020."""
+    ends = re.fullmatch(r"(\d{3,4})-(\d{4})", label) or re.fullmatch(r"(.+) to (.+)", label)
+    if ends is None:
+        return parse_date(label)
+    first, last = parse_date(ends[1]), parse_date(ends[2])
+    return None if first is None or last is None else (first[0], last[1])
 
 
 def make_slices(rule: SliceRule, days: npt.NDArray[np.int32], tokens: npt.NDArray[np.int64]) -> Slices:

@@ -9,22 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from driftword.corpus.phrases import LONERS, join_strings
+from driftword.corpus.tokenized_text import TokenizedText
 from driftword.corpus.tokens import TokenRule, mend
-
-if TYPE_CHECKING:
-    from driftword.corpus.corpus import Corpus
 
 _AROUND: Final = 120  # characters on either side of what looks like a word
 _MOST_SPELLED: Final = 500_000  # spellings that are remembered
-_SPELLED: WeakKeyDictionary[Corpus, dict[str, str]] = WeakKeyDictionary()
 
 Span = tuple[int, int]
 
@@ -38,9 +33,9 @@ class Asked(NamedTuple):
     total: int
 
 
-def locate(corpus: Corpus, texts: Sequence[str], asked: Sequence[Asked]) -> list[Span | None]:
+def locate(corpus: TokenizedText, texts: Sequence[str], asked: Sequence[Asked]) -> list[Span | None]:
     """Return the first and the last character of occurrences; None where a user's own function split the texts."""
-    if corpus.meta["options"]["tokens"] == "custom":
+    if corpus.options.tokens == "custom":
         return [None] * len(asked)
     known = nearby(corpus, texts, {(one.text, one.word): one.total for one in asked})
     most: dict[tuple[int, str], int] = {}
@@ -60,15 +55,14 @@ class _Words(NamedTuple):
     spelled: list[str]
 
 
-def _split(corpus: Corpus, texts: Sequence[str]) -> list[_Words]:
+def _split(corpus: TokenizedText, texts: Sequence[str]) -> list[_Words]:
     """Split texts as they were split when the corpus was made."""
-    options = corpus.meta["options"]
-    rule = TokenRule(options["tokens"], options["numbers"])
+    rule = TokenRule(corpus.options.tokens or "words", corpus.options.numbers)
     tokens, lengths = rule.split(pl.Series(texts, dtype=pl.String))
     raw = tokens.to_list()
-    spelled = _SPELLED.setdefault(corpus, {})
-    if len(spelled) > _MOST_SPELLED:  # begin anew; other threads keep the one they have
-        spelled = _SPELLED[corpus] = {}
+    spelled = corpus.spellings
+    if len(spelled) > _MOST_SPELLED:  # start again; other threads keep the dictionary they have
+        spelled = corpus.spellings = {}
     counts = _Counts(corpus)
     for token in {token for token in raw if token not in spelled}:
         spelled[token] = mend(rule.spell(token), counts)
@@ -77,7 +71,7 @@ def _split(corpus: Corpus, texts: Sequence[str]) -> list[_Words]:
     return [_Words(part, [spelled[token] for token in part]) for part in parts]
 
 
-def everywhere(corpus: Corpus, text: str, words: _Words, word: str, rank: int) -> list[Span]:
+def everywhere(corpus: TokenizedText, text: str, words: _Words, word: str, rank: int) -> list[Span]:
     """Find the occurrences of a word up to the one numbered `rank`, in the whole text."""
     hits = occurrences(corpus, words.spelled, word, rank)
     begins = _begins(text, words.raw[: hits[-1][1] + 1]) if hits else []
@@ -85,7 +79,7 @@ def everywhere(corpus: Corpus, text: str, words: _Words, word: str, rank: int) -
 
 
 def nearby(
-    corpus: Corpus, texts: Sequence[str], totals: Mapping[tuple[int, str], int]
+    corpus: TokenizedText, texts: Sequence[str], totals: Mapping[tuple[int, str], int]
 ) -> dict[tuple[int, str], list[Span]]:
     """Find all occurrences of words in texts by what is around each; those for which that is not sure are left out."""
     spans: dict[tuple[int, str], list[Span]] = {}
@@ -118,7 +112,7 @@ def nearby(
     return {key: found for key, found in spans.items() if len(found) == totals[key]}
 
 
-def occurrences(corpus: Corpus, words: Sequence[str], target: str, rank: int) -> list[tuple[int, int]]:
+def occurrences(corpus: TokenizedText, words: Sequence[str], target: str, rank: int) -> list[tuple[int, int]]:
     """Return the first and last token of a word's occurrences, up to the one numbered `rank`.
 
     No phrase reaches over a word that joins none, so only the stretches between such words that hold the
@@ -152,13 +146,13 @@ def _stretch(words: Sequence[str], place: int, barriers: frozenset[str]) -> tupl
     return begin, end
 
 
-def _connectors(corpus: Corpus) -> frozenset[str]:
-    return frozenset(corpus.meta["options"]["connectors"])
+def _connectors(corpus: TokenizedText) -> frozenset[str]:
+    return frozenset(corpus.options.connectors)
 
 
-def _barriers(corpus: Corpus) -> frozenset[str]:
+def _barriers(corpus: TokenizedText) -> frozenset[str]:
     """Return the words that join no phrase."""
-    return (LONERS | frozenset(corpus.meta["options"]["keep"]) | {""}) - _connectors(corpus)
+    return (LONERS | frozenset(corpus.options.keep) | {""}) - _connectors(corpus)
 
 
 def _begins(text: str, tokens: Sequence[str]) -> list[int]:
@@ -181,7 +175,6 @@ def _around(text: str, place: int) -> Span:
     return begin, end
 
 
-@lru_cache(maxsize=256)
 def _pattern(word: str) -> re.Pattern[str]:
     """Return what the first part of a word may look like in a text."""
     forms = {"'": "['\u2019\u02bc]", "-": "[-\u2010\u2011]"}
@@ -191,7 +184,7 @@ def _pattern(word: str) -> re.Pattern[str]:
 class _Counts:
     """Total counts by word, as `mend` asks for them."""
 
-    def __init__(self, corpus: Corpus) -> None:
+    def __init__(self, corpus: TokenizedText) -> None:
         self._corpus = corpus
 
     def get(self, word: str, default: int = 0) -> int:

@@ -1,26 +1,116 @@
-"""Which words the models know, and how often each token of them is seen.
-
-Words are numbered by falling frequency. A training pass keeps each token with
-probability ``min(1, sqrt(t / f))``, f being the word's share of all tokens.
-"""
+"""The vocabulary: its words, the slices of time, and how often each word occurs in each slice."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from typing import Final
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from driftword.errors import OptionError
+from driftword.corpus.slices import Slices
+from driftword.corpus.tokens import TokenRule
+from driftword.errors import OptionError, UnknownWordError
+from driftword.suggestions import closest, did_you_mean
 
-#: About as many tokens as a laptop passes over ten times in a coffee break.
-AUTO_TOKENS: Final = 20_000_000
-AUTO_STRONGEST: Final = 1e-5
-AUTO_MILDEST: Final = 1e-3
-#: Han letters and hiragana in a row; words from other languages, in katakana, may be as long.
-_RUN: Final = re.compile("[\u3040-\u309f\u3400-\u9fff]{6,}")
+#: The count of a word that occurs in a slice nobody knows how often, as in embeddings made elsewhere.
+UNKNOWN: Final = -1
+#: A word that occurs less often in a slice has a vector there that is mostly interpolated.
+MIN_COUNT: Final = 5
+#: Han letters and hiragana in a row; words borrowed from other languages, in katakana, may be as long.
+_UNSPACED_RUN: Final = re.compile("[\u3040-\u309f\u3400-\u9fff]{6,}")
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """What a corpus and the models fitted to it have in common.
+
+    Parameters
+    ----------
+    words
+        The words, most frequent first; a word's id is its position.
+    slices
+        Labels and date ranges of the slices.
+    counts
+        Occurrences of each word in each slice, ``(T, V)``; `UNKNOWN` where a word occurs but was not counted.
+    train_counts
+        The same in the training text alone: what a model can have learnt from.
+    """
+
+    words: tuple[str, ...]
+    slices: Slices
+    counts: npt.NDArray[Any]
+    train_counts: npt.NDArray[Any]
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """The id of each word."""
+        return {word: number for number, word in enumerate(self.words)}
+
+    def word_id(self, word: str) -> int:
+        """Return the id of a word as a user may write it; the error for an unknown one suggests others."""
+        if not isinstance(word, str):
+            raise OptionError(f"{word!r} is not a word; give one word as text")
+        rule = TokenRule(numbers=True)
+        spelling = " ".join(rule.spell(part) for part in word.split())
+        for known in (word, spelling):
+            if known in self.index:
+                return self.index[known]
+        phrases = [known for known in self.words if f" {spelling} " in f" {known} "][:3]
+        if phrases and spelling:
+            names = ", ".join(f"'{known}'" for known in phrases)
+            raise UnknownWordError(
+                f"'{word}' is in the vocabulary only as part of phrases, such as {names}", phrases, word
+            )
+        close = closest(spelling, self.words, n=2)
+        hint = did_you_mean(spelling, close, n=2) or "; it may be too rare to have been kept"
+        raise UnknownWordError(f"'{word}' is not in the vocabulary{hint}", close, word)
+
+    def __contains__(self, word: object) -> bool:
+        try:
+            return isinstance(word, str) and self.word_id(word) >= 0
+        except UnknownWordError:
+            return False
+
+    @cached_property
+    def counted(self) -> bool:
+        """Whether it is known how often words occur."""
+        return not bool((self.counts == UNKNOWN).any())
+
+    @cached_property
+    def observed(self) -> npt.NDArray[np.bool_]:
+        """Which words occur in the training text of which slices, ``(T, V)``; elsewhere a vector is interpolated."""
+        return np.asarray(self.train_counts != 0)
+
+    @cached_property
+    def totals(self) -> npt.NDArray[np.int64]:
+        """Occurrences of each word in all slices, ``(V,)``; where they are not known, the number of slices."""
+        if self.counted:
+            return np.asarray(self.counts.sum(axis=0, dtype=np.int64))
+        return np.asarray(self.observed.sum(axis=0, dtype=np.int64))
+
+    def attested(self, t: int, min_count: int) -> npt.NDArray[np.bool_]:
+        """Return which words occur at least `min_count` times in the training text of slice t, ``(V,)``.
+
+        A word that occurs an unknown number of times is taken to occur often enough.
+        """
+        counts = np.asarray(self.train_counts[t])
+        return np.asarray((counts >= min_count) | (counts == UNKNOWN))
+
+    def attesting_slices(self, v: int, min_count: int) -> npt.NDArray[np.int64]:
+        """Return the slices in whose training text word v occurs at least `min_count` times."""
+        counts = np.asarray(self.train_counts[:, v])
+        return np.flatnonzero((counts >= min_count) | (counts == UNKNOWN))
+
+    def count(self, t: Any, v: Any) -> Any:
+        """Return occurrences of word v in slice t (or of several) as a table shows them: None where unknown."""
+        counts = np.asarray(self.counts)[t, v]
+        if counts.ndim == 0:
+            return None if counts == UNKNOWN else int(counts)
+        return [None if count == UNKNOWN else int(count) for count in counts]
 
 
 def choose_words(
@@ -29,54 +119,21 @@ def choose_words(
     *,
     size: int,
     min_count: int,
-    stop: Collection[str] = (),
+    stopwords: Collection[str] = (),
     keep: Collection[str] = (),
 ) -> npt.NDArray[np.int64]:
-    """Return the ids of the vocabulary, most frequent first, ties in alphabetical order."""
-    stop, keep = set(stop), set(keep)
-    must = [i for i, word in enumerate(words) if word in keep and counts[i] > 0 and word]
-    enough = [i for i in np.flatnonzero(counts >= max(min_count, 1)).tolist() if words[i] and words[i] not in stop]
-    enough.sort(key=lambda i: (-counts[i], words[i]))
-    room = max(size - len(must), 0)
-    taken = set(must)
-    chosen = must + [i for i in enough if i not in taken][:room]
+    """Return the ids of the words to keep, most frequent first, ties in alphabetical order."""
+    stopwords, keep = set(stopwords), set(keep)
+    required = [i for i, word in enumerate(words) if word in keep and counts[i] > 0 and word]
+    frequent = np.flatnonzero(counts >= max(min_count, 1)).tolist()
+    frequent = [i for i in frequent if words[i] and words[i] not in stopwords]
+    frequent.sort(key=lambda i: (-counts[i], words[i]))
+    taken = set(required)
+    chosen = required + [i for i in frequent if i not in taken][: max(size - len(required), 0)]
     chosen.sort(key=lambda i: (-counts[i], words[i]))
     return np.array(chosen, dtype=np.int64)
 
 
-def unspaced(words: Sequence[str]) -> bool:
-    """Tell whether many words are long ones in Chinese or Japanese letters: they are whole clauses."""
-    return sum(_RUN.fullmatch(word) is not None for word in words) > 0.2 * max(len(words), 1)
-
-
-def keep_probability(counts: npt.NDArray[np.int64], t: float | None) -> npt.NDArray[np.float64]:
-    """Return the probability with which a pass keeps a token of each word; None keeps all."""
-    if t is None:
-        return np.ones(len(counts))
-    share = counts / max(int(counts.sum()), 1)
-    with np.errstate(divide="ignore"):
-        return np.minimum(1.0, np.sqrt(t / share))
-
-
-def choose_subsample(rule: float | str | None, counts: npt.NDArray[np.int64]) -> float | None:
-    """Return the threshold t of a user's rule.
-
-    ``"auto"`` keeps about `AUTO_TOKENS` tokens: the mildest t that leaves no
-    more, between the paper's 1e-5 and 1e-3.
-    """
-    if rule is None or rule == "none":
-        return None
-    if rule != "auto":
-        try:
-            t = float(rule)
-        except ValueError:
-            t = -1.0
-        if not 0 < t <= 1:
-            raise OptionError(f"subsample '{rule}' is no threshold; use auto, none, or a number such as 1e-3 (up to 1)")
-        return t
-    low, high = np.log(AUTO_STRONGEST), np.log(AUTO_MILDEST)
-    for _ in range(40):
-        middle = (low + high) / 2
-        left = float((counts * keep_probability(counts, float(np.exp(middle)))).sum())
-        low, high = (low, middle) if left > AUTO_TOKENS else (middle, high)
-    return float(f"{np.exp(high):.1e}")
+def looks_unspaced(words: Sequence[str]) -> bool:
+    """Tell whether many words are long runs of Chinese or Japanese letters: whole clauses that were not split."""
+    return sum(_UNSPACED_RUN.fullmatch(word) is not None for word in words) > 0.2 * max(len(words), 1)

@@ -29,7 +29,7 @@ class EngineOptions:
     threads: int | None = None
     reproducible: bool = False
     device: str | None = None
-    half: bool = False
+    half_precision: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def _make_cpu(parameters: Parameters, sampler: Sampler, options: EngineOptions) 
 def _make_torch(parameters: Parameters, sampler: Sampler, options: EngineOptions) -> Engine:
     from driftword.engines.torch import TorchEngine
 
-    return TorchEngine(parameters, sampler, device=options.device, half=options.half)
+    return TorchEngine(parameters, sampler, device=options.device, half=options.half_precision)
 
 
 def _make_reference(parameters: Parameters, sampler: Sampler, _: EngineOptions) -> Engine:
@@ -86,7 +86,7 @@ def make_engine(
     threads: int | None = None,
     reproducible: bool = False,
     device: str | None = None,
-    half: bool = False,
+    half_precision: bool = False,
 ) -> Engine:
     """Make an engine that starts from `parameters`, which it may change.
 
@@ -98,7 +98,7 @@ def make_engine(
         Where to start, in any precision; they are cast to the engine's own.
     sampler
         The distribution of the negatives.
-    threads, reproducible, device, half
+    threads, reproducible, device, half_precision
         As in `driftword.fit`.
     """
     entry = ENGINES[name]
@@ -112,7 +112,9 @@ def make_engine(
             f"The {name} engine adds numbers in no fixed order and cannot honour `reproducible=True`; "
             'pass `engine="cpu"` as well'
         )
-    return entry.make(parameters.astype(entry.dtype), sampler, EngineOptions(threads, reproducible, device, half))
+    return entry.make(
+        parameters.astype(entry.dtype), sampler, EngineOptions(threads, reproducible, device, half_precision)
+    )
 
 
 def gpu_is_usable() -> bool:

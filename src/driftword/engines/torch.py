@@ -218,7 +218,7 @@ class TorchEngine:
             yield
         except torch.OutOfMemoryError as error:
             free, whole = torch.cuda.mem_get_info(self.device)
-            half = "" if self._half else "pass `half=True`, "
+            half = "" if self._half else "pass `half_precision=True`, "
             raise OptionError(
                 f"The GPU has too little memory ({gigabytes(free)} of {gigabytes(whole)} are free); "
                 f'{half}use a smaller `dim`, or pass `engine="cpu"`'

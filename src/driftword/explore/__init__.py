@@ -1,23 +1,25 @@
-"""Questions to a model: every function takes a `Model` and returns a small table."""
+"""Questions to a model: every function takes a `Model` or its path and returns a small table."""
 
 from driftword.explore.changepoints import changes
-from driftword.explore.drift_ranking import drift, ends, movers, pace
+from driftword.explore.drift_ranking import attested_range, drift, movers, pace, rank_drift
 from driftword.explore.nearest_neighbors import analogy, equivalents, neighborhoods, neighbors, similarity, towards
-from driftword.explore.trajectories import frequency, telling, trajectory
+from driftword.explore.representative_slices import representative_slices
+from driftword.explore.trajectories import frequency, trajectory
 
 __all__ = [
     "analogy",
+    "attested_range",
     "changes",
     "drift",
-    "ends",
     "equivalents",
     "frequency",
     "movers",
     "neighborhoods",
     "neighbors",
     "pace",
+    "rank_drift",
+    "representative_slices",
     "similarity",
-    "telling",
     "towards",
     "trajectory",
 ]

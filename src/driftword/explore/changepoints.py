@@ -1,210 +1,233 @@
-"""When meaning changed: where a word's way is best cut into a before and an after.
+"""When meaning changed: the change points of a word's trajectory.
 
-Only slices in which the word occurs are looked at: the others are interpolated and tell nothing of when. A random
-walk smooths what happened at once, so that the cut which explains most lies too near to the middle of the time;
-of all cuts that explain nearly as much, the one at the largest step is taken.
+A change point splits the slices into a before and an after whose mean vectors are as far apart as possible. Only
+slices in which the word is observed are looked at: the others are interpolated and tell nothing of when. A random walk
+smooths abrupt changes, which draws the best split towards the middle of the time; so among all splits that explain
+nearly as much, the one at the largest step is taken.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import polars as pl
 
+from driftword import checks
 from driftword.errors import OptionError
-from driftword.explore import vectors as space
+from driftword.explore import vectors
 from driftword.explore.vectors import MIN_COUNT, Array
-from driftword.model import Model
+from driftword.model import Model, as_model
 
-ALIKE: Final = 100  # words of like frequency with which a change is compared
-_NEARLY: Final = 0.7  # of what the best cut explains
-_BLOCK: Final = 64  # words whose ways are cut at a time: what is summed stays in the processor's cache
-_NOISE: Final = 0.05  # a further cut must explain more of all movement
+PEERS: Final = 100  # words of similar frequency with which a change is compared
+#: A figure or a page names only changes that are larger than those of this share of words of similar frequency.
+NOTABLE: Final = 0.9
+_NEARLY: Final = 0.7  # of what the best split explains
+_BLOCK: Final = 64  # words split at a time: what is summed stays in the processor's cache
+_NOISE: Final = 0.05  # a further change point must explain more than this share of all movement
 
 
-def changes(model: Model, word: str | None = None, *, n: int = 16, min_count: int = MIN_COUNT) -> pl.DataFrame:
-    """Return when meaning changed: the best cut of each word's way into a before and an after.
+def changes(
+    model: Model | str | os.PathLike[str],
+    words: str | Sequence[str] | None = None,
+    *,
+    n: int = 16,
+    min_count: int = MIN_COUNT,
+    min_unusual: float = 0.0,
+) -> pl.DataFrame:
+    """Return when meaning changed: change points, each named by the first slice of the new use.
 
-    With a word: its cuts, at most `n`, each named by the slice in which the new use begins. Without: the words
-    whose way is best told by a single cut.
+    With words: the change points of each, at most `n`, those that explain most first. Without: the words whose
+    trajectory is best explained by a single change point.
 
     Parameters
     ----------
     model
-        A dynamic or binned model.
-    word
-        The word asked about; None ranks all words.
+        A dynamic or binned model, or its path.
+    words
+        A word, or several; None ranks all words.
     n
-        How many cuts, or how many words.
+        How many change points of each word, or how many words.
     min_count
-        Only words that occur at least so often before and after the cut.
+        Only change points with at least this many occurrences before and after.
+    min_unusual
+        Only change points that are at least this `unusual`.
 
     Returns
     -------
-    word, slice (the first of the new use; the word occurs in it), distance between the mean vectors before and after,
-    `unusual`: the share of words about as frequent whose own largest change is smaller, share of the word's movement
-    that the cut explains, and occurrences before and after, up to the cuts next to it.
+    word; slice, the first of the new use, in which the word is observed; distance between the mean vectors before
+    and after; `unusual`, the share of words of similar frequency whose own largest change is smaller (a rank, not a
+    significance); explained, the share of the word's movement that the change point accounts for; and occurrences
+    before and after, up to the neighbouring change points (null where they are not known).
     """
-    space.moving(model)
-    space.at_least_one(n)
-    space.not_negative(min_count=min_count)
+    model = as_model(model)
+    vectors.check_moves(model)
+    checks.whole("n", n, least=1)
+    checks.whole("min_count", min_count)
+    checks.real("min_unusual", min_unusual, low=0, high=1)
     if len(model.slices) < 3:
-        raise OptionError(f"finding a change needs three slices and the model has {len(model.slices)}; use drift")
-    if word is not None:
-        return _cuts_of(model, model.word_id(word), n, min_count)
-    return _best_cuts(model, n, min_count)
+        raise OptionError(f"The model has {len(model.slices)} slices and a change point needs three; use `drift`")
+    if words is None:
+        return _ranking(model, n, min_count).filter(pl.col("unusual") >= min_unusual)
+    names = [words] if isinstance(words, str) else list(words)
+    if not names:
+        raise OptionError("`words` is empty; name a word, or leave it out to rank all words")
+    return pl.concat([_changes_of(model, model.word_id(word), n, min_count, min_unusual) for word in names])
 
 
-class _Cuts(NamedTuple):
-    """One cut for each of several words."""
+class _Split(NamedTuple):
+    """The best change point of each of several words."""
 
     slice: Array  # 0 where there is none
     gain: Array
     distance: Array
-    spread: Array
+    variation: Array
 
 
-def _cut(ways: Array, seen: Array) -> _Cuts:
-    """Cut the ways of words, (T, words, K), each in the slices where it is `seen`."""
-    slices, size = seen.shape
-    occurs = np.maximum(seen.sum(axis=0), 1)
-    weight = seen.astype(np.float32)
-    centred, share = ways, occurs[:, None].astype(np.float32)
+def _split(rows: Array, observed: Array) -> _Split:
+    """Split the vectors of words, (T, words, K), each in the slices where it is observed."""
+    slices, size = observed.shape
+    occurs = np.maximum(observed.sum(axis=0), 1)
+    weight = observed.astype(np.float32)
+    centered, total = rows, occurs[:, None].astype(np.float32)
     for _ in range(2):  # what rounding leaves the first time would add up below, and look like a change
-        centred = (centred - np.einsum("twk,tw->wk", centred, weight) / share) * weight[:, :, None]
-    passed = np.cumsum(seen, axis=0) - seen
-    before = np.zeros_like(centred)
+        centered = (centered - np.einsum("twk,tw->wk", centered, weight) / total) * weight[:, :, None]
+    passed = np.cumsum(observed, axis=0) - observed
+    before = np.zeros_like(centered)
     for t in range(1, slices):  # cumsum over the first axis takes eight times as long
-        np.add(before[t - 1], centred[t - 1], out=before[t])
-    cut = seen & (passed > 0)
-    gain = np.where(cut, _squares(before) * occurs / np.maximum(passed * (occurs - passed), 1), 0)
+        np.add(before[t - 1], centered[t - 1], out=before[t])
+    possible = observed & (passed > 0)
+    gain = np.where(possible, _squared_lengths(before) * occurs / np.maximum(passed * (occurs - passed), 1), 0)
     times = np.arange(slices)[:, None]
-    last = np.maximum.accumulate(np.where(seen, times, 0), axis=0)
-    last = np.concatenate([last[:1], last[:-1]])  # the slice before in which the word occurs
-    step = _squares(ways - ways[last, np.arange(size)]) / np.maximum(times - last, 1)  # a walk goes so far by itself
-    best = np.where(cut & (gain >= _NEARLY * gain.max(axis=0)), step, -1).argmax(axis=0)
-    found, early = gain[best, np.arange(size)], passed[best, np.arange(size)]
-    distance = np.sqrt(found * occurs / np.maximum(early * (occurs - early), 1))
-    return _Cuts(np.where(found > 0, best, 0), found, distance, np.maximum(_squares(centred).sum(axis=0), 1e-12))
+    previous = np.maximum.accumulate(np.where(observed, times, 0), axis=0)
+    previous = np.concatenate([previous[:1], previous[:-1]])  # the slice before in which the word is observed
+    # A random walk covers a squared distance in proportion to time even if nothing happens.
+    step = _squared_lengths(rows - rows[previous, np.arange(size)]) / np.maximum(times - previous, 1)
+    best = np.where(possible & (gain >= _NEARLY * gain.max(axis=0)), step, -1).argmax(axis=0)
+    best_gain, early = gain[best, np.arange(size)], passed[best, np.arange(size)]
+    distance = np.sqrt(best_gain * occurs / np.maximum(early * (occurs - early), 1))
+    variation = np.maximum(_squared_lengths(centered).sum(axis=0), 1e-12)
+    return _Split(np.where(best_gain > 0, best, 0), best_gain, distance, variation)
 
 
-def _squares(vectors: Array) -> Array:
-    return np.asarray(np.einsum("twk,twk->tw", vectors, vectors))
+def _squared_lengths(rows: Array) -> Array:
+    return np.asarray(np.einsum("twk,twk->tw", rows, rows))
 
 
-def _best_cuts(model: Model, n: int, min_count: int) -> pl.DataFrame:
-    """Find for every word the cut that tells most of its way."""
-    counts = np.asarray(model.counts)
-    parts = [slice(begin, begin + _BLOCK) for begin in range(0, len(model.words), _BLOCK)]
-    cuts = [_cut(_vectors(model, part), counts[:, part] > 0) for part in parts]
-    found = _Cuts(*(np.concatenate(columns) for columns in zip(*cuts, strict=True)))
-    sums = np.cumsum(counts, axis=0, dtype=np.int64)
-    old = sums[np.maximum(found.slice - 1, 0), np.arange(len(model.words))]
+def _ranking(model: Model, n: int, min_count: int) -> pl.DataFrame:
+    """Find for every word the change point that explains most of its trajectory."""
+    counts, observed = np.asarray(model.counts), model.vocabulary.observed
+    blocks = [slice(begin, begin + _BLOCK) for begin in range(0, len(model.words), _BLOCK)]
+    splits = [_split(_rows(model, block), observed[:, block]) for block in blocks]
+    split = _Split(*(np.concatenate(columns) for columns in zip(*splits, strict=True)))
+    sums = np.cumsum(counts if model.vocabulary.counted else observed, axis=0, dtype=np.int64)
+    old = sums[np.maximum(split.slice - 1, 0), np.arange(len(model.words))]
     new = sums[-1] - old
-    allowed = (found.slice > 0) & (np.minimum(old, new) >= max(min_count, 1))
-    places = space.best(found.gain, allowed, n)
+    enough = np.minimum(old, new) >= (max(min_count, 1) if model.vocabulary.counted else 1)
+    words = vectors.top(split.gain, (split.slice > 0) & enough, n)
     others = _peers(model).others
     columns = {
-        "distance": found.distance[places],
-        "unusual": np.array([_surpassed(found.distance[v], found.distance[others(v)]) for v in places]),
-        "explained": np.minimum(found.gain[places] / found.spread[places], 1),
-        "count_before": old[places],
-        "count_after": new[places],
+        "distance": split.distance[words],
+        "unusual": np.array([_share_below(split.distance[v], split.distance[others(v)]) for v in words]),
+        "explained": np.minimum(split.gain[words] / split.variation[words], 1),
+        "count_before": old[words],
+        "count_after": new[words],
     }
-    return _table(model, places, found.slice[places], columns)
+    return _table(model, words, split.slice[words], columns)
 
 
-def _cuts_of(model: Model, v: int, n: int, min_count: int) -> pl.DataFrame:
-    """Cut the way of one word again and again where that tells most, as long as a cut beats noise."""
-    way = _vectors(model, [v])
-    counts = np.asarray(model.counts)[:, v].astype(np.int64)
-    whole = _cut(way, counts[:, None] > 0)
-    parts = {(0, len(way)): whole}
-    found: list[tuple[int, float, float]] = []
-    while len(found) < n:
-        (low, high), cut = max(parts.items(), key=lambda part: part[1].gain[0])
-        explained = min(float(cut.gain[0] / whole.spread[0]), 1.0)
+def _changes_of(model: Model, v: int, n: int, min_count: int, min_unusual: float) -> pl.DataFrame:
+    """Split the trajectory of one word again and again where that explains most, as long as it beats noise."""
+    rows, observed = _rows(model, [v]), model.vocabulary.observed[:, [v]]
+    counts = np.asarray(model.counts)[:, v].astype(np.int64) if model.vocabulary.counted else observed[:, 0].astype(int)
+    least = min_count if model.vocabulary.counted else 1
+    whole = _split(rows, observed)
+    peers = _peer_distances(model, v)
+    parts = {(0, len(rows)): whole}
+    points: list[tuple[int, float, float, float]] = []
+    accepted = 0
+    while accepted < n:
+        (low, high), split = max(parts.items(), key=lambda part: part[1].gain[0])
+        explained = min(float(split.gain[0] / whole.variation[0]), 1.0)
         if explained <= _NOISE:
             break
-        place = low + int(cut.slice[0])
-        if min(counts[low:place].sum(), counts[place:high].sum()) >= min_count:
-            found.append((place, float(cut.distance[0]), explained))
+        point = low + int(split.slice[0])
+        if min(counts[low:point].sum(), counts[point:high].sum()) >= least:
+            accepted += 1
+            distance = float(split.distance[0])
+            points.append((point, distance, explained, _share_below(distance, peers)))
         del parts[low, high]
-        for begin, end in ((low, place), (place, high)):
-            parts[begin, end] = _cut(way[begin:end], counts[begin:end, None] > 0)
-    places, distances, shares = np.array(found, dtype=np.float64).reshape(-1, 3).T
-    edges = np.array([0, *sorted(place for place, *_ in found), len(way)])
-    between = np.add.reduceat(counts, edges[:-1])  # two cuts that follow each other
-    at = np.searchsorted(edges, places)
-    alike = _distances_alike(model, v)
+        for begin, end in ((low, point), (point, high)):
+            parts[begin, end] = _split(rows[begin:end], observed[begin:end])
+    points = [point for point in points if point[-1] >= min_unusual]
+    slices, distances, shares, unusual = np.array(points, dtype=np.float64).reshape(-1, 4).T
+    edges = np.array([0, *sorted(point[0] for point in points), len(rows)])
+    between = np.add.reduceat(counts, edges[:-1])  # two change points that follow each other
+    after = np.searchsorted(edges, slices)
     columns = {
         "distance": distances,
-        "unusual": np.array([_surpassed(distance, alike) for distance in distances]),
+        "unusual": unusual,
         "explained": shares,
-        "count_before": between[at - 1],
-        "count_after": between[at],
+        "count_before": between[after - 1],
+        "count_after": between[after],
     }
-    return _table(model, np.full(len(found), v), places.astype(np.int64), columns)
+    return _table(model, np.full(len(points), v), slices.astype(np.int64), columns)
 
 
 class _Peers:
-    """The words of a model in groups of like frequency, and how far those of a group moved at their best cuts."""
+    """The words of a model in groups of similar frequency, and how far those of a group changed."""
 
     def __init__(self, model: Model) -> None:
-        counts = np.asarray(model.counts)
-        frequency = counts.sum(axis=0, dtype=np.int64)
-        cuttable = np.flatnonzero((counts > 0).sum(axis=0) > 1)
-        self.order = cuttable[np.argsort(-frequency[cuttable], kind="stable")]
-        self.place = np.zeros(len(model.words), dtype=np.int64)
-        self.place[self.order] = np.arange(len(self.order))
+        splittable = np.flatnonzero(model.vocabulary.observed.sum(axis=0) > 1)
+        self.order = splittable[np.argsort(-model.vocabulary.totals[splittable], kind="stable")]
+        self.rank = np.zeros(len(model.words), dtype=np.int64)
+        self.rank[self.order] = np.arange(len(self.order))
         self.distances: dict[int, Array] = {}
 
     def group(self, v: int) -> int:
-        return min(int(self.place[v]) // ALIKE, max(len(self.order) // ALIKE - 1, 0))
+        return min(int(self.rank[v]) // PEERS, max(len(self.order) // PEERS - 1, 0))
 
     def words(self, group: int) -> Array:
-        last = group == max(len(self.order) // ALIKE - 1, 0)
-        return self.order[group * ALIKE : None if last else (group + 1) * ALIKE]
+        last = group == max(len(self.order) // PEERS - 1, 0)
+        return self.order[group * PEERS : None if last else (group + 1) * PEERS]
 
     def others(self, v: int) -> Array:
         words = self.words(self.group(v))
         return np.asarray(words[words != v])
 
 
-_PEERS: WeakKeyDictionary[Model, _Peers] = WeakKeyDictionary()
-
-
 def _peers(model: Model) -> _Peers:
-    if model not in _PEERS:
-        _PEERS[model] = _Peers(model)
-    return _PEERS[model]
+    return model.cached("peers", lambda: _Peers(model))
 
 
-def _distances_alike(model: Model, v: int) -> Array:
-    """Return how far the other words about as frequent as one moved at their best cuts."""
+def _peer_distances(model: Model, v: int) -> Array:
+    """Return how far the other words of similar frequency moved at their best change points."""
     peers = _peers(model)
     group = peers.group(v)
     words = peers.words(group)
     if group not in peers.distances:
-        peers.distances[group] = _cut(_vectors(model, words), np.asarray(model.counts)[:, words] > 0).distance
+        peers.distances[group] = _split(_rows(model, words), model.vocabulary.observed[:, words]).distance
     return np.asarray(peers.distances[group][words != v])
 
 
-def _vectors(model: Model, words: Any) -> Array:
+def _rows(model: Model, words: Any) -> Array:
     return np.asarray(model.rho[:, words], dtype=np.float32)
 
 
-def _surpassed(distance: float, others: Array) -> float:
+def _share_below(distance: float, others: Array) -> float:
     """Return the share of others that are smaller."""
     return float((others < distance).mean()) if len(others) else 0.0
 
 
-def _table(model: Model, places: Array, cuts: Array, columns: dict[str, Array]) -> pl.DataFrame:
+def _table(model: Model, words: Array, slices: Array, columns: dict[str, Array]) -> pl.DataFrame:
     table: dict[str, Any] = {
-        "word": [model.words[v] for v in places],
-        "slice": [model.slices.labels[t] for t in cuts],
+        "word": [model.words[v] for v in words],
+        "slice": [model.slices.labels[t] for t in slices],
         **{name: values.astype(np.int64 if "count" in name else np.float64) for name, values in columns.items()},
     }
-    return pl.DataFrame(table, schema_overrides={"word": pl.String, "slice": pl.String})
+    if not model.vocabulary.counted:
+        table |= dict.fromkeys(("count_before", "count_after"), [None] * len(words))
+    types = {"word": pl.String, "slice": pl.String, "count_before": pl.Int64, "count_after": pl.Int64}
+    return pl.DataFrame(table, schema_overrides=types)

@@ -1,256 +1,294 @@
-"""Which words moved, and how far."""
+"""Which words changed most. What that means is decided here, once, for tables, figures, pages and reports.
+
+By default the two slices compared are the first and the last with enough text, words must occur at least five times
+in the training text of both, and the most frequent words are left out: their use changes with style rather than with
+meaning. A word without training text in one of the slices has only an interpolated vector there, and does not rank.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
+from driftword import checks
 from driftword.corpus.slices import At
 from driftword.errors import OptionError
-from driftword.explore import vectors as space
+from driftword.explore import vectors
+from driftword.explore.drift_metrics import METRICS, measure
 from driftword.explore.vectors import MIN_COUNT, Array
-from driftword.model import Model
+from driftword.model import Model, as_model
 
-METRICS: Final = ("absolute", "cosine", "thirds", "farthest", "path", "step", "neighbors", "ranks", "relative")
-NEIGHBORS: Final = 25  # whose exchange says how far a word moved
-ALIKE: Final = 200  # words of similar frequency that "relative" compares with, fewer in a small vocabulary
-_BATCH: Final = 512
+MOST_SKIPPED: Final = 200
+_SKIPPED_SHARE: Final = 0.02  # of the vocabulary, at most `MOST_SKIPPED` words
+
+
+@dataclass(frozen=True)
+class DriftRanking:
+    """The words that changed most, with the choices behind the answer.
+
+    Attributes
+    ----------
+    table
+        One row per word; see `drift`.
+    metric, min_count, skip
+        As in `drift`, the defaults resolved.
+    between
+        Labels of the two slices compared.
+    chosen_range
+        Whether the slices were chosen by default.
+    words
+        Size of the vocabulary, or how many words were named.
+    eligible
+        How many words could be ranked.
+    too_rare, too_frequent
+        How many were left out because they occur too rarely in one of the slices, or are among the most frequent.
+    """
+
+    table: pl.DataFrame
+    metric: str
+    min_count: int
+    skip: int
+    between: tuple[str, str]
+    chosen_range: bool
+    words: int
+    eligible: int
+    too_rare: int
+    too_frequent: int
+
+    def describe(self) -> str:
+        """Say in a sentence or two which words were compared, and why others were not."""
+        first, last = self.between
+        reason = ", the first and the last slice with enough text" if self.chosen_range else ""
+        sentence = f"From {first} to {last}{reason}. {self.eligible:,} of {self.words:,} words are eligible"
+        left_out = []
+        if self.too_rare:
+            least = f"fewer than {self.min_count} times" if self.min_count > 1 else "not at all"
+            left_out.append(f"{self.too_rare:,} occur {least} in the training text of one of these slices")
+        if self.too_frequent:
+            left_out.append(f"{self.too_frequent:,} are the most frequent")
+        return sentence + (f"; of the others, {' and '.join(left_out)}." if left_out else ".")
 
 
 def drift(
-    model: Model,
+    model: Model | str | os.PathLike[str],
     *,
     n: int | None = 16,
     metric: str = "absolute",
     between: tuple[At, At] | None = None,
-    min_count: int = 0,
-    skip: int = 0,
+    min_count: int | None = None,
+    skip: int | None = None,
     words: str | Sequence[str] | None = None,
+    interpolated: bool = False,
 ) -> pl.DataFrame:
     """Return the words that moved most, with the evidence behind each.
 
     Parameters
     ----------
     model
-        A dynamic or binned model.
+        A dynamic or binned model, or its path.
     n
         How many words; None for all.
     metric
-        ``"absolute"``: Euclidean distance, as in the paper; ``"cosine"``: of the vectors, the mean of each slice
-        taken away; ``"thirds"``: the same between the means of the first and of the last third of the slices,
-        steadier than two slices alone; ``"farthest"``: the largest cosine distance from the first slice on the whole
-        way, for words that went and came back; ``"path"``: length of the whole way; ``"step"``: its largest step;
-        ``"neighbors"``: share of the 25 nearest words that were exchanged; ``"ranks"``: how differently the nearest
-        words of both are ranked; ``"relative"``: absolute, in standard deviations from words of similar frequency.
+        ``"absolute"``: Euclidean distance, as in the paper; ``"cosine"``: cosine distance of the vectors after
+        subtracting the mean of each slice; ``"thirds"``: the same between the means of the first and the last third
+        of the slices, steadier than two slices alone; ``"farthest"``: the largest cosine distance from the first
+        slice at any time, for words that went and came back; ``"path"``: length of the whole trajectory; ``"step"``:
+        its largest step; ``"neighbors"``: share of the 25 nearest neighbours that were replaced; ``"ranks"``: how
+        differently the nearest neighbours are ranked; ``"relative"``: absolute, in standard deviations from words of
+        similar frequency.
     between
-        Two slices; the first and the last by default.
+        Two slices, such as ``(1900, 2000)``; by default the first and the last with enough text.
     min_count
-        Only words that occur at least so often in both slices.
+        Only words that occur at least this often in the training text of both slices; 5 by default.
     skip
-        Leave out so many of the most frequent words: their use changes with style rather than with meaning.
+        Leave out this many of the most frequent words: their use changes with style rather than with meaning. By
+        default a fiftieth of the vocabulary, at most 200.
     words
-        Only these words.
+        Only these words. Words that are named are in the table however rare or frequent they are.
+    interpolated
+        Also rank words that do not occur in the training text of one of the slices; their vectors there are guesses.
 
     Returns
     -------
-    word, drift, occurrences in both slices, in how many of the slices from one to the other it occurs at all, and
-    whether a vector is `interpolated`: the word occurs in one of the two slices, or in both, not at all.
+    word, drift, occurrences in both slices (`count_first`, `count_last`; null where unknown), in how many of the
+    `slices` from one to the other it occurs in training text, and whether a vector is `interpolated`: the word does
+    not occur in the training text of one of the two slices.
     """
-    space.choose("metric", metric, METRICS)
-    space.moving(model)
-    space.not_negative(min_count=min_count, skip=skip)
-    labels = model.slices.labels
-    try:
-        begin, end = between if between is not None else (labels[0], labels[-1])
-    except (TypeError, ValueError) as error:
-        raise OptionError(f"between is {between!r}; give two slices, such as (1900, 2000)") from error
-    first, last = model.slices.index(begin), model.slices.index(end)
-    if first >= last:
-        raise OptionError(
-            f"drift leads from an earlier slice to a later one, not from '{labels[first]}' to '{labels[last]}'; "
-            "name two slices in order of time"
-        )
+    return rank_drift(
+        model, n=n, metric=metric, between=between, min_count=min_count, skip=skip, words=words,
+        interpolated=interpolated,
+    ).table  # fmt: skip
+
+
+def rank_drift(
+    model: Model | str | os.PathLike[str],
+    *,
+    n: int | None = 16,
+    metric: str = "absolute",
+    between: Sequence[At | None] | None = None,
+    min_count: int | None = None,
+    skip: int | None = None,
+    words: str | Sequence[str] | None = None,
+    interpolated: bool = False,
+) -> DriftRanking:
+    """Answer as `drift` does, and say how many words were eligible; None in `between` takes the default of that end."""
+    model = as_model(model)
+    vectors.check_moves(model)
+    checks.one_of("metric", metric, METRICS)
+    named = [words] if isinstance(words, str) else words
+    first, last = _range(model, between)
+    min_count = checks.whole("min_count", (0 if named else MIN_COUNT) if min_count is None else min_count)
+    skip = (0 if named else usual_skip(model)) if skip is None else checks.whole("skip", skip)
+    if skip and not model.vocabulary.counted:
+        raise OptionError("The word counts of this model are unknown, so `skip` cannot be used; leave it out")
     wanted = np.ones(len(model.words), dtype=bool)
-    if words is not None:
+    if named is not None:
         wanted[:] = False
-        wanted[[model.word_id(word) for word in ([words] if isinstance(words, str) else words)]] = True
-    counts = np.asarray(model.counts)
-    wanted &= np.minimum(counts[first], counts[last]) >= min_count
-    if skip > 0:
-        wanted[np.argsort(-counts.sum(axis=0, dtype=np.int64), kind="stable")[:skip]] = False
-    scores = _measure(model, metric, first, last, wanted)
-    places = space.best(scores, wanted, len(scores) if n is None else space.at_least_one(n))
-    here = counts[first : last + 1, places] > 0
-    return pl.DataFrame(
-        {
-            "word": [model.words[v] for v in places],
-            "drift": scores[places].astype(np.float64),
-            "count_first": counts[first, places].astype(np.int64),
-            "count_last": counts[last, places].astype(np.int64),
-            "slices": here.sum(axis=0).astype(np.int64),
-            "interpolated": ~(here[0] & here[-1]),
-        },
-        schema_overrides={"word": pl.String},
+        wanted[[model.word_id(word) for word in named]] = True
+    vocabulary = model.vocabulary
+    least = min_count if interpolated or named else max(min_count, 1)
+    common = vocabulary.attested(first, least) & vocabulary.attested(last, least)
+    frequent = np.zeros(len(model.words), dtype=bool)
+    frequent[np.argsort(-vocabulary.totals, kind="stable")[:skip]] = True
+    eligible = wanted & common & ~frequent
+    scores = measure(model, metric, first, last, wanted=eligible)
+    positions = vectors.top(scores, eligible, len(scores) if n is None else checks.whole("n", n, least=1))
+    labels = model.slices.labels
+    return DriftRanking(
+        table=_table(model, scores, positions, first, last),
+        metric=metric,
+        min_count=least,
+        skip=skip,
+        between=(labels[first], labels[last]),
+        chosen_range=between is None or all(end is None for end in between),
+        words=int(wanted.sum()),
+        eligible=int(eligible.sum()),
+        too_rare=int((wanted & ~common & ~frequent).sum()),
+        too_frequent=int((wanted & frequent).sum()),
     )
 
 
-def _measure(model: Model, metric: str, first: int, last: int, wanted: Array) -> Array:
-    if metric in ("path", "step"):
-        total = np.zeros(len(model.words), dtype=np.float32)
-        before = space.vectors(model, first)
-        for t in range(first + 1, last + 1):
-            behind = space.vectors(model, t)
-            step = np.linalg.norm(behind - before, axis=1)
-            total = total + step if metric == "path" else np.maximum(total, step)
-            before = behind
-        return total
-    if metric == "farthest":
-        begin, apart = space.unit(space.centred(model, first)), np.zeros(len(model.words), dtype=np.float32)
-        for t in range(first + 1, last + 1):
-            np.maximum(apart, 1 - (begin * space.unit(space.centred(model, t))).sum(axis=1), out=apart)
-        return apart
-    if metric == "thirds":
-        share = max(1, (last - first + 1) // 3)
-        return _distance(*(_centred_sum(model, t, t + share) for t in (first, last - share + 1)))
-    if metric == "cosine":
-        return _distance(space.centred(model, first), space.centred(model, last))
-    if metric in ("neighbors", "ranks"):
-        return _exchange(model, first, last, wanted, ranks=metric == "ranks")
-    apart = np.linalg.norm(space.vectors(model, last) - space.vectors(model, first), axis=1)
-    if metric == "absolute":
-        return np.asarray(apart)
-    return _relative(apart, np.asarray(model.counts)[[first, last]].sum(axis=0))
-
-
-def _centred_sum(model: Model, begin: int, end: int) -> Array:
-    total = np.zeros((len(model.words), model.rho.shape[2]), dtype=np.float32)
-    means = np.zeros(model.rho.shape[2], dtype=np.float32)
-    for t in range(begin, end):
-        total += space.vectors(model, t)
-        means += space.mean(model, t)
-    return total - means
-
-
-def _distance(one: Array, other: Array) -> Array:
-    return np.asarray(1 - (space.unit(one) * space.unit(other)).sum(axis=1))
-
-
-def _relative(scores: Array, frequency: Array) -> Array:
-    """Return how many standard deviations each score lies above the median of words of similar frequency."""
-    order = np.argsort(frequency, kind="stable")
-    values = np.log(np.maximum(scores[order], 1e-12))
-    width = min(max(ALIKE // 10, min(ALIKE, len(values) // 20)), len(values))
-    windows = np.lib.stride_tricks.sliding_window_view(values, width)
-    middle = np.median(windows, axis=1)
-    spread = 1.4826 * np.median(np.abs(windows - middle[:, None]), axis=1)  # a standard deviation, if they are normal
-    window = np.clip(np.arange(len(values)) - width // 2, 0, len(windows) - 1)
-    result = np.empty(len(values))
-    result[order] = (values - middle[window]) / np.maximum(spread[window], 1e-6)
-    return result
-
-
-def _exchange(model: Model, first: int, last: int, wanted: Array, *, ranks: bool) -> Array:
-    """Compare the nearest words of each word in two slices, of those that occur in both."""
-    counts = np.asarray(model.counts)
-    common = np.flatnonzero(np.minimum(counts[first], counts[last]) >= MIN_COUNT)
-    if len(common) < 2:
+def _range(model: Model, between: Sequence[At | None] | None) -> tuple[int, int]:
+    """Return the numbers of the two slices to compare."""
+    try:
+        begin, end = (None, None) if between is None else between
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"`between` is {between!r}; give two slices, such as (1900, 2000)") from error
+    usual = attested_range(model)
+    first, last = (model.slices.index(usual[i] if at is None else at) for i, at in enumerate((begin, end)))
+    if first >= last:
+        labels = model.slices.labels
         raise OptionError(
-            f"fewer than two words occur {MIN_COUNT} times in both slices; choose other slices or a metric"
+            f"`between` leads from an earlier slice to a later one, not from '{labels[first]}' to '{labels[last]}'"
         )
-    asked = np.flatnonzero(wanted & (np.minimum(counts[first], counts[last]) >= MIN_COUNT))
-    n = min(NEIGHBORS, len(common) - 1)
-    result = np.zeros(len(model.words), dtype=np.float32)
-    spaces = [space.unit(space.centred(model, t)) for t in (first, last)]
-    for begin in range(0, len(asked), _BATCH):
-        part = asked[begin : begin + _BATCH]
-        near = []
-        for held in spaces:
-            scores = held[part] @ held[common].T
-            scores[part[:, None] == common[None, :]] = -np.inf
-            near.append((scores, np.argpartition(-scores, n - 1, axis=1)[:, :n]))
-        for row, v in enumerate(part):
-            one, other = near[0][1][row], near[1][1][row]
-            if ranks:
-                union = np.union1d(one, other)
-                x, y = (np.argsort(np.argsort(-scores[row, union])) for scores, _ in near)
-                result[v] = 1 - np.corrcoef(x, y)[0, 1] if len(union) > 1 else 0
-            else:
-                shared = len(np.intersect1d(one, other))
-                result[v] = 1 - shared / (2 * n - shared)
-    return result
+    return first, last
 
 
-def movers(model: Model, *, at: At, n: int = 16, min_count: int = MIN_COUNT) -> pl.DataFrame:
-    """Return the words that moved most into a slice: the distance from the slice before.
+def _table(model: Model, scores: Array, positions: Array, first: int, last: int) -> pl.DataFrame:
+    vocabulary = model.vocabulary
+    observed = vocabulary.observed[first : last + 1, positions]
+    columns: dict[str, Any] = {
+        "word": [model.words[v] for v in positions],
+        "drift": scores[positions].astype(np.float64),
+        "count_first": vocabulary.count(first, positions),
+        "count_last": vocabulary.count(last, positions),
+        "slices": observed.sum(axis=0).astype(np.int64),
+        "interpolated": ~(observed[0] & observed[-1]),
+    }
+    return pl.DataFrame(columns, schema_overrides={"word": pl.String, "count_first": pl.Int64, "count_last": pl.Int64})
 
-    Parameters
-    ----------
-    model
-        A dynamic or binned model.
-    at
-        The slice; not the first.
-    n
-        How many words.
-    min_count
-        Only words that occur at least so often in it and in the slice before.
+
+def attested_range(model: Model) -> tuple[str, str]:
+    """Return the first and the last slice that hold enough text to be compared.
+
+    Enough: at least half as many words occur `MIN_COUNT` times as in the median slice. Corpora often begin and end
+    with little text, in which few words have vectors of their own.
     """
-    space.moving(model)
-    t = model.slices.index(at)
-    if t == 0:
-        raise OptionError(f"'{model.slices.labels[0]}' is the first slice; movers needs one before it")
-    before = model.slices.labels[t - 1]
-    return drift(model, n=n, between=(before, model.slices.labels[t]), min_count=min_count).drop(
-        "slices", "interpolated"
-    )
-
-
-def ends(model: Model) -> tuple[str, str]:
-    """Choose the first and the last slice that hold enough text to be compared.
-
-    Enough: at least half as many words occur `MIN_COUNT` times as in the middling slice. Corpora often begin and
-    end with little text, in which few words have vectors of their own.
-    """
-    space.moving(model)
-    words = (np.asarray(model.counts) >= MIN_COUNT).sum(axis=1)
+    vectors.check_moves(model)
+    words = np.array([model.vocabulary.attested(t, MIN_COUNT).sum() for t in range(len(model.slices))])
     enough = np.flatnonzero(words >= np.median(words) / 2)
     first, last = (enough[0], enough[-1]) if len(enough) > 1 else (0, len(words) - 1)
     return model.slices.labels[first], model.slices.labels[last]
 
 
-def pace(model: Model, *, min_count: int = MIN_COUNT) -> pl.DataFrame:
-    """Return how far language moved into each slice: the mean distance of its words from the slice before.
+def usual_skip(model: Model) -> int:
+    """Return how many of the most frequent words are left out by default."""
+    return min(MOST_SKIPPED, int(len(model.words) * _SKIPPED_SHARE)) if model.vocabulary.counted else 0
+
+
+def movers(
+    model: Model | str | os.PathLike[str],
+    *,
+    at: At,
+    n: int = 16,
+    min_count: int | None = None,
+    skip: int | None = None,
+) -> pl.DataFrame:
+    """Return the words that moved most into a slice: the distance from the slice before.
 
     Parameters
     ----------
     model
-        A dynamic or binned model.
-    min_count
-        Only words that occur at least so often in a slice and in the one before.
+        A dynamic or binned model, or its path.
+    at
+        The slice; not the first.
+    n
+        How many words.
+    min_count, skip
+        As in `drift`.
 
     Returns
     -------
-    One row per slice: slice, movement (null for the first, and where no word occurs often enough), how many words
-    it is the mean of, and all occurrences in the slice.
+    word, drift, and occurrences in the slice before and in this one.
     """
-    space.moving(model)
-    space.not_negative(min_count=min_count)
-    counts = np.asarray(model.counts)
+    model = as_model(model)
+    vectors.check_moves(model)
+    t = model.slices.index(at)
+    if t == 0:
+        raise OptionError(f"'{model.slices.labels[0]}' is the first slice; nothing can move into it")
+    between = (model.slices.labels[t - 1], model.slices.labels[t])
+    table = drift(model, n=n, between=between, min_count=min_count, skip=skip)
+    return table.drop("slices", "interpolated")
+
+
+def pace(model: Model | str | os.PathLike[str], *, min_count: int = MIN_COUNT) -> pl.DataFrame:
+    """Return how far words moved into each slice: their mean distance from the slice before.
+
+    Slices with more text move farther, so this is no measure of how fast language changed.
+
+    Parameters
+    ----------
+    model
+        A dynamic or binned model, or its path.
+    min_count
+        Only words that occur at least this often in the training text of a slice and of the one before.
+
+    Returns
+    -------
+    One row per slice: slice, movement (null for the first, and where no word occurs often enough), the number of
+    words it is the mean of, and all occurrences in the slice (null where they are not known).
+    """
+    model = as_model(model)
+    vectors.check_moves(model)
+    checks.whole("min_count", min_count)
     movement: list[float | None] = [None]
     words = [0]
+    vocabulary = model.vocabulary
     for t in range(1, len(model.slices)):
-        both = np.flatnonzero(np.minimum(counts[t - 1], counts[t]) >= min_count)
-        step = space.vectors(model, t)[both] - space.vectors(model, t - 1)[both]
+        both = np.flatnonzero(vocabulary.attested(t - 1, min_count) & vocabulary.attested(t, min_count))
+        step = vectors.slice_vectors(model, t)[both] - vectors.slice_vectors(model, t - 1)[both]
         words.append(len(both))
         movement.append(float(np.linalg.norm(step, axis=1).mean()) if len(both) else None)
-    return pl.DataFrame(
-        {
-            "slice": model.slices.labels,
-            "movement": movement,
-            "words": words,
-            "tokens": counts.sum(axis=1, dtype=np.int64),
-        },
-        schema_overrides={"movement": pl.Float64},
-    )
+    tokens = np.asarray(model.counts).sum(axis=1, dtype=np.int64).tolist()
+    columns = {
+        "slice": model.slices.labels,
+        "movement": movement,
+        "words": words,
+        "tokens": tokens if vocabulary.counted else [None] * len(tokens),
+    }
+    return pl.DataFrame(columns, schema_overrides={"movement": pl.Float64, "tokens": pl.Int64})

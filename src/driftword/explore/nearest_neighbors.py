@@ -1,111 +1,132 @@
-"""Which words are near: in one slice, and across slices."""
+"""Which words are near to each other: in one slice, and across slices."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
+from driftword import checks
 from driftword.corpus.slices import At
 from driftword.errors import OptionError
-from driftword.explore import vectors as space
-from driftword.explore.vectors import MIN_COUNT, Array
-from driftword.model import Model
+from driftword.explore import vectors
+from driftword.explore.representative_slices import representative_slices
+from driftword.explore.vectors import ALL, MIN_COUNT, Array
+from driftword.model import Model, as_model
 
-METRICS: Final = ("paper", "cosine", "centred")
+METRICS: Final = ("centered", "cosine", "paper")
 
 
 def neighbors(
-    model: Model,
+    model: Model | str | os.PathLike[str],
     word: str,
     *,
     at: At | Sequence[At] | None = None,
     n: int = 10,
-    metric: str = "paper",
+    metric: str = "centered",
     min_count: int = MIN_COUNT,
 ) -> pl.DataFrame:
-    """Return the words nearest to a word in one slice, in several, or in all.
+    """Return the words nearest to a word, slice by slice.
 
     Parameters
     ----------
     model
-        The model.
+        A model, or its path.
     word
         The word asked about.
     at
-        A slice as label, year or date, or several; all slices by default.
+        A slice (its label, a year or a date), several, or ``"all"``; by default up to four representative slices:
+        the first and the last that attest the word, and those in which it differs most.
     n
         How many neighbours.
     metric
-        ``"paper"``: the sign of the query's embedding times the other's, by both lengths, as in the paper;
-        ``"cosine"``; or ``"centred"``: the cosine after taking away the mean of the slice.
+        ``"centered"``: the cosine after subtracting the mean of the slice; ``"cosine"``: of the vectors as they are;
+        ``"paper"``: the paper's formula, the signs of the query's embedding times the other's, divided by both
+        lengths. The paper's formula depends on the arbitrary basis of the vectors.
     min_count
-        Only words that occur so often in the slice; 0 allows all, also those whose vectors are interpolated.
+        Only words that occur at least this often in the training text of the slice; 0 allows all, also those whose
+        vectors are interpolated.
 
     Returns
     -------
-    One row per slice and neighbour: slice, rank, word, similarity, and how often it occurs there.
+    One row per slice and neighbour: slice, rank, word, similarity, and its count in the slice.
     """
-    found = _nearest(model, [model.word_id(word)], at, n=n, metric=metric, min_count=min_count)
-    return _table([row for t, _, scores, places in found for row in _ranked(model, t, scores, places)])
+    model = as_model(model)
+    if at is None:
+        at = [model.slices.labels[t] for t in representative_slices(model, word, min_count=min_count)]
+    results = _nearest(model, [model.word_id(word)], at, n=n, metric=metric, min_count=min_count)
+    return _table([row for t, _, scores, nearest in results for row in _rows(model, t, scores, nearest)])
 
 
 def neighborhoods(
-    model: Model, words: Sequence[str], *, at: At | Sequence[At] | None = None, n: int = 10, min_count: int = MIN_COUNT
+    model: Model | str | os.PathLike[str],
+    words: Sequence[str],
+    *,
+    at: At | Sequence[At] = ALL,
+    n: int = 10,
+    metric: str = "centered",
+    min_count: int = MIN_COUNT,
 ) -> pl.DataFrame:
-    """Return the nearest words of several words at once, which takes little longer than those of one.
+    """Return the nearest neighbours of several words at once, which takes little longer than those of one.
 
     Parameters
     ----------
     model
-        The model.
+        A model, or its path.
     words
         The words asked about.
-    at, n, min_count
+    at
+        A slice, or several; all slices by default.
+    n, metric, min_count
         As in `neighbors`.
 
     Returns
     -------
-    One row per slice and word: slice, word, and its neighbours in a list, the nearest first.
+    One row per slice and word: slice, word, and its neighbours in a list, nearest first.
     """
-    found = _nearest(model, [model.word_id(word) for word in words], at, n=n, metric="paper", min_count=min_count)
-    rows = [(model.slices.labels[t], model.words[v], [model.words[w] for w in places]) for t, v, _, places in found]
+    model = as_model(model)
+    if isinstance(words, str):
+        raise OptionError(f"`words` is '{words}'; give a list of words")
+    ids = [model.word_id(word) for word in words]
+    results = _nearest(model, ids, at, n=n, metric=metric, min_count=min_count)
+    rows = [(model.slices.labels[t], model.words[v], [model.words[w] for w in nearest]) for t, v, _, nearest in results]
     schema: dict[str, Any] = {"slice": pl.String, "word": pl.String, "neighbors": pl.List(pl.String)}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _nearest(
-    model: Model, asked: Sequence[int], at: At | Sequence[At] | None, *, n: int, metric: str, min_count: int
+    model: Model, words: Sequence[int], at: At | Sequence[At] | None, *, n: int, metric: str, min_count: int
 ) -> Iterator[tuple[int, int, Array, Array]]:
-    """Yield for each slice and each word asked about how near all words are, and the places of the nearest."""
-    space.choose("metric", metric, METRICS)
-    space.at_least_one(n)
-    space.not_negative(min_count=min_count)
-    for t in space.slice_numbers(model, at):
-        allowed = space.occurring(model, t, min_count)
-        scores = _similarities(model, t, asked, metric, min_count)
-        for column, v in enumerate(asked):
-            others = allowed.copy()
+    """Yield for each slice and each word the similarities of all words, and the ids of the nearest."""
+    checks.one_of("metric", metric, METRICS)
+    checks.whole("n", n, least=1)
+    checks.whole("min_count", min_count)
+    for t in vectors.slice_numbers(model, at):
+        attested = model.vocabulary.attested(t, min_count)
+        scores = _similarities(model, t, words, metric)
+        for column, v in enumerate(words):
+            others = attested.copy()
             others[v] = False
-            yield t, v, scores[:, column], space.best(scores[:, column], others, n)
+            yield t, v, scores[:, column], vectors.top(scores[:, column], others, n)
 
 
-def _similarities(model: Model, t: int, asked: Sequence[int], metric: str, min_count: int) -> Array:
-    held = space.vectors(model, t)
-    rows = held[asked]
+def _similarities(model: Model, t: int, words: Sequence[int], metric: str) -> Array:
+    rows = vectors.slice_vectors(model, t)
+    queries = rows[words]
     if metric == "paper":
-        lengths = np.sqrt(space.squares(model, t))
-        near = held @ np.sign(rows).T
-        near /= np.maximum(lengths[:, None] * lengths[asked], 1e-12)
-        return np.asarray(near)
-    centre = space.mean(model, t, min_count) if metric == "centred" else np.zeros(held.shape[1], dtype=held.dtype)
-    return space.cosines(model, t, space.unit(rows - centre).T, centre)
+        lengths = np.sqrt(vectors.squared_lengths(model, t))
+        products = rows @ np.sign(queries).T
+        products /= np.maximum(lengths[:, None] * lengths[words], 1e-12)
+        return np.asarray(products)
+    center = vectors.mean(model, t) if metric == "centered" else np.zeros(rows.shape[1], dtype=rows.dtype)
+    return vectors.cosines(model, t, vectors.unit(queries - center).T, center)
 
 
 def equivalents(
-    model: Model,
+    model: Model | str | os.PathLike[str],
     word: str,
     *,
     at: At,
@@ -113,129 +134,198 @@ def equivalents(
     n: int = 10,
     min_count: int = MIN_COUNT,
 ) -> pl.DataFrame:
-    """Return the words that stand in slice `to` where a word stood in slice `at`.
+    """Return the words that are used in slices `to` as a word was used in slice `at`.
 
-    Vectors of different slices are compared after taking away the mean of each slice.
+    Vectors of different slices are compared after subtracting the mean of each slice.
 
     Parameters
     ----------
     model
-        The model.
+        A model, or its path.
     word
         The word asked about, such as "reagan".
     at
-        The slice in which it is taken, such as 1985.
+        The slice whose use of it is meant, such as 1985.
     to
         The slice or slices to look in; all by default.
     n, min_count
         As in `neighbors`.
+
+    Returns
+    -------
+    One row per slice and word, as in `neighbors`.
     """
-    v = model.word_id(word)
-    t = model.slices.index(at)
-    query = space.vectors(model, t)[v] - space.mean(model, t, min_count)
-    return _like(model, query, to, n=n, min_count=min_count)
+    model = as_model(model)
+    v, t = model.word_id(word), model.slices.index(at)
+    query = vectors.slice_vectors(model, t)[v] - vectors.mean(model, t)
+    return _nearest_to(model, query, to, n=n, min_count=min_count)
 
 
 def analogy(
-    model: Model, a: str, b: str, c: str, *, at: At, to: At | None = None, n: int = 10, min_count: int = MIN_COUNT
+    model: Model | str | os.PathLike[str],
+    a: str,
+    b: str,
+    c: str,
+    *,
+    at: At,
+    to: At | None = None,
+    n: int = 10,
+    min_count: int = MIN_COUNT,
 ) -> pl.DataFrame:
-    """Return the words that are to `c` what `b` is to `a`: as "paris" is to "france", so which is to "japan".
+    """Return the words that are to `c` what `b` is to `a`, as "tokyo" is to "japan" what "paris" is to "france".
 
     Parameters
     ----------
     model
-        The model.
+        A model, or its path.
     a, b, c
-        The three known words; they are not given as answers.
+        The three known words; they are never given as answers.
     at
-        The slice in which they are taken.
+        The slice whose vectors of them are used.
     to
         The slice to look in; the same by default.
     n, min_count
         As in `neighbors`.
+
+    Returns
+    -------
+    One row per word, as in `neighbors`.
     """
+    model = as_model(model)
     t = model.slices.index(at)
     known = [model.word_id(word) for word in (a, b, c)]
-    one, other, third = space.unit(space.vectors(model, t)[known] - space.mean(model, t, min_count))
+    one, other, third = vectors.unit(vectors.slice_vectors(model, t)[known] - vectors.mean(model, t))
     query = other - one + third
-    return _like(model, query, at if to is None else to, n=n, min_count=min_count, without=known)
+    return _nearest_to(model, query, at if to is None else to, n=n, min_count=min_count, exclude=known)
 
 
-def _like(
-    model: Model, query: Array, to: At | Sequence[At] | None, *, n: int, min_count: int, without: Sequence[int] = ()
+def _nearest_to(
+    model: Model, query: Array, to: At | Sequence[At] | None, *, n: int, min_count: int, exclude: Sequence[int] = ()
 ) -> pl.DataFrame:
-    space.at_least_one(n)
-    space.not_negative(min_count=min_count)
+    checks.whole("n", n, least=1)
+    checks.whole("min_count", min_count)
     rows: list[dict[str, Any]] = []
-    for t in space.slice_numbers(model, to):
-        allowed = space.occurring(model, t, min_count)
-        scores = space.cosines(model, t, space.unit(query)[:, None], space.mean(model, t, min_count))[:, 0]
-        allowed[list(without)] = False
-        rows += _ranked(model, t, scores, space.best(scores, allowed, n))
+    for t in vectors.slice_numbers(model, to):
+        attested = model.vocabulary.attested(t, min_count)
+        scores = vectors.cosines(model, t, vectors.unit(query)[:, None], vectors.mean(model, t))[:, 0]
+        attested[list(exclude)] = False
+        rows += _rows(model, t, scores, vectors.top(scores, attested, n))
     return _table(rows)
 
 
-def similarity(model: Model, a: str, b: str) -> pl.DataFrame:
-    """Return the cosine between two words in every slice, means taken away, and how often each occurs there."""
-    first, second = model.word_id(a), model.word_id(b)
-    if first == second:
-        raise OptionError(f"a word is always nearest to itself; compare '{a}' with another")
-    both = space.ways(model, [first, second])
-    counts = np.asarray(model.counts)
-    return pl.DataFrame(
-        {
-            "slice": model.slices.labels,
-            "similarity": np.einsum("tk,tk->t", both[:, 0], both[:, 1]),
-            "count_a": counts[:, first].astype(np.int64),
-            "count_b": counts[:, second].astype(np.int64),
-        }
-    )
-
-
-def towards(model: Model, word: str, poles: tuple[Sequence[str], Sequence[str]]) -> pl.DataFrame:
-    """Return where a word lies between two poles of meaning in every slice: from -1 (the first) to 1 (the second).
+def similarity(
+    model: Model | str | os.PathLike[str], word: str, others: str | Sequence[str], *, interpolated: bool = False
+) -> pl.DataFrame:
+    """Return the cosine between a word and others in every slice, after subtracting the mean of the slice.
 
     Parameters
     ----------
     model
-        The model.
+        A model, or its path.
+    word
+        The word.
+    others
+        The word or words to compare it with.
+    interpolated
+        Give values also where one of the words does not occur in training text; they are guesses.
+
+    Returns
+    -------
+    One row per other word and slice: slice; word; other; similarity (null where one of the two does not occur in the
+    training text); count and count_other.
+    """
+    model = as_model(model)
+    v = model.word_id(word)
+    names = [others] if isinstance(others, str) else list(others)
+    if not names:
+        raise OptionError("`others` is empty; name a word to compare with")
+    parts = []
+    for name in names:
+        w = model.word_id(name)
+        if v == w:
+            raise OptionError(f"'{word}' is always nearest to itself; compare it with another word")
+        pair = vectors.directions(model, [v, w])
+        columns = {
+            "slice": model.slices.labels,
+            "word": [model.words[v]] * len(model.slices),
+            "other": [model.words[w]] * len(model.slices),
+            "similarity": np.einsum("tk,tk->t", pair[:, 0], pair[:, 1]),
+            "count": model.vocabulary.count(slice(None), v),
+            "count_other": model.vocabulary.count(slice(None), w),
+        }
+        table = pl.DataFrame(columns, schema_overrides={"count": pl.Int64, "count_other": pl.Int64})
+        parts.append(_observed_only(model, table, "similarity", [[v], [w]], interpolated=interpolated))
+    return pl.concat(parts)
+
+
+def towards(
+    model: Model | str | os.PathLike[str],
+    word: str,
+    *,
+    low: str | Sequence[str],
+    high: str | Sequence[str],
+    interpolated: bool = False,
+) -> pl.DataFrame:
+    """Return where a word lies between two poles of meaning in every slice: from -1 (low) to 1 (high).
+
+    Parameters
+    ----------
+    model
+        A model, or its path.
     word
         The word asked about.
-    poles
-        Two lists of words, such as ``(["cheap", "common"], ["luxury", "exclusive"])``.
+    low, high
+        The words of each pole, such as ``low=["cheap", "common"], high=["luxury", "exclusive"]``.
+    interpolated
+        Give values also where the word, or every word of a pole, is missing from the training text.
+
+    Returns
+    -------
+    One row per slice: slice; position (null where there is no training text to tell); count of the word and of the
+    words of each pole, count_low and count_high.
     """
-    if len(poles) != 2 or any(isinstance(pole, str) for pole in poles):
-        raise OptionError('poles are two lists of words, such as (["cheap"], ["luxury"])')
+    model = as_model(model)
+    poles = [[pole] if isinstance(pole, str) else list(pole) for pole in (low, high)]
     if not all(poles):
-        raise OptionError("a pole of meaning has no word; name at least one for each of the two")
+        raise OptionError("A pole of meaning has no word; name at least one for `low` and one for `high`")
     v = model.word_id(word)
-    ends = [[model.word_id(other) for other in pole] for pole in poles]
-    if both := set(ends[0]) & set(ends[1]):
-        raise OptionError(f"'{model.words[min(both)]}' stands at both poles; name it at one")
-    place = space.ways(model, [v])[:, 0]
-    low, high = (space.ways(model, pole).mean(axis=1) for pole in ends)
+    ids = [[model.word_id(other) for other in pole] for pole in poles]
+    if both := set(ids[0]) & set(ids[1]):
+        raise OptionError(f"'{model.words[min(both)]}' is at both poles; name it at one")
+    direction = vectors.directions(model, [v])[:, 0]
+    start, end = (vectors.directions(model, pole).mean(axis=1) for pole in ids)
     counts = np.asarray(model.counts)
-    return pl.DataFrame(
-        {
-            "slice": model.slices.labels,
-            "place": np.einsum("tk,tk->t", place, space.unit(high - low)),
-            "count": counts[:, v].astype(np.int64),
-            "count_low": counts[:, ends[0]].sum(axis=1, dtype=np.int64),
-            "count_high": counts[:, ends[1]].sum(axis=1, dtype=np.int64),
-        }
-    )
+    known = model.vocabulary.counted
+    columns: dict[str, Any] = {
+        "slice": model.slices.labels,
+        "position": np.einsum("tk,tk->t", direction, vectors.unit(end - start)),
+        "count": model.vocabulary.count(slice(None), v),
+        "count_low": counts[:, ids[0]].sum(axis=1, dtype=np.int64).tolist() if known else [None] * len(counts),
+        "count_high": counts[:, ids[1]].sum(axis=1, dtype=np.int64).tolist() if known else [None] * len(counts),
+    }
+    types = {"count": pl.Int64, "count_low": pl.Int64, "count_high": pl.Int64}
+    table = pl.DataFrame(columns, schema_overrides=types)
+    return _observed_only(model, table, "position", [[v], *ids], interpolated=interpolated)
 
 
-def _ranked(model: Model, t: int, scores: Array, places: Array) -> list[dict[str, Any]]:
+def _observed_only(
+    model: Model, table: pl.DataFrame, column: str, groups: Sequence[Sequence[int]], *, interpolated: bool
+) -> pl.DataFrame:
+    """Make a column null in slices where no word of some group occurs in training text: a vector would be a guess."""
+    observed = np.all([model.vocabulary.observed[:, list(group)].any(axis=1) for group in groups], axis=0)
+    return table if interpolated else table.with_columns(pl.when(pl.Series(observed)).then(column))
+
+
+def _rows(model: Model, t: int, scores: Array, nearest: Array) -> list[dict[str, Any]]:
     return [
         {
             "slice": model.slices.labels[t],
             "rank": rank,
             "word": model.words[w],
             "similarity": float(scores[w]),
-            "count": int(model.counts[t][w]),
+            "count": model.vocabulary.count(t, w),
         }
-        for rank, w in enumerate(places, 1)
+        for rank, w in enumerate(nearest, 1)
     ]
 
 

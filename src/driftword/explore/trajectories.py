@@ -1,117 +1,116 @@
-"""The way of one word through time."""
+"""Single words through time: their trajectories, and how often they occur."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from driftword.corpus.slices import At
-from driftword.explore import vectors as space
+from driftword.explore import vectors
 from driftword.explore.nearest_neighbors import neighbors
+from driftword.explore.representative_slices import attested_slices, representative_slices
 from driftword.explore.vectors import MIN_COUNT, Array
-from driftword.model import Model
+from driftword.model import Model, as_model
 
 
 def trajectory(
-    model: Model,
-    word: str,
+    model: Model | str | os.PathLike[str],
+    words: str | Sequence[str],
     *,
     at: At | Sequence[At] | None = None,
     n: int = 6,
-    metric: str = "paper",
+    metric: str = "centered",
     min_count: int = MIN_COUNT,
 ) -> pl.DataFrame:
-    """Return the way of a word: its place on the line along which it moved most, slice by slice.
+    """Return the trajectory of a word, or of several: its position along the line on which it moved most.
 
     Parameters
     ----------
     model
-        A dynamic or binned model.
-    word
-        The word asked about.
+        A dynamic or binned model, or its path.
+    words
+        A word, or several.
     at
-        Slices to show neighbours for; by default four that tell most (see `telling`).
+        Slices to list neighbours for, or ``"all"``; by default up to four representative ones.
     n, metric, min_count
         How many neighbours, and which, as in `neighbors`.
 
     Returns
     -------
-    One row per slice: slice; place, the first principal component of the word's vectors, rising from the first
-    slice to the last; similarity (cosine) to itself in the first and the last slice; occurrences; whether it is
-    observed there or interpolated; and its neighbours, at the chosen slices.
+    One row per word and slice: word; slice; position, on the first principal component of the word's vectors, rising
+    from the first slice that attests the word to the last; similarity (cosine) to itself in those two slices; count;
+    whether the word is observed in training text there, or its vector interpolated; and its neighbours, in the
+    chosen slices.
     """
-    space.moving(model)
-    v = model.word_id(word)
-    way = np.asarray(model.rho[:, v], dtype=np.float64)
-    chosen = telling(model, word, min_count=min_count) if at is None else space.slice_numbers(model, at)
-    labels = model.slices.labels
-    near = neighbors(model, word, at=[labels[t] for t in chosen], n=n, metric=metric, min_count=min_count)
+    model = as_model(model)
+    vectors.check_moves(model)
+    names = [words] if isinstance(words, str) else list(words)
+    parts = [_trajectory(model, word, at, n=n, metric=metric, min_count=min_count) for word in names]
+    return pl.concat(parts)
+
+
+def _trajectory(
+    model: Model, word: str, at: At | Sequence[At] | None, *, n: int, metric: str, min_count: int
+) -> pl.DataFrame:
+    v, labels = model.word_id(word), model.slices.labels
+    vectors_of_word = np.asarray(model.rho[:, v], dtype=np.float64)
+    shown = representative_slices(model, word, min_count=min_count) if at is None else vectors.slice_numbers(model, at)
+    near = neighbors(model, word, at=[labels[t] for t in shown], n=n, metric=metric, min_count=min_count)
     by_slice = {label: near.filter(pl.col("slice") == label)["word"].to_list() for label in near["slice"].unique()}
-    directions = space.unit(way)
-    counts = np.asarray(model.counts)[:, v].astype(np.int64)
-    return pl.DataFrame(
-        {
-            "slice": labels,
-            "place": _line(way),
-            "similarity_first": directions @ directions[0],
-            "similarity_last": directions @ directions[-1],
-            "count": counts,
-            "observed": counts > 0,
-            "neighbors": [by_slice.get(label) for label in labels],
-        },
-        schema_overrides={"slice": pl.String, "neighbors": pl.List(pl.String)},
-    )
+    attested = attested_slices(model, v, min_count)
+    first, last = int(attested[0]), int(attested[-1])
+    directions = vectors.unit(vectors_of_word)
+    columns: dict[str, Any] = {
+        "word": [model.words[v]] * len(labels),
+        "slice": labels,
+        "position": _principal_component(vectors_of_word, first, last),
+        "similarity_first": directions @ directions[first],
+        "similarity_last": directions @ directions[last],
+        "count": model.vocabulary.count(slice(None), v),
+        "observed": model.vocabulary.observed[:, v],
+        "neighbors": [by_slice.get(label) for label in labels],
+    }
+    types: dict[str, Any] = {"word": pl.String, "slice": pl.String, "count": pl.Int64}
+    return pl.DataFrame(columns, schema_overrides={**types, "neighbors": pl.List(pl.String)})
 
 
-def frequency(model: Model, word: str) -> pl.DataFrame:
-    """Return how often a word occurs and how far it moved: so one sees whether its use changed or only its count.
+def _principal_component(rows: Array, first: int, last: int) -> Array:
+    """Project vectors on their first principal component, turned so that it rises from row `first` to `last`."""
+    centered = rows - rows.mean(axis=0)
+    _, _, axes = np.linalg.svd(centered, full_matrices=False)
+    position = centered @ axes[0]
+    return np.asarray(position if position[last] >= position[first] else -position)
+
+
+def frequency(model: Model | str | os.PathLike[str], word: str) -> pl.DataFrame:
+    """Return how often a word occurs and how far it moved, to tell a change of use from a change of frequency.
+
+    Parameters
+    ----------
+    model
+        A model, or its path.
+    word
+        The word.
 
     Returns
     -------
-    One row per slice: slice, count, per_million words of text, and step, the distance from the slice before (null for
-    the first slice, and where nothing moves).
+    One row per slice: slice; count and occurrences per_million words of text (null where they are not known); and
+    step, the distance from the slice before (null for the first slice, and where nothing moves).
     """
-    counts = np.asarray(model.counts)
-    v = model.word_id(word)
-    way = np.asarray(model.rho[:, v], dtype=np.float64)
-    steps = np.linalg.norm(np.diff(way, axis=0), axis=1).tolist() or [None] * (len(model.slices) - 1)
-    return pl.DataFrame(
-        {
-            "slice": model.slices.labels,
-            "count": counts[:, v].astype(np.int64),
-            "per_million": 1e6 * counts[:, v] / np.maximum(counts.sum(axis=1, dtype=np.int64), 1),
-            "step": [None, *steps],
-        },
-        schema_overrides={"step": pl.Float64},
-    )
-
-
-def _line(way: Array) -> Array:
-    """Project a way on its first principal component, turned so that it ends above its beginning."""
-    moved = way - way.mean(axis=0)
-    _, _, axes = np.linalg.svd(moved, full_matrices=False)
-    place = moved @ axes[0]
-    return np.asarray(place if place[-1] >= place[0] else -place)
-
-
-def telling(model: Model, word: str, *, n: int = 4, min_count: int = MIN_COUNT) -> list[int]:
-    """Choose slices that show a word's way: its first and last appearance, then those farthest from all chosen.
-
-    Slices in which the word occurs less than `min_count` times are not chosen, unless there is no other.
-    """
-    v = model.word_id(word)
-    way = np.asarray(model.rho[:, v], dtype=np.float64)
-    counts = np.asarray(model.counts)[:, v]
-    for least in (min_count, 1, 0):
-        known = np.flatnonzero(counts >= least)
-        if len(known):
-            break
-    chosen = sorted({int(known[0]), int(known[-1])})
-    while len(way) > 1 and len(chosen) < min(n, len(known)):
-        apart = np.min([np.linalg.norm(way[known] - way[t], axis=1) for t in chosen], axis=0)
-        if apart.max() == 0:
-            break
-        chosen.append(int(known[apart.argmax()]))
-    return sorted(chosen)
+    model = as_model(model)
+    v, counts = model.word_id(word), np.asarray(model.counts)
+    rows = np.asarray(model.rho[:, v], dtype=np.float64)
+    steps = np.linalg.norm(np.diff(rows, axis=0), axis=1).tolist() or [None] * (len(model.slices) - 1)
+    per_million = 1e6 * counts[:, v] / np.maximum(counts.sum(axis=1, dtype=np.int64), 1)
+    columns: dict[str, Any] = {
+        "slice": model.slices.labels,
+        "count": model.vocabulary.count(slice(None), v),
+        "per_million": per_million.tolist() if model.vocabulary.counted else [None] * len(counts),
+        "step": [None, *steps],
+    }
+    types: dict[str, Any] = {"count": pl.Int64, "per_million": pl.Float64, "step": pl.Float64}
+    return pl.DataFrame(columns, schema_overrides=types)

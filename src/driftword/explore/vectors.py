@@ -1,152 +1,106 @@
-"""Vectors of one slice, and which words may speak for it."""
+"""Vectors of slices: as they are, centred, as directions, and their cosines. What many questions need is cached."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from datetime import date
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from driftword.corpus.slices import At
+from driftword.corpus.vocabulary import MIN_COUNT
 from driftword.errors import OptionError
-from driftword.keyed_vectors import unit
+from driftword.keyed_vectors import attested_mean, unit
 from driftword.model import Model
 
 Array = npt.NDArray[Any]
-#: A word that occurs less often in a slice has a vector there that is mostly interpolated.
-MIN_COUNT: Final = 5
-_MEANS: WeakKeyDictionary[Model, dict[int, Array]] = WeakKeyDictionary()
-_SQUARES: WeakKeyDictionary[Model, dict[int, Array]] = WeakKeyDictionary()
-_MOST_SQUARES: Final = 100  # slices of a model whose lengths are kept; means are small
+ALL: Final = "all"  # stands for every slice
 
 __all__ = [
+    "ALL",
     "MIN_COUNT",
     "Array",
-    "at_least_one",
-    "best",
-    "centred",
-    "choose",
+    "centered",
+    "check_moves",
     "cosines",
+    "directions",
     "mean",
-    "moving",
-    "not_negative",
-    "occurring",
     "slice_numbers",
-    "squares",
+    "slice_vectors",
+    "squared_lengths",
+    "top",
     "unit",
-    "vectors",
-    "ways",
 ]
 
 
-def vectors(model: Model, t: int) -> Array:
+def slice_vectors(model: Model, t: int) -> Array:
     """Return the embeddings of slice t as float32, ``(V, K)``."""
-    return np.asarray(model.rho[t if len(model.rho) > 1 else 0], dtype=np.float32)
+    return np.asarray(model.rho[t if model.moves else 0], dtype=np.float32)
 
 
-def centred(model: Model, t: int) -> Array:
-    """Return the vectors of slice t, their mean taken away: what all words share says nothing about one of them."""
-    return vectors(model, t) - mean(model, t)
+def centered(model: Model, t: int) -> Array:
+    """Return the vectors of slice t minus their mean: what all words share says nothing about any one of them."""
+    return slice_vectors(model, t) - mean(model, t)
 
 
 def mean(model: Model, t: int, min_count: int = MIN_COUNT) -> Array:
-    """Return the mean of the words that occur so often in slice t, ``(K,)``; of all where none does."""
-    if min_count == MIN_COUNT:
-        return _kept(_MEANS, model, t, lambda: _mean(model, t, min_count))
-    return _mean(model, t, min_count)
+    """Return the mean vector of the words that occur at least `min_count` times in slice t, ``(K,)``."""
+    return model.cached(
+        ("mean", t, min_count), lambda: attested_mean(slice_vectors(model, t), model.vocabulary.attested(t, min_count))
+    )
 
 
-def _mean(model: Model, t: int, min_count: int) -> Array:
-    rows, here = vectors(model, t), occurring(model, t, min_count)
-    if not here.any():
-        return np.asarray(rows.mean(axis=0))
-    return np.asarray((here / here.sum()).astype(rows.dtype) @ rows)  # ten times faster than choosing rows
-
-
-def squares(model: Model, t: int) -> Array:
+def squared_lengths(model: Model, t: int) -> Array:
     """Return the squared lengths of all vectors of slice t, ``(V,)``."""
-    rows = vectors(model, t)
-    return _kept(_SQUARES, model, t if len(model.rho) > 1 else 0, lambda: np.einsum("vk,vk->v", rows, rows))
+
+    def compute() -> Array:
+        rows = slice_vectors(model, t)
+        return np.asarray(np.einsum("vk,vk->v", rows, rows))
+
+    return model.cached(("squared lengths", t if model.moves else 0), compute)
 
 
-def _kept(kept: WeakKeyDictionary[Model, dict[int, Array]], model: Model, t: int, make: Callable[[], Array]) -> Array:
-    """Work out once for each slice what many questions need; a slice that nobody asks about is not read."""
-    held = kept.setdefault(model, {})
-    if t not in held:
-        if kept is _SQUARES and len(held) >= _MOST_SQUARES:
-            held = kept[model] = {}
-        held[t] = np.asarray(make())
-    return held[t]
+def directions(model: Model, words: Sequence[int]) -> Array:
+    """Return the centred vectors of some words in every slice, scaled to length one, ``(T, n, K)``."""
+    vectors = np.asarray(model.rho[:, list(words)], dtype=np.float64)
+    return unit(vectors - np.array([mean(model, t) for t in range(len(model.slices))])[:, None])
 
 
-def ways(model: Model, words: Sequence[int]) -> Array:
-    """Return the directions of words in every slice, the mean of the slice taken away, ``(T, n, K)``."""
-    held = np.asarray(model.rho[:, list(words)], dtype=np.float64)
-    return unit(held - np.array([mean(model, t) for t in range(len(model.slices))])[:, None])
+def cosines(model: Model, t: int, queries: Array, center: Array) -> Array:
+    """Return the cosines of all words of slice t, minus a center, with queries of length one, ``(V, Q)``.
 
-
-def cosines(model: Model, t: int, queries: Array, centre: Array) -> Array:
-    """Return the cosines of all words of slice t, a centre taken away, with queries of length one, ``(V, Q)``.
-
-    Taking the centre away from the products and the lengths saves a copy of all vectors.
+    Subtracting the center from the products and the lengths saves a copy of all vectors.
     """
-    products = vectors(model, t) @ np.column_stack([queries, centre])
-    lengths = np.sqrt(np.maximum(squares(model, t) - 2 * products[:, -1] + centre @ centre, 1e-12))
-    return np.asarray(np.clip((products[:, :-1] - centre @ queries) / lengths[:, None], -1, 1))
-
-
-def occurring(model: Model, t: int, min_count: int) -> Array:
-    """Return which words occur at least so often in slice t, ``(V,)``."""
-    return np.asarray(model.counts[t]) >= min_count
+    products = slice_vectors(model, t) @ np.column_stack([queries, center])
+    lengths = np.sqrt(np.maximum(squared_lengths(model, t) - 2 * products[:, -1] + center @ center, 1e-12))
+    return np.asarray(np.clip((products[:, :-1] - center @ queries) / lengths[:, None], -1, 1))
 
 
 def slice_numbers(model: Model, at: At | Sequence[At] | None) -> list[int]:
-    """Return the slices that a user means: one, several, or all of them."""
-    if at is None:
+    """Return the numbers of the slices that a user means: one, several, or (None or "all") every one."""
+    if at is None or (isinstance(at, str) and at == ALL and ALL not in model.slices.labels):
         return list(range(len(model.slices)))
     several = [at] if isinstance(at, str | int | date) else list(at)
     if not several:
-        raise OptionError("no slice was named; name one, or leave `at` out")
+        raise OptionError("No slice was named; name one, or leave `at` out")
     return list(dict.fromkeys(model.slices.index(one) for one in several))  # two days may fall into one slice
 
 
-def moving(model: Model) -> None:
+def check_moves(model: Model) -> None:
     """Refuse a model in which nothing can move."""
     if len(model.slices) == 1:
-        raise OptionError("the model has a single slice, so nothing moves; prepare the corpus with shorter slices")
-    if len(model.rho) == 1 and model.spec.model != "static":
-        raise OptionError("the model was fitted in a single pass, in which nothing moves yet; fit it in more passes")
-    if len(model.rho) == 1:
-        raise OptionError("a static model has one embedding for all slices, so nothing moves; fit a dynamic one")
+        raise OptionError("The model has a single slice, so nothing moves; prepare the corpus with shorter slices")
+    if not model.moves and model.spec.model != "static":
+        raise OptionError("The model was fitted in a single pass, in which nothing moves yet; fit it with more passes")
+    if not model.moves:
+        raise OptionError("A static model has one embedding for all slices, so nothing moves; fit a dynamic one")
 
 
-def choose(name: str, value: str, known: Iterable[str]) -> str:
-    """Check an option that names one of several ways."""
-    if value not in known:
-        raise OptionError(f"there is no {name} '{value}'; choose one of {', '.join(known)}")
-    return value
-
-
-def at_least_one(n: int) -> int:
-    """Check how many rows are wanted."""
-    if n < 1:
-        raise OptionError(f"n is {n}; ask for at least one")
-    return n
-
-
-def not_negative(**values: int) -> None:
-    """Check options that count."""
-    for name, value in values.items():
-        if value < 0:
-            raise OptionError(f"{name} is {value}; it cannot be negative")
-
-
-def best(scores: Array, allowed: Array, n: int) -> Array:
-    """Return the places of the n largest scores among those allowed, largest first."""
-    places = np.flatnonzero(allowed)
-    if len(places) > n:
-        places = places[np.argpartition(-scores[places], n - 1)[:n]]
-    return np.asarray(places[np.argsort(-scores[places], kind="stable")])
+def top(scores: Array, allowed: Array, n: int) -> Array:
+    """Return the positions of the n largest scores among those allowed, largest first."""
+    positions = np.flatnonzero(allowed)
+    if len(positions) > n:
+        positions = positions[np.argpartition(-scores[positions], n - 1)[:n]]
+    return np.asarray(positions[np.argsort(-scores[positions], kind="stable")])

@@ -1,7 +1,7 @@
-"""Figures of the pages: lines and bars through time, as SVG in which every slice may lead somewhere.
+"""Figures of the pages: lines and bars over time, as SVG in which every slice can be a link.
 
-A page shows them as they are, styled with the rest of it, with or without scripts; `standalone`
-makes files of them. Figures for print come from `driftword.plot`.
+Pages include them as they are, with or without scripts; `standalone` turns one into a file.
+Figures for print come from `driftword.plot`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, Literal, TypedDict
 
 from markupsafe import Markup, escape
 
@@ -19,118 +19,129 @@ from driftword.corpus import Slices
 from driftword.tables import printable
 
 STATIC: Final = Path(__file__).parent / "static"
-WIDTH, HALF = 760, 480  # of a figure that has a page's width, and of one that shares it
+WIDTH, HALF_WIDTH = 760, 480  # a figure as wide as the page, and one of two side by side
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 14, 22, 26
-_NAMES: Final = 150  # room for the names at the ends of lines
-_LINE: Final = 15  # from one line of text to the next
-_LETTER: Final = 7.2
-_PLENTY: Final = 50  # occurrences from which a dot is as dark as can be
+_NAMES_WIDTH: Final = 150  # for the names at the ends of lines
+_LINE_HEIGHT: Final = 15
+_LETTER_WIDTH: Final = 7.2
+_FULL_OPACITY_COUNT: Final = 50  # occurrences from which a dot is fully opaque
 
-#: A figure as data: title, label of its height, kind, and series with a name, values and counts for each slice.
-Figure = dict[str, Any]
+Kind = Literal["lines", "bars", "trajectory"]
+Point = tuple[float, float]
+ToY = Callable[[float], float]
+
+
+class Series(TypedDict):
+    """One line or set of bars: a value for each slice, and how often the word occurs there, where that matters."""
+
+    name: str
+    values: list[float | None]
+    counts: list[int] | None
+
+
+class Figure(TypedDict):
+    """A figure as data; `label` names its vertical axis, `color` is the number of the first line's colour."""
+
+    title: str
+    label: str
+    kind: Kind
+    width: int
+    height: int
+    series: list[Series]
+    color: int
 
 
 def figure(
-    title: str,
-    label: str,
-    kind: str,
-    *,
-    series: Sequence[dict[str, Any]],
-    colour: int = 0,
-    height: int = 230,
+    title: str, label: str, kind: Kind, *, series: Sequence[Series], color: int = 0, height: int = 230,
     width: int = WIDTH,
-) -> Figure:
-    """Describe a figure; kind is "lines", "bars" or, for a line whose height means nothing by itself, "way".
+) -> Figure:  # fmt: skip
+    """Describe a figure of lines, of bars, or of a trajectory: one line whose vertical axis has no unit.
 
-    `colour` is the number of the first line's; a word keeps its own in all figures of a page.
+    `color` is the number of the first line's colour, so that a word can have the same one in all figures of a page.
     """
     return {
         "title": title, "label": label, "kind": kind, "width": width, "height": height, "series": list(series),
-        "colour": colour,
+        "color": color,
     }  # fmt: skip
 
 
-def draw(slices: Slices, held: Figure, *, href: Callable[[str], str] | None = None, kept: Sequence[str] = ()) -> Markup:
-    """Draw a figure; where `href` gives each slice an address, its strip of the figure leads there."""
-    series, width, height = held["series"], held["width"], held["height"]
+def draw(
+    slices: Slices, figure: Figure, *, href: Callable[[str], str] | None = None, pinned: Sequence[str] = ()
+) -> Markup:
+    """Draw a figure. Where `href` returns an address for the label of a slice, that part of the figure is a link."""
+    series, kind, width, height = figure["series"], figure["kind"], figure["width"], figure["height"]
     several = len(series) > 1
-    right = width - (_NAMES if several else _RIGHT)
-    left = _RIGHT if held["kind"] == "way" else _LEFT
-    across = _Across(slices, left, right)
-    known = [value for one in series for value in one["values"] if value is not None]
-    low, high = (min(known), max(known)) if known else (0.0, 1.0)
-    if held["kind"] == "bars":
+    right = width - (_NAMES_WIDTH if several else _RIGHT)
+    time_axis = _TimeAxis(slices, _RIGHT if kind == "trajectory" else _LEFT, right)
+    values = [value for one in series for value in one["values"] if value is not None]
+    low, high = (min(values), max(values)) if values else (0.0, 1.0)
+    if kind == "bars":
         low = min(low, 0.0)
     if high <= low:
         high = low + (abs(low) or 1.0)
-    marks = _marks(low, high)
-    if held["kind"] != "way":
-        low, high = min(low, marks[0]), max(high, marks[-1])
+    ticks = [] if kind == "trajectory" else _value_ticks(low, high)
+    if ticks:
+        low, high = min(low, ticks[0]), max(high, ticks[-1])
 
     def y(value: float) -> float:
         return float(round(height - _BOTTOM - (value - low) / (high - low) * (height - _BOTTOM - _TOP), 1))
 
-    parts = [_frame(across, marks if held["kind"] != "way" else [], y, height=height, label=held["label"])]
+    parts = [_axes(time_axis, ticks, y, height=height, label=figure["label"])]
     if href is not None:
-        parts.append(_strips(across, series, href=href, kept=kept, height=height))
-    if held["kind"] == "bars":
-        parts += [_bars(across, one, y) for one in series]
+        parts.append(_slice_links(time_axis, series, href=href, pinned=pinned, height=height))
+    if kind == "bars":
+        parts += [_bars(time_axis, one, y) for one in series]
     else:
-        whole = held["kind"] == "way"
-        parts += [_line(across, one, y, number, whole=whole) for number, one in enumerate(series, held["colour"])]
+        whole = kind == "trajectory"
+        parts += [_line(time_axis, one, y, color, whole=whole) for color, one in enumerate(series, figure["color"])]
     if several:
-        parts.append(_names(series, held["colour"], y, right, height))
+        parts.append(_line_names(series, figure["color"], y, right, height))
     role = "group" if href is not None else "img"
     return Markup(
         '<svg class="figure{}" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" role="{}" aria-label="{}">'
         "{}</svg>"
-    ).format(" wide" if width == WIDTH else "", width, height, role, held["title"], Markup("").join(parts))
+    ).format(" wide" if width == WIDTH else "", width, height, role, figure["title"], Markup("").join(parts))
 
 
 def standalone(svg: Markup, title: str, caption: str) -> str:
-    """Make a file of a figure: with its style, title and what it was made from."""
+    """Return a figure as a file of its own, with its style, a title and a caption."""
     style = (STATIC / "figure.css").read_text(encoding="utf-8").partition("/* dark */")[0]
     width, height = (int(number) for number in svg.split('viewBox="0 0 ')[1].split('"')[0].split(" "))
     lines = [("title", line) for line in textwrap.wrap(title, width // 10)]
-    lines += [("mark", line) for line in textwrap.wrap(caption, int(width / 6.5))]
+    lines += [("tick", line) for line in textwrap.wrap(caption, int(width / 6.5))]
     head = 18 * len(lines) + 16
     texts = (
-        Markup('<text x="14" y="{}" class="{}">{}</text>').format(18 * i + 24 - head, name, line)
-        for i, (name, line) in enumerate(lines)
+        Markup('<text x="14" y="{}" class="{}">{}</text>').format(18 * i + 24 - head, css_class, line)
+        for i, (css_class, line) in enumerate(lines)
     )
+    inner = Markup(str(svg).partition(">")[2].rpartition("</svg>")[0])
     return printable(
         Markup(
             '<svg xmlns="http://www.w3.org/2000/svg" width="{}" height="{}" viewBox="0 -{} {} {}"><style>{}</style>'
             '<rect y="-{}" width="100%" height="100%" fill="#fff"/>{}{}</svg>'
-        ).format(
-            width, height + head, head, width, height + head, Markup(style), head, Markup("").join(texts), _inner(svg)
-        )
+        ).format(width, height + head, head, width, height + head, Markup(style), head, Markup("").join(texts), inner)
     )
 
 
-def legend(held: Figure) -> Markup:
-    """Name the lines of a figure below it, for screens too small for names at their ends."""
-    names = [one["name"] for one in held["series"]]
+def legend(figure: Figure) -> Markup:
+    """Return the names of the lines, to show below a figure on screens too small for names at their ends."""
+    names = [one["name"] for one in figure["series"]]
     if len(names) < 2:
         return Markup("")
     return Markup('<p class="legend" aria-hidden="true">{}</p>').format(
         Markup(" ").join(
-            Markup('<span class="s{} name">{}</span>').format(*one) for one in enumerate(names, held["colour"])
+            Markup('<span class="s{} name">{}</span>').format(*one) for one in enumerate(names, figure["color"])
         )
     )
 
 
-def _inner(svg: Markup) -> Markup:
-    return Markup(str(svg).partition(">")[2].rpartition("</svg>")[0])
-
-
 def times(count: int) -> str:
-    """Say how often something occurs."""
+    """Return a number of occurrences in words: ``once``, ``12 times``."""
     return "once" if count == 1 else f"{count:,} times"
 
 
-class _Across:
-    """Time along the width."""
+class _TimeAxis:
+    """Where each slice begins and ends on the horizontal axis, and which of them are labelled."""
 
     def __init__(self, slices: Slices, left: float, right: float) -> None:
         self.labels = slices.labels
@@ -143,139 +154,141 @@ class _Across:
         years = [day.year for day in slices.first]
         yearly = all((day.month, day.day) == (1, 1) for day in slices.first)
         names = [str(year) for year in years] if yearly else [label.partition(" to ")[0] for label in slices.labels]
-        room = max(map(len, names)) * _LETTER + 14
-        step = max(1, math.ceil(len(names) * room / (right - left)))
-        if yearly and step > 1:  # round years rather than every so many slices
+        label_width = max(map(len, names)) * _LETTER_WIDTH + 14
+        step = max(1, math.ceil(len(names) * label_width / (right - left)))
+        if yearly and step > 1:  # round years rather than every third or fourth slice
             span = (years[-1] - years[0]) / max(len(years) - 1, 1) * step
-            round_ = next(size for size in (2, 5, 10, 20, 25, 50, 100, 200, 500, 1000, 10_000) if size >= span)
-            ticks = [t for t, year in enumerate(years) if t == 0 or year // round_ > years[t - 1] // round_]
-            if len(ticks) > 1 and self.middle[ticks[1]] - self.middle[0] < room:
-                ticks = ticks[1:]
+            round_to = next(size for size in (2, 5, 10, 20, 25, 50, 100, 200, 500, 1000, 10_000) if size >= span)
+            labelled = [t for t, year in enumerate(years) if t == 0 or year // round_to > years[t - 1] // round_to]
+            if len(labelled) > 1 and self.middle[labelled[1]] - self.middle[0] < label_width:
+                labelled = labelled[1:]
         else:
-            ticks = list(range(0, len(names), step))
-        self.ticks = [(self.middle[t], names[t]) for t in ticks]
+            labelled = list(range(0, len(names), step))
+        self.ticks = [(self.middle[t], names[t]) for t in labelled]
 
 
-def _marks(low: float, high: float) -> list[float]:
-    """Choose round values from one that is not above `low` to one that is not below `high`."""
+def _value_ticks(low: float, high: float) -> list[float]:
+    """Choose round values from one at or below `low` to one at or above `high`."""
     rough = (high - low) / 3
     unit = 10.0 ** math.floor(math.log10(rough))
     step = next(unit * size for size in (1, 2, 5, 10) if unit * size >= rough)
     return [n * step for n in range(math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9) + 1)]
 
 
-def _frame(across: _Across, marks: Sequence[float], y: Callable[[float], float], *, height: int, label: str) -> Markup:
-    parts = [Markup('<text class="mark" x="{}" y="12">{}</text>').format(across.left, label)]
-    digits = max(0, -math.floor(math.log10(marks[1] - marks[0]) + 1e-9)) if len(marks) > 1 else 0
-    left, right = across.left, across.right
-    for value in marks:
+def _axes(time_axis: _TimeAxis, ticks: Sequence[float], y: ToY, *, height: int, label: str) -> Markup:
+    left, right = time_axis.left, time_axis.right
+    parts = [Markup('<text class="tick" x="{}" y="12">{}</text>').format(left, label)]
+    digits = max(0, -math.floor(math.log10(ticks[1] - ticks[0]) + 1e-9)) if len(ticks) > 1 else 0
+    for value in ticks:
         at = y(value)
         line = Markup('<line class="grid" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(left, right, at, at)
-        number = Markup('<text class="mark n" x="{}" y="{}">{}</text>').format(left - 6, at + 4, f"{value:,.{digits}f}")
-        parts += [line, number]
+        number = f"{value:,.{digits}f}"
+        text = Markup('<text class="tick numeric" x="{}" y="{}">{}</text>').format(left - 6, at + 4, number)
+        parts += [line, text]
     base = height - _BOTTOM
-    parts.append(Markup('<line class="axis" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(
-        across.left, across.right, base, base))  # fmt: skip
-    for i, (x, name) in enumerate(across.ticks):
-        place = min(max(x, len(name) * _LETTER / 2), across.right + _RIGHT - len(name) * _LETTER / 2)
+    parts.append(Markup('<line class="axis" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(left, right, base, base))
+    for i, (x, name) in enumerate(time_axis.ticks):
+        half = len(name) * _LETTER_WIDTH / 2
         parts.append(
-            Markup('<text class="mark c{}" x="{}" y="{}">{}</text>').format(
-                " odd" if i % 2 else "", place, height - 8, name
+            Markup('<text class="tick centered{}" x="{}" y="{}">{}</text>').format(
+                " odd" if i % 2 else "", min(max(x, half), right + _RIGHT - half), height - 8, name
             )
         )
     return Markup("").join(parts)
 
 
-def _strips(
-    across: _Across, series: Sequence[dict[str, Any]], *, href: Callable[[str], str], kept: Sequence[str], height: int
+def _slice_links(
+    time_axis: _TimeAxis, series: Sequence[Series], *, href: Callable[[str], str], pinned: Sequence[str], height: int
 ) -> Markup:
-    """Lay a strip over each slice that leads to its address; scripts show there what is near."""
+    """Cover each slice with a link to its address; scripts show the neighbours there."""
     parts = []
-    entered = next(iter(kept), across.labels[0])  # Tab leads to one strip, the arrow keys to the others
+    tab_stop = next(iter(pinned), time_axis.labels[0])  # Tab reaches one slice, the arrow keys the others
     top, tall = _TOP - 6, height - _BOTTOM - _TOP + 6
-    for t, label in enumerate(across.labels):
+    for t, label in enumerate(time_axis.labels):
         address = href(label)
         if not address:
             continue
         counts = [one["counts"][t] for one in series if one["counts"]]
-        told = f"{label}, {times(counts[0])}" if len(counts) == 1 else label
-        current = ' aria-current="true"' if label in kept else ""
+        title = f"{label}, {times(counts[0])}" if len(counts) == 1 else label
+        css_class = "slice-link pinned" if label in pinned else "slice-link"
+        current = ' aria-current="true"' if label in pinned else ""
+        begin, wide = time_axis.begin[t], time_axis.end[t] - time_axis.begin[t]
         parts.append(
-            f'<a class="strip{" kept" if label in kept else ""}" href="{escape(address)}" data-slice="{escape(label)}" '
-            f'tabindex="{0 if label == entered else -1}"{current}><title>{escape(told)}</title>'
-            f'<path d="M{across.begin[t]} {top}h{across.end[t] - across.begin[t]:.1f}v{tall}H{across.begin[t]}z"/></a>'
+            f'<a class="{css_class}" href="{escape(address)}" data-slice="{escape(label)}" '
+            f'tabindex="{0 if label == tab_stop else -1}"{current}><title>{escape(title)}</title>'
+            f'<path d="M{begin} {top}h{wide:.1f}v{tall}H{begin}z"/></a>'
         )
     return Markup("".join(parts))
 
 
-def _bars(across: _Across, one: dict[str, Any], y: Callable[[float], float]) -> Markup:
-    """Draw a bar for each slice, pale where there is no evidence."""
-    shades: dict[str, list[str]] = {}
+def _bars(time_axis: _TimeAxis, one: Series, y: ToY) -> Markup:
+    """Draw a bar for each slice, pale where the word does not occur."""
+    by_class: dict[str, list[str]] = {}
     for t, value in enumerate(one["values"]):
         if value:
-            shade = "bar" if one["counts"] is None or one["counts"][t] else "bar pale"
-            shades.setdefault(shade, []).append(f"M{across.begin[t]} {y(0)}V{y(value)}H{across.end[t]}V{y(0)}z")
+            css_class = "bar" if one["counts"] is None or one["counts"][t] else "bar pale"
+            bar = f"M{time_axis.begin[t]} {y(0)}V{y(value)}H{time_axis.end[t]}V{y(0)}z"
+            by_class.setdefault(css_class, []).append(bar)
     return Markup("").join(
-        Markup('<path class="{}" d="{}"/>').format(shade, "".join(parts)) for shade, parts in shades.items()
+        Markup('<path class="{}" d="{}"/>').format(css_class, "".join(bars)) for css_class, bars in by_class.items()
     )
 
 
-def _line(across: _Across, one: dict[str, Any], y: Callable[[float], float], number: int, *, whole: bool) -> Markup:
+def _line(time_axis: _TimeAxis, one: Series, y: ToY, color: int, *, whole: bool) -> Markup:
     values, counts = one["values"], one["counts"]
-    places = [None if v is None else (x, y(v)) for x, v in zip(across.middle, values, strict=True)]
-    seen = [place if counts is None or counts[t] else None for t, place in enumerate(places)]
-    # Dashes only where something is not seen, and to the slices beside it.
-    guess = [place if None in seen[max(t - 1, 0) : t + 2] else None for t, place in enumerate(places)]
-    if not whole:  # nor before a word first occurs, nor after it last does
-        known = [t for t, place in enumerate(seen) if place is not None] or [0]
-        guess = [place if known[0] <= t <= known[-1] else None for t, place in enumerate(guess)]
-    return Markup('<g class="s{}"><path class="guess" d="{}"/><path class="seen" d="{}"/>{}</g>').format(
-        number, _path(guess), _path(seen), _dots(seen, counts)
+    points = [None if v is None else (x, y(v)) for x, v in zip(time_axis.middle, values, strict=True)]
+    observed = [point if counts is None or counts[t] else None for t, point in enumerate(points)]
+    # Dashes only where the word does not occur, and to the slices on either side.
+    interpolated = [point if None in observed[max(t - 1, 0) : t + 2] else None for t, point in enumerate(points)]
+    if not whole:  # and none before a word first occurs or after it last does
+        seen = [t for t, point in enumerate(observed) if point is not None] or [0]
+        interpolated = [point if seen[0] <= t <= seen[-1] else None for t, point in enumerate(interpolated)]
+    return Markup('<g class="s{}"><path class="interpolated" d="{}"/><path class="observed" d="{}"/>{}</g>').format(
+        color, _path(interpolated), _path(observed), _dots(observed, counts)
     )
 
 
-def _dots(places: Sequence[tuple[float, float] | None], counts: Sequence[int] | None) -> Markup:
-    """Draw a dot at each place, faint where there is little evidence: one path for all dots of a shade is short."""
-    shades: dict[float, list[str]] = {}
-    for t, place in enumerate(places):
-        if place is not None:
-            share = 1.0 if counts is None else math.log(max(counts[t], 1)) / math.log(_PLENTY)
-            shades.setdefault(round(0.2 + 0.8 * min(share, 1.0), 1), []).append(f"M{place[0]} {place[1]}h.01")
+def _dots(points: Sequence[Point | None], counts: Sequence[int] | None) -> Markup:
+    """Draw a dot at each point, faint where the word is rare; one path for all dots of an opacity keeps pages small."""
+    by_opacity: dict[float, list[str]] = {}
+    for t, point in enumerate(points):
+        if point is not None:
+            share = 1.0 if counts is None else math.log(max(counts[t], 1)) / math.log(_FULL_OPACITY_COUNT)
+            by_opacity.setdefault(round(0.2 + 0.8 * min(share, 1.0), 1), []).append(f"M{point[0]} {point[1]}h.01")
     return Markup("").join(
         Markup('<path class="dots" d="{}"{}/>').format(
-            "".join(steps), Markup(' opacity="{}"').format(shade) if shade < 1 else ""
+            "".join(dots), Markup(' opacity="{}"').format(opacity) if opacity < 1 else ""
         )
-        for shade, steps in sorted(shades.items())
+        for opacity, dots in sorted(by_opacity.items())
     )
 
 
-def _path(places: Sequence[tuple[float, float] | None]) -> str:
-    steps, pen = [], "M"
-    for place in places:
-        steps.append("" if place is None else f"{pen}{place[0]} {place[1]}")
-        pen = "M" if place is None else "L"
+def _path(points: Sequence[Point | None]) -> str:
+    steps, command = [], "M"
+    for point in points:
+        steps.append("" if point is None else f"{command}{point[0]} {point[1]}")
+        command = "M" if point is None else "L"
     return "".join(steps)
 
 
-def _names(
-    series: Sequence[dict[str, Any]], colour: int, y: Callable[[float], float], right: float, height: int
-) -> Markup:
-    """Write each name at the end of its line, none over another."""
-    ends = []
-    for number, one in enumerate(series, colour):
+def _line_names(series: Sequence[Series], color: int, y: ToY, right: float, height: int) -> Markup:
+    """Write each name at the end of its line, moved up or down so that none covers another."""
+    ends: list[tuple[float, int, str]] = []
+    for number, one in enumerate(series, color):
         last = next((value for value in reversed(one["values"]) if value is not None), None)
         if last is not None:
-            ends.append([y(last), number, one["name"]])
+            ends.append((y(last), number, one["name"]))
     ends.sort()
-    for before, after in pairwise(ends):
-        after[0] = max(after[0], before[0] + _LINE)
-    floor = height - _BOTTOM
-    for end in reversed(ends):  # push back from the lower edge
-        end[0] = min(end[0], floor)
-        floor = end[0] - _LINE
+    heights = [height_ for height_, _, _ in ends]
+    for i, j in pairwise(range(len(heights))):
+        heights[j] = max(heights[j], heights[i] + _LINE_HEIGHT)
+    lowest = float(height - _BOTTOM)
+    for i in reversed(range(len(heights))):  # back up from the lower edge
+        heights[i] = min(heights[i], lowest)
+        lowest = heights[i] - _LINE_HEIGHT
     return Markup("").join(
         Markup('<text class="s{} name" x="{}" y="{}">{}</text>').format(
-            number, right + 8, round(place + 4, 1), name if len(name) < 20 else name[:18] + "…"
+            number, right + 8, round(at + 4, 1), name if len(name) < 20 else name[:18] + "…"
         )
-        for place, number, name in ends
+        for at, (_, number, name) in zip(heights, ends, strict=True)
     )

@@ -1,4 +1,4 @@
-"""The report: the explorer's pages of some words in one file that needs nothing but itself."""
+"""The report: the explorer's pages of some words in one HTML file that needs no server and no network."""
 
 from __future__ import annotations
 
@@ -14,23 +14,25 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from driftword import explore, store
+from driftword.checks import whole
 from driftword.corpus import Corpus
 from driftword.corpus.passages import find_in_slices
 from driftword.corpus.slices import At
-from driftword.errors import OptionError
+from driftword.errors import ExistsError, OptionError
+from driftword.explore.vectors import MIN_COUNT
 from driftword.model import Model
-from driftword.pages import content as pages
-from driftword.pages import passage_content
+from driftword.pages import content, passage_content
+from driftword.pages.content import Content
 from driftword.pages.figures import STATIC
 from driftword.pages.rendering import templates
 from driftword.progress import Progress, progress
 from driftword.tables import printable
 
-MOST_WORDS: Final = 1000
-_NEAR: Final = 10  # neighbours that show in every slice
-_LINES: Final = 16_000  # lines of the texts in the whole report, some 5 MB
-_FEWEST, _EACH = 40, 5  # lines of a word in any case, and at most from one slice
-_FIRST: Final = 3  # lines from each slice that is shown at first
+MAX_WORDS: Final = 1000
+_NEIGHBORS: Final = 10  # in every slice
+_MAX_PASSAGES: Final = 16_000  # in the whole report, about 5 MB
+_MIN_PASSAGES, _MAX_PER_SLICE = 40, 5  # a word may have this many in any case; at most so many from one slice
+_PER_SELECTED_SLICE: Final = 3  # from each slice that is selected at first
 
 
 def report(
@@ -42,147 +44,188 @@ def report(
     n: int = 50,
     between: tuple[At, At] | None = None,
     metric: str = "absolute",
-    min_count: int = 5,
+    min_count: int = MIN_COUNT,
     skip: int | None = None,
     title: str | None = None,
     passages: bool = True,
     overwrite: bool = False,
     show_progress: bool | None = None,
 ) -> Path:
-    """Write one HTML file with the start page and the pages of the words that changed most.
+    """Write a report: one HTML file with an overview and a page for each of the words that changed most.
+
+    The file needs no server and no network: it can be opened from disk, sent by e-mail, or put on a web site.
+    It needs Jinja: ``pip install 'driftword[report]'``.
 
     Parameters
     ----------
     model
-        A dynamic or binned model; of a static one, name the words.
+        A dynamic or binned model. For a static model, name the words, because it cannot rank them by change.
     out
-        File to write.
+        The file to write; its name ends in ``.html`` or ``.htm``. Missing folders are created.
     corpus
-        Its corpus, for the texts behind each word.
+        The corpus that the model was fitted to. Without it the report has no passages.
     words
-        Words that must be in it.
+        Words to include in any case.
     n
-        How many of the most changed words, beside them.
+        How many of the words that changed most to include besides those: 0 to 1000.
     between
-        Two slices between which they changed; by default the first and the last with enough text (`explore.ends`).
-    metric, min_count, skip
-        As in `explore.drift`; by default one in fifty words is skipped, at most 200.
+        The two slices to compare, as labels, years or dates. By default the first and the last that have enough text.
+    metric
+        The measure of change, as in `driftword.drift`.
+    min_count
+        Rank only words that occur at least this many times in both slices.
+    skip
+        Leave this many of the most frequent words out of the ranking. By default 2% of the vocabulary, and at most
+        200: their use changes with style rather than with meaning.
     title
-        What to call the texts; by default the name of the corpus.
+        The name of the texts, as in "How words changed in the State of the Union". By default the name of the corpus.
     passages
-        Whether to hold lines of the texts, which may be under copyright.
+        Include passages from the texts. Pass False where they must not be copied.
     overwrite
-        Replace the file that is there.
+        Replace the file if it exists.
     show_progress
-        Show a progress bar; by default where standard error is a terminal.
+        Show a progress bar. By default only where standard error is a terminal.
+
+    Returns
+    -------
+    The path of the file.
+
+    Raises
+    ------
+    OptionError
+        If an option has an impossible value, or no word meets the conditions.
+    ExistsError
+        If the file exists and `overwrite` is False.
+    UnknownWordError, UnknownSliceError
+        If a word or slice is not in the model.
+
+    Examples
+    --------
+    >>> dw.report(model, "sotu.html", corpus=corpus, words=["energy"], n=100)  # doctest: +SKIP
     """
-    path = Path(out)
-    if not path.name:
-        raise OptionError(f"'{out}' is no file to write; name one, such as report.html")
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise OptionError(f"a report is a web page, so '{path}' must end in .html")
-    if path.exists() and not overwrite:
-        raise OptionError(f"'{path}' exists; choose another name or replace it with --overwrite")
-    if not 0 <= n <= MOST_WORDS:
-        raise OptionError(f"n is {n}; a report holds 0 to {MOST_WORDS} words")
-    chosen = [model.words[model.word_id(word)] for word in words]
-    skip = pages.usual_skip(model) if skip is None else skip
+    path = _checked_path(out, overwrite=overwrite)
+    whole("n", n, most=MAX_WORDS)
+    included = [model.words[model.word_id(word)] for word in words]
+    skip = content.default_skip(model) if skip is None else skip
     options: dict[str, Any] = {"metric": metric, "min_count": min_count, "skip": skip}
     begin = end = None
     if len(model.rho) > 1:
         begin, end = (model.slices.labels[model.slices.index(at)] for at in between or explore.ends(model))
         if n:
-            chosen += explore.drift(model, n=n, between=(begin, end), **options)["word"].to_list()
-    chosen = list(dict.fromkeys(chosen))
-    if not chosen:
-        why = "no word meets these conditions" if len(model.rho) > 1 and n else "nothing is ranked in it"
-        raise OptionError(f"the report would hold no word, as {why}; name some with --words")
-    held: list[dict[str, Any]] = []
+            included += explore.drift(model, n=n, between=(begin, end), **options)["word"].to_list()
+    included = list(dict.fromkeys(included))
+    if not included:
+        ranked = len(model.rho) > 1 and n
+        why = "No word meets these conditions" if ranked else "No word was named, and none is ranked"
+        raise OptionError(f"{why}, so the report would be empty; name words with `words`")
+    pages: list[Content] = []
     with progress(show=show_progress) as bar:
-        bar.stage("asking the model", total=len(chosen))
-        for done, word in enumerate(chosen, 1):
-            held.append(pages.word(model, word) | {"passages": []})
+        bar.stage("querying the model", total=len(included))
+        for done, word in enumerate(included, 1):
+            pages.append(content.word(model, word) | {"passages": []})
             bar.update(done=done, facts=word)
         if passages and corpus is not None:
-            _add_lines(corpus, held, bar)
-    text = _render(model, title, held, pages.start(model, begin, end, n=min(n or 30, pages.MOST_ROWS), **options))
-    with store.replacing(path.resolve()) as partial:  # what a link leads to, not the link
-        partial.write_text(printable(text), encoding="utf-8")
+            _add_passages(corpus, pages, bar)
+    overview = content.start(model, begin, end, n=min(n or 30, content.MAX_ROWS), **options)
+    html = _render(model, title, pages, overview)
+    with store.replacing(path.resolve()) as partial:  # the file that a link leads to, not the link
+        partial.write_text(printable(html), encoding="utf-8")
     return path
 
 
-def _add_lines(corpus: Corpus, held: list[dict[str, Any]], bar: Progress) -> None:
-    """Add lines of the texts: several from slices that are shown at first, some from the others as room allows."""
-    most = max(_LINES // len(held), _FEWEST)
-    each = min(max(1, most // len(held[0]["slices"])), _EACH)
+def _checked_path(out: str | os.PathLike[str], *, overwrite: bool) -> Path:
+    path = Path(out)
+    if not path.name:
+        raise OptionError(f"'{out}' is not the name of a file; give another `out`, such as report.html")
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise OptionError(f"'{path}' does not end in .html, and a report is a web page; give another `out`")
+    if path.exists() and not overwrite:
+        raise ExistsError(f"'{path}' exists already; give another `out`, or pass `overwrite=True` to replace it")
+    return path
+
+
+def _add_passages(corpus: Corpus, pages: list[Content], bar: Progress) -> None:
+    """Add passages to the pages: several from the slices selected at first, from the others as room allows."""
+    most = max(_MAX_PASSAGES // len(pages), _MIN_PASSAGES)
+    each = min(max(1, most // len(pages[0]["slices"])), _MAX_PER_SLICE)
     wanted = {
-        page["word"]: {label: max(each, _FIRST) if label in page["chosen"] else each for label in _thinned(page, most)}
-        for page in held
+        page["word"]: {
+            label: max(each, _PER_SELECTED_SLICE) if label in page["selected"] else each
+            for label in _passage_slices(page, most)
+        }
+        for page in pages
     }
-    found = find_in_slices(corpus, wanted, width=passage_content.WIDTH, bar=bar)
-    for page in held:
-        page["passages"] = passage_content.lines_of(found[page["word"]])
+    tables = find_in_slices(corpus, wanted, width=passage_content.WIDTH, bar=bar)
+    for page in pages:
+        page["passages"] = passage_content.passage_rows(tables[page["word"]])
 
 
-def _thinned(page: dict[str, Any], most: int) -> list[str]:
-    """Return the slices in which a word occurs, evenly thinned where there are more than lines."""
-    seen = [label for label, count in zip(page["slices"], page["counts"], strict=True) if count]
-    step = max(1, -(-len(seen) // most))
-    return [label for t, label in enumerate(seen) if t % step == 0 or label in page["chosen"]]
+def _passage_slices(page: Content, most: int) -> list[str]:
+    """Return the slices in which a word occurs, evenly thinned where there are more than passages to show."""
+    occurs = [label for label, count in zip(page["slices"], page["counts"], strict=True) if count]
+    step = max(1, -(-len(occurs) // most))
+    return [label for t, label in enumerate(occurs) if t % step == 0 or label in page["selected"]]
 
 
-def _render(model: Model, title: str | None, held: list[dict[str, Any]], start: dict[str, Any]) -> str:
-    included = {page["word"] for page in held}
+def _render(model: Model, title: str | None, pages: list[Content], overview: Content) -> str:
+    included = {page["word"] for page in pages}
     style, script = (
         "".join((STATIC / name).read_text(encoding="utf-8") for name in names)
         for names in (("figure.css", "style.css", "report.css"), ("figures.js", "report.js"))
     )
 
     def link(word: str) -> Markup | str:
-        return Markup('<a href="#{}">{}</a>').format(quote(_name(word)), word) if word in included else word
+        return Markup('<a href="#{}">{}</a>').format(quote(_anchor(word)), word) if word in included else word
 
-    shell = templates(model, title=title, live=False, link=link, anchor=_name, slice_href=None)
+    environment = templates(model, title=title, live=False, link=link, anchor=_anchor, slice_href=None)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'; base-uri 'none'"
     )
-    page = shell.get_template("_word.html")
-    shown = [
+    template = environment.get_template("_word.html")
+    rendered = [
         (
-            one["word"],
-            Markup(page.render(**one, text="", texts_id=_name(one["word"], "texts"), keep=_strip(one["word"]))),
+            page["word"],
+            Markup(
+                template.render(
+                    **page, passages_at="", passages_id=_anchor(page["word"], "passages"),
+                    toggle_pin=_slice_href(page["word"]),
+                )
+            ),
         )
-        for one in held
-    ]
+        for page in pages
+    ]  # fmt: skip
     return str(
-        shell.get_template("report.html").render(
-            **start, pages=shown, data=Markup(_data(model, held)), style=Markup(style), script=Markup(script),
+        environment.get_template("report.html").render(
+            **overview, pages=rendered, data=Markup(_data(model, pages)), style=Markup(style), script=Markup(script),
             policy=policy,
         )
     )  # fmt: skip
 
 
-def _data(model: Model, held: list[dict[str, Any]]) -> str:
-    """Return as JSON what is near to every word in every slice, for readers who point at one."""
-    words = [page["word"] for page in held]
-    near: dict[str, list[list[int] | None]] = {word: [None] * len(model.slices) for word in words}
-    place = {label: t for t, label in enumerate(model.slices.labels)}
-    number: dict[str, int] = {}
-    for label, word, others in explore.neighborhoods(model, words, n=_NEAR).iter_rows():
-        near[word][place[label]] = [number.setdefault(other, len(number)) for other in others]
+def _data(model: Model, pages: list[Content]) -> str:
+    """Return the counts and neighbours of every word in every slice as JSON, for readers who point at a slice."""
+    words = [page["word"] for page in pages]
+    neighbors: dict[str, list[list[int] | None]] = {word: [None] * len(model.slices) for word in words}
+    slice_number = {label: t for t, label in enumerate(model.slices.labels)}
+    word_number: dict[str, int] = {}  # a neighbour's name is written once, however often it is one
+    for label, word, others in explore.neighborhoods(model, words, n=_NEIGHBORS).iter_rows():
+        numbers = [word_number.setdefault(other, len(word_number)) for other in others]
+        neighbors[word][slice_number[label]] = numbers
     data = {
         "labels": model.slices.labels,
-        "words": list(number),
-        "pages": {page["word"]: {"counts": page["counts"], "near": near[page["word"]]} for page in held},
+        "words": list(word_number),
+        "few": MIN_COUNT,
+        "pages": {page["word"]: {"counts": page["counts"], "neighbors": neighbors[page["word"]]} for page in pages},
     }
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _name(word: str, kind: str = "word") -> str:
-    """Return the name of a word's page within the file, or of its texts."""
+def _anchor(word: str, kind: str = "word") -> str:
+    """Return the id of a word's page within the file, or of its passages."""
     return f"{kind}-{quote(word, safe='')}"
 
 
-def _strip(word: str) -> Callable[[str], str]:
-    """Return where the slices of a word's way lead: a script shows them on its page."""
-    return lambda _: "#" + quote(_name(word))
+def _slice_href(word: str) -> Callable[[str], str]:
+    """Return where the slices of a word's trajectory link to: its own page, on which a script shows them."""
+    return lambda _: "#" + quote(_anchor(word))

@@ -1,33 +1,42 @@
-"""The templates, with what they may call: one set for the explorer and for the report."""
+"""The templates, with the functions they call: the same for the explorer and for the report."""
 
 from __future__ import annotations
 
+import re
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from driftword.explore.vectors import MIN_COUNT
 from driftword.model import Model
-from driftword.pages.content import MEASURES, MOST_SLICES
+from driftword.pages.content import MAX_ROWS, MAX_SLICES, METRIC_DESCRIPTIONS
 from driftword.pages.figures import draw, legend, times
+
+_CODE: Final = re.compile(r"`([A-Za-z_][\w.]*(?:=[^`]*)?)`")
 
 
 def templates(model: Model, *, title: str | None = None, **names: Any) -> Environment:
-    """Return the templates, which escape whatever stands in the text."""
-    found = Environment(
+    """Return the templates for a model; whatever they insert is escaped."""
+    environment = Environment(
         loader=PackageLoader("driftword.pages"), autoescape=select_autoescape(), trim_blocks=True, lstrip_blocks=True,
         undefined=StrictUndefined,
     )  # fmt: skip
-    found.filters["thousands"] = "{:,}".format
-    found.filters["times"] = times
-    found.globals |= {
+    environment.filters["thousands"] = "{:,}".format
+    environment.filters["times"] = times
+    environment.globals |= {
         "draw": partial(draw, model.slices),
         "legend": legend,
-        "most_slices": MOST_SLICES,
-        "measures": MEASURES,
-        "little": MIN_COUNT,
+        "max_rows": MAX_ROWS,
+        "max_slices": MAX_SLICES,
+        "metric_descriptions": METRIC_DESCRIPTIONS,
+        "few": MIN_COUNT,
         "model_title": title or model.title,
         **names,
     }
-    return found
+    return environment
+
+
+def without_backticks(message: str) -> str:
+    """Return an error message as pages show it: code such as `n` loses its backticks."""
+    return _CODE.sub(r"\1", message)

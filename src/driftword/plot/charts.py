@@ -1,11 +1,11 @@
 """Tables of `explore` as Altair charts.
 
-What matters is told by shape or shade as well as by colour, so that a print in black
-and white says it.
+What matters is shown by shape or shade as well as by colour, so that it survives printing in black and white.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -16,8 +16,8 @@ import polars as pl
 from driftword import explore
 from driftword.corpus.slices import At
 from driftword.errors import OptionError
-from driftword.explore import vectors as space
-from driftword.model import Model
+from driftword.explore import changepoints, vectors
+from driftword.model import Model, as_model
 from driftword.plot.layout import (
     CHANGES_HEIGHT,
     COLOURS,
@@ -33,6 +33,7 @@ from driftword.plot.layout import (
     beside,
     edges,
     finish,
+    layered,
     pixels,
     spaced,
     span,
@@ -49,40 +50,53 @@ OPTIONS: Final = {
     "neighbors": ("at", "n"),
     "map": ("n",),
     "changes": ("n",),
-    "drift": ("n", "metric", "min_count", "skip", "from", "to"),
+    "drift": ("n", "metric", "between", "min_count", "skip", "interpolated"),
 }
 
 
-def trajectory(model: Model, word: str, *, at: At | Sequence[At] | None = None, n: int = 6) -> Any:
-    """Draw a word's meaning through time on one line, with its neighbours at telling slices: the paper's figure 1.
+def trajectory(
+    model: Model | str | os.PathLike[str], word: str, *, at: At | Sequence[At] | None = None, n: int = 6
+) -> alt.LayerChart:
+    """Draw a word's meaning through time on one line, with its neighbours in some slices: the paper's figure 1.
 
-    Where the word does not occur the line is dashed; the fewer its occurrences, the fainter its dots.
+    The line is dashed where the word is not observed; the fewer its occurrences, the fainter its dots.
+
+    Parameters
+    ----------
+    model
+        A dynamic or binned model, or its path.
+    word
+        The word.
+    at
+        Slices whose neighbours are listed; by default up to four representative ones.
+    n
+        How many neighbours.
     """
-    way = timed(model, explore.trajectory(model, word, at=at, n=n))
-    chosen = way.filter(pl.col("neighbors").is_not_null())
-    _some(chosen, "no word occurs often enough to be a neighbour")
-    low, high = span(way["place"])
+    model = as_model(model)
+    table = timed(model, explore.trajectory(model, word, at=at, n=n)).with_columns(pl.col("count").fill_null(1))
+    listed = table.filter(pl.col("neighbors").is_not_null())
+    _check_not_empty(listed, "no word occurs often enough to be a neighbour")
+    low, high = span(table["position"])
     band = LINE * (n + 2)
-    pixel = (high - low) / (HEIGHT - 20)  # in units of place
+    pixel = (high - low) / (HEIGHT - 20)  # in units of position
     top = high + band * pixel
-    places = spaced(way, chosen)
-    texts, lines = [], []
-    for row, year in zip(chosen.iter_rows(named=True), places, strict=True):
-        texts.append({"year": year, "place": top - LINE * pixel, "text": row["slice"], "head": True})
+    texts, connectors = [], []
+    for row, year in zip(listed.iter_rows(named=True), spaced(table, listed), strict=True):
+        texts.append({"year": year, "position": top - LINE * pixel, "text": row["slice"], "head": True})
         texts += [
-            {"year": year, "place": top - (i + 2) * LINE * pixel, "text": other, "head": False}
+            {"year": year, "position": top - (i + 2) * LINE * pixel, "text": other, "head": False}
             for i, other in enumerate(row["neighbors"])
         ]
         foot = top - (len(row["neighbors"]) + 2.4) * LINE * pixel
-        lines.append({"year": year, "place": foot, "year2": row["year"], "place2": row["place"]})
-    x = years(way)
-    y = alt.Y("place:Q", title="meaning (first principal component)", scale=alt.Scale(domain=[low, top], nice=False),
+        connectors.append({"year": year, "position": foot, "year2": row["year"], "position2": row["position"]})
+    x = years(table)
+    y = alt.Y("position:Q", title="meaning (first principal component)", scale=alt.Scale(domain=[low, top], nice=False),
               axis=alt.Axis(labels=False, ticks=False, grid=False))  # fmt: skip
-    base = alt.Chart(way).encode(x, y)
+    base = alt.Chart(table).encode(x, y)
     label = alt.Chart(pl.DataFrame(texts)).encode(x, y, alt.Text("text:N"))
     layers = [
-        alt.Chart(pl.DataFrame(lines)).mark_rule(color=PALE).encode(
-            x, y, alt.X2("year2"), alt.Y2("place2")
+        alt.Chart(pl.DataFrame(connectors)).mark_rule(color=PALE).encode(
+            x, y, alt.X2("year2"), alt.Y2("position2")
         ),
         base.mark_line(color=FAINT, strokeDash=[3, 3], strokeWidth=1),
         base.transform_filter("datum.stretch !== null").mark_line(color=COLOURS[0], strokeWidth=2).encode(
@@ -97,14 +111,29 @@ def trajectory(model: Model, word: str, *, at: At | Sequence[At] | None = None, 
         label.transform_filter("datum.head").mark_text(fontWeight="bold", fontSize=12, color=DARK),
         label.transform_filter("!datum.head").mark_text(fontSize=12, color=DARK, limit=ROOM * WIDTH * 0.88),
     ]  # fmt: skip
-    return finish(alt.layer(*layers), model, f"“{word}” through time", height=HEIGHT + band)
+    return finish(layered(layers), model, f"“{word}” through time", height=HEIGHT + band)
 
 
-def neighbors(model: Model, word: str, *, at: At | Sequence[At] | None = None, n: int = 10) -> Any:
-    """Draw the neighbours of a word in several slices as ranked lists, those that stay joined by lines."""
-    labels = [model.slices.labels[t] for t in explore.telling(model, word, n=5)] if at is None else at
+def neighbors(
+    model: Model | str | os.PathLike[str], word: str, *, at: At | Sequence[At] | None = None, n: int = 10
+) -> alt.LayerChart:
+    """Draw the neighbours of a word in several slices as ranked lists, with lines that join those that stay.
+
+    Parameters
+    ----------
+    model
+        A model, or its path.
+    word
+        The word.
+    at
+        The slices; by default up to five representative ones.
+    n
+        How many neighbours.
+    """
+    model = as_model(model)
+    labels = [model.slices.labels[t] for t in explore.representative_slices(model, word, n=5)] if at is None else at
     table = explore.neighbors(model, word, at=labels, n=n)
-    _some(table, "no word occurs often enough to be a neighbour")
+    _check_not_empty(table, "no word occurs often enough to be a neighbour")
     order = table["slice"].unique(maintain_order=True).to_list()
     column = {label: i for i, label in enumerate(order)}
     table = table.with_columns(column=pl.col("slice").replace_strict(column, return_dtype=pl.Int64))
@@ -123,20 +152,31 @@ def neighbors(model: Model, word: str, *, at: At | Sequence[At] | None = None, n
             text="word:N", color=alt.condition("datum.stays", alt.value(COLOURS[0]), alt.value(DARK))
         ),
     ]  # fmt: skip
-    return finish(alt.layer(*layers), model, f"Neighbours of “{word}”", height=26 * n)
+    return finish(layered(layers), model, f"Neighbours of “{word}”", height=26 * n)
 
 
-def drift(model: Model, *, n: int = 16, metric: str = "absolute", min_count: int = 5, **options: Any) -> Any:
-    """Draw the words that moved most as bars, each with its occurrences in the two slices compared."""
-    table = explore.drift(model, n=n, metric=metric, min_count=min_count, **options)
-    _some(table, "no word meets these conditions")
-    table = table.with_columns(evidence=pl.format("{} → {}", "count_first", "count_last"))
+def drift(model: Model | str | os.PathLike[str], *, n: int = 16, **options: Any) -> alt.LayerChart:
+    """Draw the words that moved most as bars, each with its occurrences in the two slices compared.
+
+    Parameters
+    ----------
+    model
+        A dynamic or binned model, or its path.
+    n
+        How many words.
+    **options
+        The other options of `driftword.drift`: metric, between, min_count, skip, words, interpolated.
+    """
+    model = as_model(model)
+    ranking = explore.rank_drift(model, n=n, **options)
+    _check_not_empty(ranking.table, f"no word can be ranked. {ranking.describe()}")
+    table = ranking.table.with_columns(evidence=pl.format("{} → {}", "count_first", "count_last").fill_null(""))
     y = alt.Y(
         "word:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False, labelFontSize=12, labelLimit=220)
     )
     x = alt.X(
         "drift:Q",
-        title=f"{metric} drift",
+        title=f"{ranking.metric} drift",
         axis=alt.Axis(grid=False),
         scale=alt.Scale(domain=[0, span(table["drift"])[1] * 1.1]),
     )
@@ -147,40 +187,65 @@ def drift(model: Model, *, n: int = 16, metric: str = "absolute", min_count: int
         ),
         base.mark_text(align="left", dx=5, fontSize=11, color=FAINT).encode(text="evidence:N"),
     ]
-    labels = model.slices.labels
-    begin, end = (labels[model.slices.index(at)] for at in options.get("between") or (labels[0], labels[-1]))
-    return finish(alt.layer(*layers), model, f"Words that changed most from {begin} to {end}", height=22 * len(table),
-                   note=f"occurrences in {begin} and in {end}; pale: interpolated")  # fmt: skip
+    first, last = ranking.between
+    pale = "; pale: interpolated" if table["interpolated"].any() else ""
+    note = f"occurrences in {first} and in {last}{pale}; {ranking.eligible:,} of {ranking.words:,} words were eligible"
+    return finish(
+        layered(layers), model, f"Words that changed most from {first} to {last}", height=22 * len(table), note=note
+    )
 
 
-def similarity(model: Model, word: str, others: str | Sequence[str]) -> Any:
-    """Draw how near a word is to others through time; dots only where both occur."""
-    others = [others] if isinstance(others, str) else list(others)
-    if not 1 <= len(others) <= len(COLOURS):
-        raise OptionError(f"a chart shows 1 to {len(COLOURS)} words beside the first; {len(others)} were given")
-    parts = [timed(model, explore.similarity(model, word, other)).with_columns(other=pl.lit(other)) for other in others]
-    table = pl.concat(parts).with_columns(both=(pl.col("count_a") > 0) & (pl.col("count_b") > 0))
-    colour = alt.Color("other:N", scale=alt.Scale(domain=others, range=list(COLOURS[: len(others)])), legend=None)
+def similarity(model: Model | str | os.PathLike[str], word: str, others: str | Sequence[str]) -> alt.LayerChart:
+    """Draw the similarity of a word to others through time, in slices where both are observed.
+
+    Parameters
+    ----------
+    model
+        A model, or its path.
+    word
+        The word.
+    others
+        One to six words to compare it with.
+    """
+    model = as_model(model)
+    names = [others] if isinstance(others, str) else list(others)
+    if not 1 <= len(names) <= len(COLOURS):
+        raise OptionError(f"A chart compares a word with 1 to {len(COLOURS)} others, and {len(names)} were given")
+    table = timed(model, explore.similarity(model, word, names))
+    _check_not_empty(table.drop_nulls("similarity"), f"'{word}' and the other words are never observed together")
+    names = table["other"].unique(maintain_order=True).to_list()
+    colour = alt.Color("other:N", scale=alt.Scale(domain=names, range=list(COLOURS[: len(names)])), legend=None)
     base = alt.Chart(table).encode(
         years(table), alt.Y("similarity:Q", title="cosine, slice means removed", scale=alt.Scale(zero=False)), colour
     )
-    ends = pl.concat([part.tail(1) for part in parts]).sort("similarity")
-    low, high = span(table["similarity"])
-    heights = stacked(ends["similarity"].to_list(), least=(high - low) * LINE / HEIGHT)
-    ends = ends.with_columns(height=pl.Series(heights))
+    known = table.drop_nulls("similarity")
+    ends = known.group_by("other", maintain_order=True).last().sort("similarity")
+    low, high = span(known["similarity"])
+    ends = ends.with_columns(
+        height=pl.Series(stacked(ends["similarity"].to_list(), least=(high - low) * LINE / HEIGHT))
+    )
     layers = [
-        base.mark_line(strokeWidth=1.5).encode(strokeDash=alt.StrokeDash("other:N", sort=others, legend=None)),
-        base.transform_filter("datum.both").mark_circle(size=25),
+        base.mark_line(strokeWidth=1.5).encode(strokeDash=alt.StrokeDash("other:N", sort=names, legend=None)),
+        base.mark_circle(size=25),
         alt.Chart(ends).mark_text(align="left", dx=6, fontSize=12, limit=150).encode(
             alt.X("year:Q"), alt.Y("height:Q"), colour, text="other:N"
         ),
     ]  # fmt: skip
-    return finish(alt.layer(*layers), model, f"How near “{word}” is to other words")
+    return finish(layered(layers), model, f"Similarity of “{word}” to other words")
 
 
-def frequency(model: Model, word: str) -> Any:
-    """Draw a word's movement above its frequency: so one sees whether its use changed or only its count."""
-    space.moving(model)
+def frequency(model: Model | str | os.PathLike[str], word: str) -> alt.VConcatChart:
+    """Draw a word's movement above its frequency, to tell a change of use from a change of frequency.
+
+    Parameters
+    ----------
+    model
+        A dynamic or binned model, or its path.
+    word
+        The word.
+    """
+    model = as_model(model)
+    vectors.check_moves(model)
     table = timed(model, explore.frequency(model, word)).with_columns(pl.col("step").fill_null(0))
     panels = [
         alt.Chart(table)
@@ -188,26 +253,37 @@ def frequency(model: Model, word: str) -> Any:
         .encode(*edges(table), alt.Y(f"{name}:Q", title=title))
         .properties(width=WIDTH, height=150)
         for name, title, colour in (
-            ("step", "distance to the slice before", COLOURS[0]),
+            ("step", "distance from the slice before", COLOURS[0]),
             ("per_million", "per million words", COLOURS[4]),
         )
     ]
     return finish(alt.vconcat(*panels), model, f"“{word}”: movement and frequency", height=None)
 
 
-def map(model: Model, word: str, *, n: int = 8) -> Any:
-    """Draw a word's path in two dimensions among the words that were near to it early and late."""
-    space.moving(model)
-    times = explore.telling(model, word, n=5)
-    near = {t: explore.neighbors(model, word, at=model.slices.labels[t], n=n, metric="centred") for t in times}
-    held = {t: space.unit(space.centred(model, t)) for t in times}
-    known: dict[str, int] = {}
+def map(model: Model | str | os.PathLike[str], word: str, *, n: int = 8) -> alt.LayerChart:
+    """Draw a word's path in two dimensions among its early and its late neighbours.
+
+    Parameters
+    ----------
+    model
+        A dynamic or binned model, or its path.
+    word
+        The word.
+    n
+        How many neighbours of the first and of the last slice shown.
+    """
+    model = as_model(model)
+    vectors.check_moves(model)
+    times = explore.representative_slices(model, word, n=5)
+    near = {t: explore.neighbors(model, word, at=model.slices.labels[t], n=n) for t in (times[0], times[-1])}
+    directions = {t: vectors.unit(vectors.centered(model, t)) for t in times}
+    slice_of: dict[str, int] = {}
     for t in (times[-1], times[0]):  # a word that is near at both ends is shown as it was at first
-        known |= dict.fromkeys(near[t]["word"].to_list(), t)
-    if len(times) < 2 or not known:
-        raise OptionError(f"there is nothing to draw: '{word}' occurs often enough in fewer than two slices")
-    path = np.array([held[t][model.word_id(word)] for t in times])
-    others = np.array([held[t][model.word_id(other)] for other, t in known.items()])
+        slice_of |= dict.fromkeys(near[t]["word"].to_list(), t)
+    if len(times) < 2 or not slice_of:
+        raise OptionError(f"There is nothing to draw: '{word}' occurs often enough in fewer than two slices")
+    path = np.array([directions[t][model.word_id(word)] for t in times])
+    others = np.array([directions[t][model.word_id(other)] for other, t in slice_of.items()])
     _, _, axes = np.linalg.svd(others - others.mean(axis=0), full_matrices=False)
     flat = (np.vstack([path, others]) - others.mean(axis=0)) @ axes[:2].T
     flat[:, 0] *= -1 if flat[len(times) - 1, 0] < flat[0, 0] else 1  # from left to right, as time goes
@@ -216,7 +292,7 @@ def map(model: Model, word: str, *, n: int = 8) -> Any:
     heights = beside(dots, labels)
     tags = [(x, height) for x, height in zip(dots[:, 0], heights, strict=True) if np.isfinite(height)]
     others = apart(
-        flat[len(times) :], list(known), obstacles=[*dots, *tags], names=["dot"] * len(dots) + labels[: len(tags)]
+        flat[len(times) :], list(slice_of), obstacles=[*dots, *tags], names=["dot"] * len(dots) + labels[: len(tags)]
     )
     rows = [
         {"x": x, "y": y, "text": label, "kind": "path", "order": i, "height": height if np.isfinite(height) else None}
@@ -224,7 +300,7 @@ def map(model: Model, word: str, *, n: int = 8) -> Any:
     ]
     rows += [
         {"x": x, "y": y, "text": other, "kind": "late" if t == times[-1] else "early", "order": -1, "height": None}
-        for (x, y), (other, t) in zip(others, known.items(), strict=True)
+        for (x, y), (other, t) in zip(others, slice_of.items(), strict=True)
     ]
     table = pl.DataFrame(rows)
     axis: dict[str, Any] = {"axis": None, "scale": alt.Scale(zero=False, nice=False, padding=30)}
@@ -241,14 +317,21 @@ def map(model: Model, word: str, *, n: int = 8) -> Any:
         .encode(alt.Y("height:Q", **axis), text="text:N"),
     ]
     first, last = model.slices.labels[times[0]], model.slices.labels[times[-1]]
-    note = f"italic: near it in {first}; upright: in {last}; two principal components"
-    return finish(alt.layer(*layers), model, f"The path of “{word}”", height=MAP_HEIGHT, note=note)
+    note = f"italic: neighbours in {first}; upright: neighbours in {last}; two principal components"
+    return finish(layered(layers), model, f"The path of “{word}”", height=MAP_HEIGHT, note=note)
 
 
-def history(model: Model) -> Any:
-    """Draw the validation score after every pass of a fit."""
+def history(model: Model | str | os.PathLike[str]) -> alt.LayerChart:
+    """Draw the validation score after every pass of a fit.
+
+    Parameters
+    ----------
+    model
+        A model, or its path.
+    """
+    model = as_model(model)
     if not model.history:
-        raise OptionError("the model has no history of its fit")
+        raise OptionError("The model has no history of its fit")
     table = pl.DataFrame([{"pass": e["pass"], "L": e["L"], "kind": e["kind"]} for e in model.history])
     base = alt.Chart(table).encode(
         alt.X("pass:O", title="pass", axis=alt.Axis(labelAngle=0)),
@@ -258,14 +341,27 @@ def history(model: Model) -> Any:
         base.mark_line(color=FAINT),
         base.mark_point(filled=True, size=60, color=COLOURS[0]).encode(shape=alt.Shape("kind:N", title="kind of pass")),
     ]
-    return finish(alt.layer(*layers), model, "How the fit went", height=260)
+    return finish(layered(layers), model, "Validation score by pass", height=260)
 
 
-def changes(model: Model, word: str, *, n: int = 3) -> Any:
-    """Draw how far a word moved into each slice, and the slices in which a new use begins."""
-    cuts = explore.changes(model, word, n=n)
+def changes(model: Model | str | os.PathLike[str], word: str, *, n: int = 3) -> alt.LayerChart:
+    """Draw how far a word moved into each slice, and mark its notable change points.
+
+    A change point is marked where the word moved farther than nine in ten words of similar frequency at theirs.
+
+    Parameters
+    ----------
+    model
+        A dynamic or binned model, or its path.
+    word
+        The word.
+    n
+        Most change points to look for.
+    """
+    model = as_model(model)
+    points = explore.changes(model, word, n=n, min_unusual=changepoints.NOTABLE)
     table = timed(model, explore.frequency(model, word)).with_columns(pl.col("step").fill_null(0))
-    marks = table.join(cuts.select("slice", "unusual"), on="slice").with_columns(
+    marks = table.join(points.select("slice", "unusual"), on="slice").with_columns(
         text=pl.format("{} ({}%)", "slice", (100 * pl.col("unusual")).floor().cast(pl.Int64))
     )
     high = span(table["step"])[1] * (1 + LINE * marks.height / CHANGES_HEIGHT)
@@ -274,18 +370,23 @@ def changes(model: Model, word: str, *, n: int = 3) -> Any:
     layers = [
         alt.Chart(table).mark_bar(color=PALE).encode(
             *edges(table),
-            alt.Y("step:Q", title="distance to the slice before", scale=alt.Scale(domain=[0, high], nice=False)),
-        ),
-        alt.Chart(marks).mark_rule(color=COLOURS[1], strokeWidth=1.5).encode(alt.X("begin:Q")),
-        alt.Chart(marks).mark_text(align="left", dx=4, fontSize=12, color=COLOURS[1]).encode(
-            alt.X("begin:Q"), alt.Y("height:Q"), text="text:N"
+            alt.Y("step:Q", title="distance from the slice before", scale=alt.Scale(domain=[0, high], nice=False)),
         ),
     ]  # fmt: skip
-    note = "a new use begins; in brackets: words as frequent that changed less"
-    return finish(alt.layer(*layers), model, f"When “{word}” changed", height=CHANGES_HEIGHT, note=note)
+    if marks.height:
+        layers += [
+            alt.Chart(marks).mark_rule(color=COLOURS[1], strokeWidth=1.5).encode(alt.X("begin:Q")),
+            alt.Chart(marks).mark_text(align="left", dx=4, fontSize=12, color=COLOURS[1]).encode(
+                alt.X("begin:Q"), alt.Y("height:Q"), text="text:N"
+            ),
+        ]  # fmt: skip
+    note = "change points; in brackets: share of words of similar frequency that changed less"
+    if not marks.height:
+        note = "no change point stands out among words of similar frequency"
+    return finish(layered(layers), model, f"When “{word}” changed", height=CHANGES_HEIGHT, note=note)
 
 
-def _some(table: pl.DataFrame, why: str) -> None:
+def _check_not_empty(table: pl.DataFrame, why: str) -> None:
     """Refuse to draw an empty figure."""
     if table.is_empty():
-        raise OptionError(f"there is nothing to draw: {why}")
+        raise OptionError(f"There is nothing to draw: {why}")

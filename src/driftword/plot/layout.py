@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import date, timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeVar, cast
 
 import altair as alt
 import numpy as np
@@ -19,6 +19,8 @@ DARK, FAINT, PALE = "#222222", "#8a8a8a", "#d9d9d9"
 WIDTH, HEIGHT, MAP_HEIGHT, CHANGES_HEIGHT = 720, 360, 480, 240
 ROOM: Final = 0.22  # share of the width that a list of neighbours takes
 LINE: Final = 15  # pixels from one line of text to the next
+#: Layers, or panels one above the other.
+Chart = TypeVar("Chart", alt.LayerChart, alt.VConcatChart)
 _FEW: Final = 9  # slices that an axis has room to name
 
 
@@ -96,9 +98,9 @@ def span(values: pl.Series) -> tuple[float, float]:
     return (low, high) if high > low else (low - 0.5, low + 0.5)
 
 
-def spaced(way: pl.DataFrame, chosen: pl.DataFrame) -> list[float]:
+def spaced(table: pl.DataFrame, chosen: pl.DataFrame) -> list[float]:
     """Return where to write the lists of neighbours: near their slices, but never over each other."""
-    low, high = span(way["year"])
+    low, high = span(table["year"])
     room = (high - low) * ROOM
     places = [min(max(year, low + room / 3), high - room / 6) for year in chosen["year"]]
     for i in range(1, len(places)):
@@ -150,7 +152,12 @@ def _half(texts: Sequence[str]) -> Any:
     return np.array([3.4 * len(text) for text in texts])
 
 
-def finish(chart: Any, model: Model, title: str, *, height: int | None = HEIGHT, note: str = "") -> Any:
+def layered(layers: Sequence[alt.Chart]) -> alt.LayerChart:
+    """Lay charts over each other."""
+    return cast(alt.LayerChart, alt.layer(*layers))
+
+
+def finish(chart: Chart, model: Model, title: str, *, height: int | None = HEIGHT, note: str = "") -> Chart:
     """Give a chart its size, title, and the line that says what it was made from."""
     labels = model.slices.labels
     times = f"{labels[0]} to {labels[-1]}" if len(labels) > 1 else labels[0]
@@ -164,9 +171,10 @@ def finish(chart: Any, model: Model, title: str, *, height: int | None = HEIGHT,
         title, subtitle=[caption, *([note] if note else [])], anchor="start", fontSize=16, subtitleFontSize=11,
         subtitleColor=FAINT, offset=14,
     )  # fmt: skip
-    return (
+    finished: Chart = (
         chart.properties(title=heading)
         .configure(font="Helvetica, Arial, sans-serif", padding=12)
         .configure_view(stroke=None)
         .configure_axis(labelColor=DARK, titleColor=DARK, titleFontWeight="normal")
     )
+    return finished

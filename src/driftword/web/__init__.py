@@ -1,1 +1,1 @@
-"""The explorer: a local web page on a model. No mathematics: pages show the tables of `explore`."""
+"""The explorer: a model in the browser. It computes nothing: pages show the tables of `explore`."""

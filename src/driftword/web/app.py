@@ -1,14 +1,13 @@
-"""The explorer: every view as a page, and beside it as JSON, CSV, SVG and PNG.
+"""The explorer: every page, and the same content as JSON, CSV, SVG and PNG.
 
-Nothing from an address reaches the file system; what is not a word, a slice or a number
-of the model ends in a page that says so.
+Nothing from an address reaches the file system. What is not a word, a slice or a number of the model ends in a
+page that says so.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
@@ -19,28 +18,28 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Resp
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
 
+from driftword.checks import one_of
 from driftword.corpus import Corpus
-from driftword.errors import DriftwordError, OptionError, UnknownSliceError, UnknownWordError
-from driftword.explore.vectors import choose
+from driftword.errors import DriftwordError, UnknownSliceError, UnknownWordError
 from driftword.model import Model
-from driftword.pages import content as pages
+from driftword.pages.content import comma_separated, word_over_time
 from driftword.pages.figures import STATIC, draw, standalone
-from driftword.pages.rendering import templates
+from driftword.pages.rendering import templates, without_backticks
 from driftword.tables import csv, printable
-from driftword.web.access import LOCAL, guard
-from driftword.web.cache import KeptAnswers
-from driftword.web.routes import Labels, Text, Views, address, listed, word_address
+from driftword.web.access import LOCAL, restrict_access
+from driftword.web.cache import ResponseCache
+from driftword.web.routes import Endpoints, Labels, Text, address, word_address
 
-#: Figures for print, which `driftword.plot` draws.
-PRINTED: Final = {
-    "trajectory": "its way",
+#: Figures of a word for print, which `driftword.plot` draws.
+PRINT_FIGURES: Final = {
+    "trajectory": "trajectory",
     "neighbors": "neighbours",
     "frequency": "frequency and movement",
     "map": "map",
-    "changes": "changes",
+    "changes": "change points",
 }
-FORMS: Final = {"svg": "image/svg+xml", "png": "image/png"}
-TYPES: Final = {".css": "text/css", ".js": "text/javascript"}
+IMAGE_TYPES: Final = {"svg": "image/svg+xml", "png": "image/png"}
+ASSET_TYPES: Final = {".css": "text/css", ".js": "text/javascript"}
 
 Page = Callable[..., HTMLResponse]
 
@@ -49,236 +48,228 @@ def make_app(
     model: Model, corpus: Corpus | None = None, *, title: str | None = None, hosts: Sequence[str] | None = LOCAL,
     token: str | None = None,
 ) -> FastAPI:  # fmt: skip
-    """Return the explorer of a model; with its corpus it shows the texts too.
+    """Return the explorer of a model, as an ASGI application for any server.
 
     Parameters
     ----------
-    model, corpus
-        What it shows.
+    model
+        The model to show.
+    corpus
+        The corpus it was fitted to. Without it, pages have no passages.
     title
-        What to call the texts; by default the name of the corpus.
+        The name of the texts; by default the name of the corpus.
     hosts
-        Names by which readers may reach it; None allows any.
+        Host names by which readers may reach it; None allows any.
     token
-        A word that readers must bring in the address of their first visit.
+        A secret that readers must give in the address of their first visit.
     """
     app = FastAPI(title="driftword", docs_url=None, redoc_url=None)
-    app.add_middleware(KeptAnswers)
-    guard(app, hosts=hosts, token=token)  # the last one added is the first one asked
-    views = Views(model, corpus)
-    page = _pages(app, model, corpus, title)
+    app.add_middleware(ResponseCache)
+    restrict_access(app, hosts=hosts, token=token)  # the middleware added last runs first
+    endpoints = Endpoints(model, corpus)
+    page = _page_renderer(app, model, corpus, title)
 
-    def show(path: str, view: Callable[..., Any], template: str) -> None:
-        """Give a view its addresses; what it shows depends on the parameters of `view`."""
+    def add_page(path: str, endpoint: Callable[..., Any], template: str) -> None:
+        """Add a page with its JSON, CSV and figures; all take the parameters of `endpoint`."""
 
-        def as_json(content: Any = Depends(view)) -> Any:
+        def as_json(content: Any = Depends(endpoint)) -> Any:
             return {name: value for name, value in content.items() if not name.startswith("_")}
 
-        def as_csv(request: Request, content: Any = Depends(view)) -> Response:
+        def as_csv(request: Request, content: Any = Depends(endpoint)) -> Response:
             return _csv(content["table"], request, content.get("columns", ()))
 
-        def as_figure(request: Request, figure: str, form: str, content: Any = Depends(view)) -> Response:
-            choose("figure", figure, content["figures"])
-            choose("format", form, FORMS)
-            held = content["figures"][figure]
-            svg = standalone(draw(model.slices, held), held["title"], content["cite"])
-            return _picture(svg if form == "svg" else _png(svg), form, request)
+        def as_image(request: Request, figure: str, form: str, content: Any = Depends(endpoint)) -> Response:
+            one_of("figure", figure, content["figures"])
+            one_of("format", form, IMAGE_TYPES)
+            drawn = content["figures"][figure]
+            svg = standalone(draw(model.slices, drawn), drawn["title"], content["cite"])
+            return _image(svg if form == "svg" else _png(svg), form, request)
 
-        def as_page(content: Any = Depends(view)) -> HTMLResponse:
+        def as_page(content: Any = Depends(endpoint)) -> HTMLResponse:
             return page(template, **{name.lstrip("_"): value for name, value in content.items()})
 
-        named = "/index" if path == "/" else path
-        app.get(f"{named}.json", name=f"{view.__name__} as JSON")(as_json)
-        app.get(f"{named}.csv", name=f"{view.__name__} as CSV")(as_csv)
-        app.get(f"{path.rstrip('/')}/figure/{{figure}}.{{form}}", name=f"figure of {view.__name__}")(as_figure)
-        app.get(path, response_class=HTMLResponse, name=view.__name__)(as_page)
+        stem = "/index" if path == "/" else path
+        app.get(f"{stem}.json", name=f"{endpoint.__name__} as JSON")(as_json)
+        app.get(f"{stem}.csv", name=f"{endpoint.__name__} as CSV")(as_csv)
+        app.get(f"{path.rstrip('/')}/figure/{{figure}}.{{form}}", name=f"figure of {endpoint.__name__}")(as_image)
+        app.get(path, response_class=HTMLResponse, name=endpoint.__name__)(as_page)
 
     @app.get("/search")
     def search(q: Text = "") -> Response:
         return RedirectResponse(word_address(model.words[model.word_id(q)]), status_code=303)
 
     @app.get("/word/{word}/passages.csv")
-    def passages_csv(request: Request, rows: Any = Depends(views.passages)) -> Response:
+    def passages_csv(request: Request, rows: Any = Depends(endpoints.passages)) -> Response:
         columns = ("slice", "left", "keyword", "right", "document", "date", "occurrence")
         return _csv([{name: row[name] for name in columns} | row["about"] for row in rows], request, columns)
 
     @app.get("/word/{word}/time.csv")
-    def time_csv(request: Request, content: Any = Depends(views.word)) -> Response:
-        return _csv(pages.through_time(content), request)
+    def time_csv(request: Request, content: Any = Depends(endpoints.word)) -> Response:
+        return _csv(word_over_time(content), request)
 
-    app.get("/text/{document}.json")(views.text)
+    app.get("/text/{document}.json")(endpoints.text)
 
     @app.get("/text/{document}", response_class=HTMLResponse)
-    def text(content: Any = Depends(views.text)) -> HTMLResponse:
+    def text(content: Any = Depends(endpoints.text)) -> HTMLResponse:
         return page("text.html", **content)
 
     @app.get("/word/{word}/print/{kind}.{form}")
-    def word_printed(request: Request, word: str, kind: str, form: str, *, at: Labels = None) -> Response:
-        choose("figure", kind, PRINTED)
+    def print_word(request: Request, word: str, kind: str, form: str, *, at: Labels = None) -> Response:
+        one_of("figure", kind, PRINT_FIGURES)
         options = {"at": at} if at and kind in ("trajectory", "neighbors") else {}
-        return _printed(model, kind, form, request, word=views.known(word), **options)
+        return _print_figure(model, kind, form, request, word=endpoints.resolve_word(word), **options)
 
     @app.get("/print/drift.{form}")
-    def drift_printed(request: Request, form: str, content: Any = Depends(views.between)) -> Response:
-        shown = {name: content[name] for name in ("metric", "n", "min_count", "skip")}
-        return _printed(model, "drift", form, request, between=(content["begin"], content["end"]), **shown)
+    def print_drift(request: Request, form: str, content: Any = Depends(endpoints.between)) -> Response:
+        options = {name: content[name] for name in ("metric", "n", "min_count", "skip")}
+        return _print_figure(model, "drift", form, request, between=(content["begin"], content["end"]), **options)
 
-    @app.get("/questions", response_class=HTMLResponse)
-    def questions(content: Any = Depends(views.questions)) -> HTMLResponse:
-        return page("questions.html", **content)
+    @app.get("/comparisons", response_class=HTMLResponse)
+    def comparisons(content: Any = Depends(endpoints.comparisons)) -> HTMLResponse:
+        return page("comparisons.html", **content)
 
-    app.get("/suggest.json")(views.suggest)
-    app.get("/word/{word}/near.json")(views.near)
-    app.get("/word/{word}/passages.json")(views.passages)
-    show("/", views.start, "start.html")
-    show("/word/{word}", views.word, "word.html")
-    show("/compare", views.compare, "compare.html")
-    show("/axis", views.axis, "axis.html")
-    show("/between", views.between, "between.html")
-    show("/slice/{label}", views.one_slice, "between.html")
-    _answer_mistakes(app, page)
+    app.get("/suggest.json")(endpoints.suggest)
+    app.get("/word/{word}/neighbors.json")(endpoints.neighbors)
+    app.get("/word/{word}/passages.json")(endpoints.passages)
+    add_page("/", endpoints.start, "start.html")
+    add_page("/word/{word}", endpoints.word, "word.html")
+    add_page("/compare", endpoints.compare, "compare.html")
+    add_page("/axis", endpoints.axis, "axis.html")
+    add_page("/between", endpoints.between, "between.html")
+    add_page("/slice/{label}", endpoints.one_slice, "between.html")
+    _add_error_pages(app, page)
     return app
 
 
-def _pages(app: FastAPI, model: Model, corpus: Corpus | None, title: str | None) -> Page:
+def _page_renderer(app: FastAPI, model: Model, corpus: Corpus | None, title: str | None) -> Page:
     """Serve styles and scripts under names that change when they do; return the function that renders a page."""
     assets = {f"{hashlib.sha256(file.read_bytes()).hexdigest()[:12]}-{file.name}": file for file in STATIC.iterdir()}
-    forever = {"Cache-Control": "public, max-age=31536000, immutable"}
+    for_ever = {"Cache-Control": "public, max-age=31536000, immutable"}
 
     @app.get("/static/{name}", include_in_schema=False)
     def static(name: str) -> Response:
         if name not in assets:
             raise HTTPException(404)
         file = assets[name]
-        return Response(file.read_bytes(), media_type=TYPES.get(file.suffix, "text/plain"), headers=forever)
+        return Response(file.read_bytes(), media_type=ASSET_TYPES.get(file.suffix, "text/plain"), headers=for_ever)
 
     def slice_address(label: str) -> str:
         return f"/slice/{quote(label, safe='')}" if label != model.slices.labels[0] else ""
 
-    shell = templates(
+    environment = templates(
         model, title=title, live=True, asset={file.name: f"/static/{name}" for name, file in assets.items()},
-        link=_link, address=address, word_address=word_address, slice_href=slice_address, printed=PRINTED,
-        texts_id="texts", figure_of=address, has_corpus=corpus is not None,
+        link=_word_link, address=address, word_address=word_address, slice_href=slice_address,
+        print_figures=PRINT_FIGURES, passages_id="passages", has_corpus=corpus is not None,
         has_documents=corpus is not None and corpus.has_documents,
         corpus_path=model.meta["provenance"].get("corpus_path"),
     )  # fmt: skip
 
-    def page(name: str, status: int = 200, **content: Any) -> HTMLResponse:
-        return HTMLResponse(printable(shell.get_template(name).render(**content)), status_code=status)
+    def page(template: str, status: int = 200, **content: Any) -> HTMLResponse:
+        return HTMLResponse(printable(environment.get_template(template).render(**content)), status_code=status)
 
     return page
 
 
-def _answer_mistakes(app: FastAPI, page: Page) -> None:
-    """Answer what cannot be shown with a sentence, never with a trace of our own code."""
+def _add_error_pages(app: FastAPI, page: Page) -> None:
+    """Answer what cannot be shown with a sentence, never with a traceback."""
 
-    def wrong(request: Request, status: int, sentence: str, instead: Sequence[str] = (), asked: str = "") -> Response:
+    def error_response(
+        request: Request, status: int, message: str, *, suggestions: Sequence[str] = (), asked: str = ""
+    ) -> Response:
         path, query = str(request.scope["path"]), request.url.query
+        message = without_backticks(message)
         if path.endswith(".json"):
-            return JSONResponse({"error": sentence, "instead": list(instead)}, status_code=status)
-        again = None
+            return JSONResponse({"error": message, "suggestions": list(suggestions)}, status_code=status)
+        retry = None
         if path in ("/compare", "/axis"):
-            again = f"/questions?{query}"
+            retry = f"/comparisons?{query}"
         elif query and (path == "/" or path.startswith(("/between", "/word/", "/slice/"))):
-            wrong_itself = asked != "" and path.endswith(f"/{asked}")
-            again = None if wrong_itself else quote(path)  # the same page, without what was asked of it
-        links = {word: _instead(request, asked, word) for word in instead}
-        title = "Not found" if status == 404 else "Not possible"
-        return page("wrong.html", status, title=title, sentence=sentence, instead=links, again=again)
+            path_is_wrong = asked != "" and path.endswith(f"/{asked}")
+            retry = None if path_is_wrong else quote(path)  # the same page, without the parameters
+        links = {word: _corrected_address(request, asked, word) for word in suggestions}
+        title = "Not found" if status == 404 else "This cannot be shown"
+        sentence = message if message.endswith((".", "?", "!")) else f"{message}."
+        return page("error.html", status, title=title, message=sentence, suggestions=links, retry=retry)
 
     @app.exception_handler(DriftwordError)
-    def mistaken(request: Request, error: DriftwordError) -> Response:
+    def driftword_error(request: Request, error: DriftwordError) -> Response:
         if isinstance(error, UnknownWordError):
-            return wrong(request, 404, str(error), error.suggestions, error.asked)
-        return wrong(request, 404 if isinstance(error, UnknownSliceError) else 422, str(error))
+            return error_response(request, 404, str(error), suggestions=error.suggestions, asked=error.asked)
+        return error_response(request, 404 if isinstance(error, UnknownSliceError) else 422, str(error))
 
     @app.exception_handler(RequestValidationError)
-    def misread(request: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        name = next((part for part in reversed(first["loc"]) if isinstance(part, str)), "the address")
-        known = first.get("ctx", {})
-        told = {
-            "missing": f"The address does not say '{name}'; add ?{name}=... or use the form.",
-            "int_parsing": f"'{name}' must be a whole number.",
-            "greater_than_equal": f"'{name}' must be at least {known.get('ge')}.",
-            "less_than_equal": f"'{name}' must be at most {known.get('le'):,}." if "le" in known else "",
-            "too_long": f"Choose at most {known.get('max_length')} {'slices' if name == 'at' else name} at once.",
-            "string_too_long": f"'{name}' is longer than {known.get('max_length')} letters.",
-        }
-        return wrong(
-            request, 422, told.get(first["type"], "") or f"'{name}' is not understood: {first['msg'].lower()}."
-        )
+    def invalid_parameter(request: Request, error: RequestValidationError) -> Response:
+        return error_response(request, 422, _parameter_message(error))
 
     @app.exception_handler(HTTPException)
-    def missing(request: Request, error: HTTPException) -> Response:
-        told = "Pages are read here, and nothing else." if error.status_code == 405 else "There is no such page."
-        answer = wrong(request, error.status_code, told)
-        answer.headers.update(error.headers or {})
-        return answer
+    def http_error(request: Request, error: HTTPException) -> Response:
+        message = "Pages can only be read." if error.status_code == 405 else "There is no such page."
+        response = error_response(request, error.status_code, message)
+        response.headers.update(error.headers or {})
+        return response
 
 
-def _instead(request: Request, asked: str, word: str) -> str:
-    """Return where a suggestion leads: to the same question about that word, or else to its page."""
+def _parameter_message(error: RequestValidationError) -> str:
+    """Say in a sentence what is wrong with the first invalid parameter of an address."""
+    first = error.errors()[0]
+    name = next((part for part in reversed(first["loc"]) if isinstance(part, str)), "the address")
+    limits = first.get("ctx", {})
+    messages = {
+        "missing": f"The address lacks '{name}'; add ?{name}=... to it, or use the form.",
+        "int_parsing": f"'{name}' must be a whole number.",
+        "greater_than_equal": f"'{name}' must be at least {limits.get('ge')}.",
+        "less_than_equal": f"'{name}' must be at most {limits.get('le'):,}." if "le" in limits else "",
+        "too_long": f"Choose at most {limits.get('max_length')} {'slices' if name == 'at' else name} at once.",
+        "string_too_long": f"'{name}' is longer than {limits.get('max_length')} characters.",
+    }
+    return messages.get(first["type"], "") or f"'{name}' cannot be used: {first['msg'].lower()}."
+
+
+def _corrected_address(request: Request, asked: str, word: str) -> str:
+    """Return where a suggestion leads: to the same page with that word in place of the unknown one, or to its own."""
 
     def corrected(name: str, value: str) -> str:
-        lists = name in ("words", "low", "high", "others", "word")
-        return ",".join(word if one == asked else one for one in listed(value)) if lists else value
+        if name not in ("words", "low", "high", "others", "word"):
+            return value
+        return ",".join(word if one == asked else one for one in comma_separated(value))
 
-    before = request.query_params.multi_items()
-    after = [(name, corrected(name, value)) for name, value in before]
-    return word_address(word) if after == before else f"{quote(request.scope['path'])}?{urlencode(after)}"
-
-
-def open_corpus(model: Model, given: str | Path | None) -> Corpus | None:
-    """Open the corpus of a model: the one that was named, or the one it remembers, where that still is."""
-    path = given or model.meta["provenance"].get("corpus_path")
-    if path is None:
-        return None
-    try:
-        corpus = Corpus.open(path)
-    except DriftwordError:
-        if given is not None:
-            raise
-        return None
-    if corpus.fingerprint != model.meta["provenance"].get("corpus"):
-        if given is not None:
-            raise OptionError(f"'{given}' is not the corpus that the model was fitted to; name that one")
-        return None
-    return corpus
+    given = request.query_params.multi_items()
+    after = [(name, corrected(name, value)) for name, value in given]
+    return word_address(word) if after == given else f"{quote(request.scope['path'])}?{urlencode(after)}"
 
 
-def _link(word: str) -> Markup:
+def _word_link(word: str) -> Markup:
     return Markup('<a href="{}">{}</a>').format(word_address(word), word)
 
 
-def _file(request: Request) -> dict[str, str]:
-    """Return the header that names what is saved from an address: iraq-passages.csv."""
+def _file_name(request: Request) -> dict[str, str]:
+    """Return the header that names the file in which a browser saves an address: iraq-passages.csv."""
     parts = [part for part in request.url.path.split("/") if part not in ("", "word", "figure", "print")]
     return {"Content-Disposition": f"inline; filename*=UTF-8''{quote('-'.join(parts), safe='')}"}
 
 
-def _picture(made: str | bytes, form: str, request: Request) -> Response:
-    """Answer with a figure; an SVG brings its own style, and may do nothing else."""
+def _image(image: str | bytes, form: str, request: Request) -> Response:
+    """Respond with an image; an SVG has its own style, and may do nothing else."""
     policy = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"} if form == "svg" else {}
-    return Response(made, media_type=FORMS[form], headers={**_file(request), **policy})
+    return Response(image, media_type=IMAGE_TYPES[form], headers={**_file_name(request), **policy})
 
 
 def _csv(rows: list[dict[str, Any]], request: Request, columns: Sequence[str] = ()) -> Response:
-    """Write a table for other programs; an empty one has its columns all the same."""
+    """Respond with a table; an empty one still has its columns."""
     table = pl.DataFrame(rows or {name: [] for name in columns}, infer_schema_length=None)
-    return Response(csv(table), media_type="text/csv", headers=_file(request))
+    return Response(csv(table), media_type="text/csv", headers=_file_name(request))
 
 
-def _printed(model: Model, kind: str, form: str, request: Request, **options: Any) -> Response:
-    """Draw a figure of `driftword.plot`, which takes a while to load and which few readers ask for."""
-    choose("format", form, FORMS)
+def _print_figure(model: Model, kind: str, form: str, request: Request, **options: Any) -> Response:
+    """Draw a figure of `driftword.plot`, which is slow to import and rarely asked for."""
+    one_of("format", form, IMAGE_TYPES)
     import vl_convert
 
     from driftword import plot
 
     chart = plot.drawable(getattr(plot, kind)(model, **options)).to_dict()
-    made = vl_convert.vegalite_to_svg(chart) if form == "svg" else vl_convert.vegalite_to_png(chart, scale=2)
-    return _picture(made, form, request)
+    image = vl_convert.vegalite_to_svg(chart) if form == "svg" else vl_convert.vegalite_to_png(chart, scale=2)
+    return _image(image, form, request)
 
 
 def _png(svg: str) -> bytes:

@@ -1,71 +1,76 @@
-"""Answers are kept, as a model never changes while it is open: an address is worked out once, however many ask."""
+"""Responses are cached, because a model never changes while it is open: each address is computed once."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from typing import Any, Final
+from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-MOST_BYTES: Final = 64_000_000
+MAX_BYTES: Final = 64_000_000
+_OVERHEAD: Final = 2000  # bytes of a response besides its body: headers, address, objects
 
-Answer = list[Message]
+CachedResponse = list[Message]
 Address = tuple[str, bytes]
 
 
-class KeptAnswers:
-    """Middleware that keeps answers up to a size, the latest longest; those who ask at once wait for one answer."""
+class ResponseCache:
+    """Middleware that caches successful responses up to a size; the least recently used go first.
 
-    def __init__(self, app: ASGIApp, most_bytes: int = MOST_BYTES) -> None:
+    Readers who ask for the same address at the same time wait for one computation.
+    """
+
+    def __init__(self, app: ASGIApp, max_bytes: int = MAX_BYTES) -> None:
         self.app = app
-        self.most_bytes = most_bytes
-        self.answers: OrderedDict[Address, Answer] = OrderedDict()
-        self.waiting: dict[Address, asyncio.Task[Answer]] = {}
+        self.max_bytes = max_bytes
+        self.responses: OrderedDict[Address, CachedResponse] = OrderedDict()
+        self.pending: dict[Address, asyncio.Task[CachedResponse]] = {}
         self.bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer from memory, or ask the pages."""
+        """Respond from the cache, or from the application."""
         if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
             await self.app(scope, receive, send)
             return
         address = (scope["path"], scope["query_string"])
-        if address in self.answers:
-            self.answers.move_to_end(address)
-            answer = self.answers[address]
+        if address in self.responses:
+            self.responses.move_to_end(address)
+            response = self.responses[address]
         else:
-            if address not in self.waiting:
-                self.waiting[address] = asyncio.create_task(self._work_out(scope, address))
-            answer = await asyncio.shield(self.waiting[address])  # a reader who leaves does not take it from the others
-        for message in answer:
-            bare = scope["method"] == "HEAD" and message["type"] == "http.response.body"
-            await send({**message, "body": b""} if bare else dict(message))
+            if address not in self.pending:
+                self.pending[address] = asyncio.create_task(self._compute(scope, address))
+            # A reader who leaves must not cancel what others wait for.
+            response = await asyncio.shield(self.pending[address])
+        for message in response:
+            without_body = scope["method"] == "HEAD" and message["type"] == "http.response.body"
+            await send({**message, "body": b""} if without_body else dict(message))
 
-    async def _work_out(self, scope: Scope, address: Address) -> Answer:
-        answer: Answer = []
+    async def _compute(self, scope: Scope, address: Address) -> CachedResponse:
+        response: CachedResponse = []
 
-        async def nothing() -> Message:
+        async def receive() -> Message:
             return {"type": "http.request", "body": b"", "more_body": False}
 
-        async def hold(message: Message) -> None:
-            answer.append(message)
+        async def send(message: Message) -> None:
+            response.append(message)
 
         try:
-            await self.app({**scope, "method": "GET", "headers": list(scope["headers"])}, nothing, hold)
-            if answer and answer[0]["status"] == 200:
-                self._keep(address, answer)
+            await self.app({**scope, "method": "GET", "headers": list(scope["headers"])}, receive, send)
+            if response and response[0]["status"] == 200:
+                self._store(address, response)
         finally:
-            del self.waiting[address]
-        return answer
+            del self.pending[address]
+        return response
 
-    def _keep(self, address: Address, answer: Answer) -> None:
-        self.answers[address] = answer
-        self.bytes += size_of(answer)
-        while self.bytes > self.most_bytes:
-            _, oldest = self.answers.popitem(last=False)
+    def _store(self, address: Address, response: CachedResponse) -> None:
+        self.responses[address] = response
+        self.bytes += size_of(response)
+        while self.bytes > self.max_bytes:
+            _, oldest = self.responses.popitem(last=False)
             self.bytes -= size_of(oldest)
 
 
-def size_of(answer: Any) -> int:
-    """Return about how many bytes an answer takes, with its headers and its address."""
-    return 2000 + sum(len(message.get("body", b"")) for message in answer)
+def size_of(response: CachedResponse) -> int:
+    """Return roughly how many bytes a cached response takes."""
+    return _OVERHEAD + sum(len(message.get("body", b"")) for message in response)

@@ -1,4 +1,4 @@
-"""From an address to what it shows: the parameters a reader may give, all of them bounded."""
+"""From an address to its content: the parameters that a reader may give, all of them bounded."""
 
 from __future__ import annotations
 
@@ -15,189 +15,193 @@ from driftword import explore
 from driftword.corpus import Corpus
 from driftword.explore.vectors import MIN_COUNT
 from driftword.model import Model
-from driftword.pages import content as pages
-from driftword.pages import passage_content
-from driftword.pages.content import Content
+from driftword.pages import content, passage_content
+from driftword.pages.content import Content, comma_separated
 
-MOST_SUGGESTED: Final = 12
+MAX_SUGGESTIONS: Final = 12
 _NEIGHBORS: Final = 10
-_LONGEST: Final = 200  # letters of a word or a slice in an address
+_MAX_LENGTH: Final = 200  # letters of a word or the label of a slice
 
 Number = Annotated[int, Query(ge=0, le=10_000_000)]
-Rows = Annotated[int, Query(ge=1, le=pages.MOST_ROWS)]
-Text = Annotated[str, Query(max_length=_LONGEST)]
-Words = Annotated[str, Query(max_length=pages.MOST_WORDS * _LONGEST, description="Words with commas between.")]
-Begin = Annotated[str, Query(max_length=_LONGEST, alias="from")]
-End = Annotated[str, Query(max_length=_LONGEST, alias="to")]
-Labels = Annotated[list[Text] | None, Query(max_length=pages.MOST_SLICES)]
-Filters = Annotated[list[Text] | None, Query(max_length=100, description="COLUMN=VALUE, which a document must have.")]
+Rows = Annotated[int, Query(ge=1, le=content.MAX_ROWS)]
+Text = Annotated[str, Query(max_length=_MAX_LENGTH)]
+Words = Annotated[str, Query(max_length=content.MAX_WORDS * _MAX_LENGTH, description="Words, separated by commas.")]
+Begin = Annotated[str, Query(max_length=_MAX_LENGTH, alias="from")]
+End = Annotated[str, Query(max_length=_MAX_LENGTH, alias="to")]
+Labels = Annotated[list[Text] | None, Query(max_length=content.MAX_SLICES)]
+Filters = Annotated[list[Text] | None, Query(max_length=100, description="COLUMN=VALUE that documents must have.")]
 
 
-def chosen_drift(
+def drift_options(
     metric: Text = "absolute",
     n: Rows = 30,
     min_count: Number = MIN_COUNT,
     skip: Number | None = None,
     sort: Text = "drift",
 ) -> dict[str, Any]:
-    """Read how the words that changed most are chosen."""
+    """Read how the words that changed most are ranked."""
     return {"metric": metric, "n": n, "min_count": min_count, "skip": skip, "sort": sort}
 
 
-Chosen = Annotated[dict[str, Any], Depends(chosen_drift)]
+DriftOptions = Annotated[dict[str, Any], Depends(drift_options)]
 
 
-class Views:
+class Endpoints:
     """What each address shows of a model; names that begin with `_` are for the page alone, not for its JSON."""
 
     def __init__(self, model: Model, corpus: Corpus | None) -> None:
         self.model = model
         self.corpus = corpus
-        held = corpus is not None and corpus.has_documents
-        self.columns = list(corpus.documents.collect_schema()) if corpus is not None and held else []
+        has_documents = corpus is not None and corpus.has_documents
+        self.columns = list(corpus.documents.collect_schema()) if corpus is not None and has_documents else []
 
     @cached_property
     def pace(self) -> pl.DataFrame | None:
-        """How far language moved into each slice."""
+        """The mean movement of words into each slice."""
         return explore.pace(self.model) if len(self.model.rho) > 1 else None
 
     @cached_property
-    def facets(self) -> dict[str, list[str]]:
-        """The columns by which passages can be chosen, and their values."""
-        return passage_content.columns(self.corpus)
+    def filter_columns(self) -> dict[str, list[str]]:
+        """The columns that passages can be filtered by, with their values."""
+        return passage_content.filter_columns(self.corpus)
 
-    def known(self, word: str) -> str:
+    def resolve_word(self, word: str) -> str:
         """Return the word that an address names, as `word_address` writes it."""
         if word.startswith("~") and word not in self.model.word_index:
             with contextlib.suppress(ValueError):
                 word = bytes.fromhex(word[1:]).decode()
         return self.model.words[self.model.word_id(word)]
 
+    def resolve_slice(self, label: str) -> str:
+        """Return the label of the slice that a label, year or date names."""
+        return self.model.slices.labels[self.model.slices.index(label)]
+
     def filters(self, where: Sequence[str] | None) -> dict[str, str]:
-        """Read what documents must have, COLUMN=VALUE; a column without a value allows all."""
-        found = {}
+        """Read the COLUMN=VALUE pairs that documents must have; a column without a value is not a condition."""
+        filters = {}
         for text in where or []:
             column = max((name for name in self.columns if text.startswith(f"{name}=")), key=len, default=None)
             column = text.partition("=")[0] if column is None else column
             if column and len(text) > len(column) + 1:
-                found[column] = text[len(column) + 1 :]
-        return found
+                filters[column] = text[len(column) + 1 :]
+        return filters
 
-    def start(self, chosen: Chosen, begin: Begin = "", end: End = "") -> Content:
-        """Show the corpus at a glance."""
-        return pages.start(self.model, begin or None, end or None, pace=self.pace, **chosen)
+    def start(self, options: DriftOptions, begin: Begin = "", end: End = "") -> Content:
+        """Show an overview of the corpus."""
+        return content.start(self.model, begin or None, end or None, pace=self.pace, **options)
 
-    def between(self, chosen: Chosen, begin: Begin = "", end: End = "") -> Content:
-        """Show two slices against each other."""
-        return pages.between(self.model, begin or None, end or None, **chosen)
+    def between(self, options: DriftOptions, begin: Begin = "", end: End = "") -> Content:
+        """Show the words that changed most between two slices."""
+        return content.between(self.model, begin or None, end or None, **options)
 
-    def one_slice(self, label: str, chosen: Chosen) -> Content:
-        """Show what moved into a slice."""
-        return pages.one_slice(self.model, label, **chosen)
+    def one_slice(self, label: str, options: DriftOptions) -> Content:
+        """Show the words that moved most into a slice."""
+        return content.one_slice(self.model, label, **options)
 
     def compare(self, words: Words) -> Content:
-        """Show several words through time."""
-        return pages.compare(self.model, listed(words)) | {
-            "_here": lambda ending="": address(f"/compare{ending}", words=words)
+        """Show several words over time."""
+        return content.compare(self.model, comma_separated(words)) | {
+            "_this_page": lambda ending="": address(f"/compare{ending}", words=words)
         }
 
     def axis(self, words: Words, low: Words, high: Words) -> Content:
         """Show words between two poles of meaning."""
-        return pages.axis(self.model, listed(words), listed(low), listed(high)) | {
-            "_here": lambda ending="": address(f"/axis{ending}", words=words, low=low, high=high)
+        return content.axis(self.model, comma_separated(words), comma_separated(low), comma_separated(high)) | {
+            "_this_page": lambda ending="": address(f"/axis{ending}", words=words, low=low, high=high)
         }
 
-    def questions(self, words: Words = "", low: Words = "", high: Words = "") -> Content:
+    def comparisons(self, words: Words = "", low: Words = "", high: Words = "") -> Content:
         """Show the forms for all comparisons."""
+        time_varying = len(self.model.rho) > 1
         return {
             "title": "Compare",
             "words": words,
-            "low": listed(low),
-            "high": listed(high),
+            "low": comma_separated(low),
+            "high": comma_separated(high),
             "slices": self.model.slices.labels,
-            "moving": len(self.model.rho) > 1,
-            "ends": explore.ends(self.model) if len(self.model.rho) > 1 else None,
+            "time_varying": time_varying,
+            "default_range": explore.ends(self.model) if time_varying else None,
         }
 
-    def near(self, word: str, at: Text, n: Rows = 10) -> Content:
-        """Show what is near to a word in one slice."""
-        return pages.near(self.model, self.known(word), at, n=n)
+    def neighbors(self, word: str, at: Text, n: Rows = _NEIGHBORS) -> Content:
+        """Show the neighbours of a word in one slice."""
+        return content.slice_neighbors(self.model, self.resolve_word(word), at, n=n)
 
     def suggest(self, q: Text = "") -> list[str]:
         """Complete a word."""
-        return pages.suggest(self.model, q, MOST_SUGGESTED)
+        return content.suggest(self.model, q, MAX_SUGGESTIONS)
 
     def passages(
-        self, word: str, *, text: Text = "", where: Filters = None, n: Rows = passage_content.PASSAGES
+        self, word: str, *, at: Text = "", where: Filters = None, n: Rows = passage_content.PASSAGES
     ) -> list[dict[str, Any]]:
-        """Show the texts behind a word."""
-        return passage_content.passages(self.corpus, self.known(word), text, n=n, where=self.filters(where))
+        """Show passages with a word."""
+        return passage_content.passages(self.corpus, self.resolve_word(word), at, n=n, where=self.filters(where))
 
     def text(self, document: Annotated[int, Path(ge=0, le=2**40)], word: Text) -> Content:
         """Show a whole text, with a word marked in it."""
-        return passage_content.whole(self.corpus, document, self.known(word)) | {"cite": pages.cite(self.model)}
+        page = passage_content.full_text(self.corpus, document, self.resolve_word(word))
+        return page | {"cite": content.citation(self.model)}
 
     def word(
-        self, word: str, *, at: Labels = None, n: Rows = _NEIGHBORS, others: Words = "", taken: Text = "",
-        text: Text = "", where: Filters = None, lines: Rows = passage_content.PASSAGES,
+        self, word: str, *, at: Labels = None, n: Rows = _NEIGHBORS, others: Words = "", reference: Text = "",
+        passages_at: Text = "", passages_n: Rows = passage_content.PASSAGES, where: Filters = None,
     ) -> Content:  # fmt: skip
-        """Show all of a word."""
-        word = self.known(word)
-        content = pages.word(self.model, word, at=at or [], n=n, others=listed(others), taken=taken or None)
-        chosen, known = content["chosen"], self.filters(where)
-        # In the order in which they were kept: where there are too many, the one kept first goes.
-        kept = list(dict.fromkeys(self.model.slices.labels[self.model.slices.index(one)] for one in at or chosen))
-        text = self.model.slices.labels[self.model.slices.index(text)] if text else ""
-        state = {
-            "at": kept if at else [],
+        """Show everything about a word."""
+        word = self.resolve_word(word)
+        page = content.word(
+            self.model, word, at=at or [], n=n, others=comma_separated(others), reference=reference or None
+        )
+        selected, filters = page["selected"], self.filters(where)
+        # In the order in which they were pinned: where there are too many, the one pinned first goes.
+        pinned = list(dict.fromkeys(self.resolve_slice(label) for label in at or selected))
+        passages_at = self.resolve_slice(passages_at) if passages_at else ""
+        query = {
+            "at": pinned if at else [],
             "n": n if n != _NEIGHBORS else None,
             "others": others,
-            "taken": taken,
-            "text": text,
+            "reference": reference,
+            "passages_at": passages_at,
+            "passages_n": passages_n if passages_n != passage_content.PASSAGES else None,
             "where": where,
-            "lines": lines if lines != passage_content.PASSAGES else None,
         }
 
-        def here(ending: str = "", **changed: Any) -> str:
-            """Return the address of this view, with some of it changed."""
-            return word_address(content["word"], ending, **{**state, **changed})
+        def this_page(ending: str = "", **changed: Any) -> str:
+            """Return the address of this page, with some of its parameters changed."""
+            return word_address(word, ending, **{**query, **changed})
 
-        def keep(label: str) -> str:
-            """Return the address that keeps a slice and shows its texts, or puts it away."""
-            if label in chosen:
-                return here(at=[other for other in kept if other != label], text="") + "#neighbours"
-            return here(at=[*kept, label][-pages.MOST_SLICES :], text=label) + "#neighbours"
+        def toggle_pin(label: str) -> str:
+            """Return the address that pins a slice and shows its passages, or removes it."""
+            if label in selected:
+                return this_page(at=[other for other in pinned if other != label], passages_at="") + "#neighbours"
+            return this_page(at=[*pinned, label][-content.MAX_SLICES :], passages_at=label) + "#neighbours"
 
-        return content | {
-            "passages": passage_content.passages(self.corpus, word, text, n=lines, where=known),
-            "occurrences": passage_content.occurrences(self.corpus, word, text, where=known),
-            "text": text,
-            "where": known,
-            "lines": lines,
+        return page | {
+            "passages": passage_content.passages(self.corpus, word, passages_at, n=passages_n, where=filters),
+            "occurrences": passage_content.occurrences(self.corpus, word, passages_at, where=filters),
+            "passages_at": passages_at,
+            "passages_n": passages_n,
+            "where": filters,
             "n": n,
-            "_state": {name: value for name, value in state.items() if value},
-            "_facets": self.facets,
-            "_here": here,
-            "_keep": keep,
+            "_query": {name: value for name, value in query.items() if value},
+            "_filter_columns": self.filter_columns,
+            "_this_page": this_page,
+            "_toggle_pin": toggle_pin,
         }
 
 
-def listed(words: str) -> list[str]:
-    """Read words with commas between."""
-    return [word.strip() for word in words.replace(";", ",").split(",") if word.strip()]
+def address(path: str, **parameters: Any) -> str:
+    """Return an address with its parameters, leaving out empty ones; `_` at the end of a name is dropped."""
+    given = {name.rstrip("_"): value for name, value in parameters.items() if value not in (None, "", [], {})}
+    return f"{path}?{urlencode(given, doseq=True)}" if given else path
 
 
-def address(path: str, **options: Any) -> str:
-    """Return an address with its options, those that are empty left out; `_` at the end of a name is dropped."""
-    known = {name.rstrip("_"): value for name, value in options.items() if value not in (None, "", [], {})}
-    return f"{path}?{urlencode(known, doseq=True)}" if known else path
-
-
-def word_address(word: str, ending: str = "", **options: Any) -> str:
+def word_address(word: str, ending: str = "", **parameters: Any) -> str:
     """Return the address of a word's page.
 
     Words such as "and/or", ".." or "x.json" would lead elsewhere; they are written as ~ and their bytes.
     """
-    odd = "/" in word or "%" in word or not word.strip(".") or word.endswith((".json", ".csv")) or word.startswith("~")
-    name = f"~{word.encode().hex()}" if odd else quote(word, safe="")
-    return address(f"/word/{name}{ending}", **options)
+    encoded = (
+        "/" in word or "%" in word or not word.strip(".") or word.endswith((".json", ".csv")) or word.startswith("~")
+    )
+    name = f"~{word.encode().hex()}" if encoded else quote(word, safe="")
+    return address(f"/word/{name}{ending}", **parameters)

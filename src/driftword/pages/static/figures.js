@@ -1,74 +1,78 @@
-// What is near shows when a reader points at a slice of a word's way; arrow keys lead from slice to slice.
+// Shows the neighbours in a slice when a reader points at it on a word's trajectory; arrow keys move between slices.
 // Pages work without it: every slice is a link.
 "use strict";
 
-/** @typedef {{slice: string, count: number, neighbors: string[]}} Near */
+/** @typedef {{slice: string, count: number, neighbors: string[]}} SliceNeighbors */
 
 /**
- * Watch the ways on a page.
- * @param {(word: string, slice: string) => Promise<Near | undefined>} ask finds what is near to a word in a slice
- * @param {(word: string) => Node} linked makes a link to a word, or its text
+ * Listen to pointers, fingers and keys on the trajectories of a page.
+ * @param {(word: string, slice: string) => Promise<SliceNeighbors | undefined>} getNeighbors
+ * @param {(word: string) => Node} wordLink makes a link to a word, or its text where it has no page
  */
-function watchWays(ask, linked) {
-  let latest = 0;
+function watchTrajectories(getNeighbors, wordLink) {
+  let latestRequest = 0;
   /** @type {SVGAElement | undefined} */
-  let here; // the slice that is told of
+  let active; // the slice whose neighbours are shown
   /** @type {SVGAElement | undefined} */
-  let touched; // the slice that a finger left
-  /** @type {{slice?: string, time: number}} */
-  let pressed = { time: -1000 }; // the last click that counted: the second of a double click does not put away again
-  let first = false; // whether a finger has come to another one
+  let lastTouched; // the slice that a finger left
+  /** @type {string | undefined} */
+  let lastClicked;
+  let byTouch = false; // whether the last press was a finger's
+  let firstTouch = false; // whether it was the first on its slice
 
   /** @param {Event} event */
-  async function show(event) {
-    const strip = stripOf(event);
-    const figure = strip?.closest("figure");
-    const panel = figure?.querySelector(".near");
-    if (!strip || !figure || !panel) return; // what was asked for may still come
-    const turn = ++latest;
-    if (panel.getAttribute("data-slice") === strip.dataset.slice) return;
-    const near = await ask(figure.dataset.word ?? "", strip.dataset.slice ?? "");
-    if (near === undefined || turn !== latest) return;
-    here?.classList.remove("here");
-    here = strip;
-    here.classList.add("here");
-    panel.setAttribute("data-slice", near.slice);
-    panel.replaceChildren(strong(near.slice), ` ${times(near.count)}; near to `, ...listed(near.neighbors, linked), keep(strip));
+  async function showNeighbors(event) {
+    const link = sliceLinkOf(event);
+    const figure = link?.closest("figure");
+    const panel = figure?.querySelector(".neighbors-panel");
+    if (!link || !figure || !panel) return; // what was requested before may still arrive
+    const request = ++latestRequest;
+    if (panel.getAttribute("data-slice") === link.dataset.slice) return;
+    const found = await getNeighbors(figure.dataset.word ?? "", link.dataset.slice ?? "");
+    if (found === undefined || request !== latestRequest) return;
+    active?.classList.remove("active");
+    active = link;
+    active.classList.add("active");
+    panel.setAttribute("data-slice", found.slice);
+    panel.replaceChildren(bold(found.slice), ` ${times(found.count)}. Neighbours: `, ...commaSeparated(found.neighbors, wordLink), pinButton(link));
   }
 
-  document.addEventListener("pointerover", show);
-  document.addEventListener("focusin", show);
-  // Slices may be narrower than a finger: it slides over them, and what is near shows on the way. Only a second tap keeps.
+  document.addEventListener("pointerover", showNeighbors);
+  document.addEventListener("focusin", showNeighbors);
+  // Slices may be narrower than a finger: it slides over them and sees the neighbours. Only a second tap pins one.
   document.addEventListener("pointerdown", (event) => {
-    const strip = stripOf(event);
-    first = event.pointerType === "touch" && strip !== undefined && strip !== touched && strip.closest(".way") !== null;
-    if (strip && event.target instanceof Element && event.target.hasPointerCapture(event.pointerId)) event.target.releasePointerCapture(event.pointerId);
+    const link = sliceLinkOf(event);
+    byTouch = event.pointerType === "touch";
+    firstTouch = byTouch && link !== undefined && link !== lastTouched && link.closest(".trajectory") !== null;
+    if (link && event.target instanceof Element && event.target.hasPointerCapture(event.pointerId)) event.target.releasePointerCapture(event.pointerId);
   });
-  document.addEventListener("pointerup", (event) => void (touched = event.pointerType === "touch" ? stripOf(event) : undefined));
+  document.addEventListener("pointerup", (event) => void (lastTouched = event.pointerType === "touch" ? sliceLinkOf(event) : undefined));
   document.addEventListener(
     "click",
     (event) => {
-      const strip = stripOf(event);
-      if (!strip?.closest(".way")) return;
-      const again = event.isTrusted && strip.dataset.slice === pressed.slice && event.timeStamp - pressed.time < 500;
-      if (!first && !again) return void (pressed = { slice: strip.dataset.slice, time: event.timeStamp });
+      const link = sliceLinkOf(event);
+      if (!link?.closest(".trajectory")) return;
+      // The browser counts the clicks of a double click; its second must not remove what the first has pinned.
+      const repeated = !byTouch && event.detail > 1 && link.dataset.slice === lastClicked;
+      lastClicked = link.dataset.slice;
+      if (!firstTouch && !repeated) return;
       event.preventDefault();
       event.stopPropagation();
     },
     true,
   );
   document.addEventListener("keydown", (event) => {
-    first = false;
-    const strip = stripOf(event);
-    if (!strip) return;
-    const strips = [...(strip.parentElement?.querySelectorAll(".strip") ?? [])];
-    const place = strips.indexOf(strip);
-    const places = /** @type {Record<string, number>} */ ({ ArrowRight: place + 1, ArrowLeft: place - 1, Home: 0, End: strips.length - 1, " ": place });
-    const next = strips[places[event.key]];
-    if (!(event.key in places)) return;
+    byTouch = firstTouch = false;
+    const link = sliceLinkOf(event);
+    if (!link) return;
+    const links = [...(link.parentElement?.querySelectorAll(".slice-link") ?? [])];
+    const index = links.indexOf(link);
+    const targets = /** @type {Record<string, number>} */ ({ ArrowRight: index + 1, ArrowLeft: index - 1, Home: 0, End: links.length - 1, " ": index });
+    if (!(event.key in targets)) return;
     event.preventDefault();
-    if (event.key === " ") press(strip);
-    else if (next instanceof SVGElement) next.focus();
+    const target = links[targets[event.key]];
+    if (event.key === " ") click(link);
+    else if (target instanceof SVGElement) target.focus();
   });
 }
 
@@ -76,50 +80,50 @@ function watchWays(ask, linked) {
  * @param {Event} event
  * @returns {SVGAElement | undefined}
  */
-function stripOf(event) {
-  const found = event.target instanceof Element ? event.target.closest(".strip") : null;
-  return found instanceof SVGAElement ? found : undefined;
+function sliceLinkOf(event) {
+  const link = event.target instanceof Element ? event.target.closest(".slice-link") : null;
+  return link instanceof SVGAElement ? link : undefined;
 }
 
-/** @param {Element} strip */
-function press(strip) {
-  strip.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }));
+/** @param {Element} element */
+function click(element) {
+  element.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }));
 }
 
 /**
  * Make a button for fingers, which may not hit a narrow slice a second time.
- * @param {Element} strip
+ * @param {Element} sliceLink
  */
-function keep(strip) {
+function pinButton(sliceLink) {
   const button = document.createElement("button");
-  button.addEventListener("click", () => press(strip));
-  nameKeep(button, strip);
+  button.addEventListener("click", () => click(sliceLink));
+  labelPinButton(button, sliceLink);
   return button;
 }
 
 /**
  * @param {Element} button
- * @param {Element} strip
+ * @param {Element} sliceLink
  */
-function nameKeep(button, strip) {
-  button.textContent = strip.classList.contains("kept") ? "Put it away" : "Keep it";
+function labelPinButton(button, sliceLink) {
+  button.textContent = sliceLink.classList.contains("pinned") ? "Remove" : "Pin";
 }
 
 /** @param {number} count */
 const times = (count) => (count === 1 ? "once" : `${count.toLocaleString("en")} times`);
 
 /** @param {string} text */
-function strong(text) {
-  const node = document.createElement("b");
-  node.textContent = text;
-  return node;
+function bold(text) {
+  const element = document.createElement("b");
+  element.textContent = text;
+  return element;
 }
 
 /**
  * @param {string[]} words
- * @param {(word: string) => Node} linked
+ * @param {(word: string) => Node} wordLink
  * @returns {(Node | string)[]}
  */
-function listed(words, linked) {
-  return words.length ? words.flatMap((word, i) => (i ? [", ", linked(word)] : [linked(word)])) : ["no word that occurs often enough"];
+function commaSeparated(words, wordLink) {
+  return words.length ? words.flatMap((word, i) => (i ? [", ", wordLink(word)] : [wordLink(word)])) : ["no word occurs often enough"];
 }

@@ -1,106 +1,105 @@
-// Finds words, shows and keeps slices, and sorts the table of a report. Everything it holds can be read without it.
+// Searches a report, shows and pins slices, and sorts its table. Everything in the report can be read without it.
 "use strict";
 
-/** @typedef {{counts: number[], near: (number[] | null)[]}} Held */
-/** @type {{labels: string[], words: string[], pages: Record<string, Held>}} */
-const held = JSON.parse(document.getElementById("data")?.textContent ?? "{}");
-/** @type {Map<string, Held>} Not an object: words such as "constructor" are in every object. */
-const pages = new Map(Object.entries(held.pages));
-const box = /** @type {HTMLInputElement} */ (document.getElementById("q"));
-const answer = /** @type {HTMLElement} */ (document.getElementById("answer"));
+/** @typedef {{counts: number[], neighbors: (number[] | null)[]}} WordData */
+/** @type {{labels: string[], words: string[], few: number, pages: Record<string, WordData>}} */
+const reportData = JSON.parse(document.getElementById("data")?.textContent ?? "{}");
+/** @type {Map<string, WordData>} Not an object: every object has properties such as "constructor". */
+const wordData = new Map(Object.entries(reportData.pages));
+const searchBox = /** @type {HTMLInputElement} */ (document.getElementById("q"));
+const searchStatus = /** @type {HTMLElement} */ (document.getElementById("search-status"));
 
 /** @param {string} word */
-const nameOf = (word) => "word-" + encodeURIComponent(word).replace(/[!'()*]/g, (c) => "%" + c.charCodeAt(0).toString(16).toUpperCase());
+const pageId = (word) => "word-" + encodeURIComponent(word).replace(/[!'()*]/g, (c) => "%" + c.charCodeAt(0).toString(16).toUpperCase());
 
 /**
- * Count the letters that must be changed, added, dropped or swapped to make one word of another.
+ * Count the letters that must be changed, added, dropped or swapped to turn one word into another.
  * @param {string} a
  * @param {string} b
  */
-function apart(a, b) {
+function editDistance(a, b) {
   /** @type {number[][]} */
   const rows = [[...Array(b.length + 1).keys()]];
   for (let i = 1; i <= a.length; i++) {
     rows[i] = [i];
     for (let j = 1; j <= b.length; j++) {
-      const same = a[i - 1] === b[j - 1] ? 0 : 1;
-      rows[i][j] = Math.min(rows[i - 1][j] + 1, rows[i][j - 1] + 1, rows[i - 1][j - 1] + same);
+      const cost = a[i - 1] === b[j - 1] ? 0 : 1;
+      rows[i][j] = Math.min(rows[i - 1][j] + 1, rows[i][j - 1] + 1, rows[i - 1][j - 1] + cost);
       if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) rows[i][j] = Math.min(rows[i][j], rows[i - 2][j - 2] + 1);
     }
   }
   return rows[a.length][b.length];
 }
 
-/** @param {string} asked */
-function find(asked) {
-  const words = [...pages.keys()];
-  const near = words.map((word) => ({ word, far: apart(asked, word) })).sort((x, y) => x.far - y.far)[0];
+/** @param {string} typed */
+function findWord(typed) {
+  const words = [...wordData.keys()];
+  const closest = words.map((word) => ({ word, distance: editDistance(typed, word) })).sort((x, y) => x.distance - y.distance)[0];
   return (
-    words.find((word) => word === asked) ??
-    words.find((word) => word.startsWith(asked)) ??
-    (near && near.far <= Math.max(1, Math.floor(asked.length / 3)) ? near.word : undefined)
+    words.find((word) => word === typed) ??
+    words.find((word) => word.startsWith(typed)) ??
+    (closest && closest.distance <= Math.max(1, Math.floor(typed.length / 3)) ? closest.word : undefined)
   );
 }
 
-box.addEventListener("input", () => (answer.textContent = ""));
-box.addEventListener("change", () => {
-  const asked = box.value.trim().toLowerCase();
-  if (!asked) return;
-  const found = find(asked);
-  const words = pages.size;
-  answer.textContent = found === undefined ? `“${asked}” is not among the ${words} words of this report.` : found === asked ? "" : `${asked} → ${found}`;
-  if (found !== undefined) {
-    location.hash = encodeURIComponent(nameOf(found));
-    box.value = "";
+searchBox.addEventListener("input", () => (searchStatus.textContent = ""));
+searchBox.addEventListener("change", () => {
+  const typed = searchBox.value.trim().toLowerCase();
+  if (!typed) return;
+  const word = findWord(typed);
+  searchStatus.textContent = word === undefined ? `“${typed}” is not among the ${wordData.size} words of this report.` : word === typed ? "" : `${typed} → ${word}`;
+  if (word !== undefined) {
+    location.hash = encodeURIComponent(pageId(word));
+    searchBox.value = "";
   }
 });
 
 /**
  * @param {string} word
  * @param {string} slice
- * @returns {Near | undefined}
+ * @returns {SliceNeighbors | undefined}
  */
-function nearIn(word, slice) {
-  const t = held.labels.indexOf(slice);
-  const page = pages.get(word);
-  return page && { slice, count: page.counts[t], neighbors: (page.near[t] ?? []).map((w) => held.words[w]) };
+function neighborsIn(word, slice) {
+  const t = reportData.labels.indexOf(slice);
+  const data = wordData.get(word);
+  return data && { slice, count: data.counts[t], neighbors: (data.neighbors[t] ?? []).map((number) => reportData.words[number]) };
 }
 
 /** @param {string} word */
-function linked(word) {
-  if (!pages.has(word)) return document.createTextNode(word);
+function wordLink(word) {
+  if (!wordData.has(word)) return document.createTextNode(word);
   const link = document.createElement("a");
-  link.href = "#" + encodeURIComponent(nameOf(word));
+  link.href = "#" + encodeURIComponent(pageId(word));
   link.textContent = word;
   return link;
 }
 
-watchWays(async (word, slice) => nearIn(word, slice), linked);
+watchTrajectories(async (word, slice) => neighborsIn(word, slice), wordLink);
 
 /**
- * Show the lines of one slice, or of those whose neighbours stand side by side.
+ * Show the passages of one slice, or of all pinned slices.
  * @param {Element} page
  * @param {string} [slice]
  */
-function showLines(page, slice) {
-  const kept = [...page.querySelectorAll(".strip.kept")].map((strip) => strip.getAttribute("data-slice"));
-  const lines = [...page.querySelectorAll(".passages li[data-slice]")];
-  for (const line of lines) {
-    const at = line.getAttribute("data-slice");
-    line.toggleAttribute("hidden", slice === undefined ? !kept.includes(at) : at !== slice);
+function showPassages(page, slice) {
+  const pinned = pinnedSlices(page);
+  const passages = [...page.querySelectorAll(".passages li[data-slice]")];
+  for (const passage of passages) {
+    const at = passage.getAttribute("data-slice") ?? "";
+    passage.toggleAttribute("hidden", slice === undefined ? !pinned.includes(at) : at !== slice);
   }
-  const title = page.querySelector(".texts");
+  const title = page.querySelector(".passages-title");
   if (!title) return;
-  const shown = lines.filter((line) => !line.hasAttribute("hidden")).length;
-  const near = slice === undefined ? undefined : nearIn(page.getAttribute("data-word") ?? "", slice);
-  title.textContent = near === undefined ? "In the texts" : `In the texts, ${slice}: ${shown} of ${near.count.toLocaleString("en")} occurrences`;
+  const visible = passages.filter((passage) => !passage.hasAttribute("hidden")).length;
+  const found = slice === undefined ? undefined : neighborsIn(page.getAttribute("data-word") ?? "", slice);
+  title.textContent = found === undefined ? "Passages" : `Passages, ${slice}: ${visible} of ${found.count.toLocaleString("en")} occurrences`;
 }
 
 /**
- * Mark anew what has entered since the list before, and what is not in the next.
+ * Mark again which words are not in the previous list, and which are not in the next.
  * @param {Element} columns
  */
-function mark(columns) {
+function markChanges(columns) {
   const lists = [...columns.children].map((column) => [...column.querySelectorAll("li")]);
   /** @param {Element} item */
   const wordOf = (item) => (item.querySelector("a") ?? item.firstChild)?.textContent?.trim() ?? "";
@@ -109,8 +108,8 @@ function mark(columns) {
     list.forEach((item) => {
       const marks = document.createElement("span");
       marks.className = "marks";
-      if (i > 0 && !words[i - 1].has(wordOf(item))) marks.append(" ", sign("entered", "+", "new: not in the list before"));
-      if (i + 1 < words.length && !words[i + 1].has(wordOf(item))) marks.append(" ", sign("left", "−", "leaves: not in the next list"));
+      if (i > 0 && !words[i - 1].has(wordOf(item))) marks.append(" ", changeMark("entered", "+", "new: not in the previous list"));
+      if (i + 1 < words.length && !words[i + 1].has(wordOf(item))) marks.append(" ", changeMark("left", "−", "drops out: not in the next list"));
       item.querySelector(".marks")?.remove();
       item.append(marks);
     }),
@@ -118,56 +117,55 @@ function mark(columns) {
 }
 
 /**
- * @param {string} name
- * @param {string} text
- * @param {string} told
+ * @param {string} className
+ * @param {string} sign
+ * @param {string} description
  */
-function sign(name, text, told) {
-  const node = document.createElement("span");
-  node.className = name;
-  node.title = told;
-  node.setAttribute("role", "img");
-  node.setAttribute("aria-label", told);
-  node.textContent = text;
-  return node;
+function changeMark(className, sign, description) {
+  const element = document.createElement("span");
+  element.className = className;
+  element.title = description;
+  element.setAttribute("role", "img");
+  element.setAttribute("aria-label", description);
+  element.textContent = sign;
+  return element;
 }
 
 /**
- * Keep a slice of a page beside the others, or put it away.
+ * Pin a slice of a page, or remove it.
  * @param {Element} page
- * @param {Element} strip
+ * @param {Element} sliceLink
  */
-function toggle(page, strip) {
+function togglePin(page, sliceLink) {
   const columns = page.querySelector(".columns");
-  const slice = strip.getAttribute("data-slice") ?? "";
-  const near = nearIn(page.getAttribute("data-word") ?? "", slice);
-  if (!columns || !near) return;
-  const last = columns.children.length === 1 && columns.children[0].getAttribute("data-slice") === slice;
-  if (last) return; // something is always shown
-  const there = [...columns.children].find((column) => column.getAttribute("data-slice") === slice);
-  strip.classList.toggle("kept", !there);
-  if (there) there.remove();
+  const slice = sliceLink.getAttribute("data-slice") ?? "";
+  const found = neighborsIn(page.getAttribute("data-word") ?? "", slice);
+  if (!columns || !found) return;
+  const column = [...columns.children].find((one) => one.getAttribute("data-slice") === slice);
+  if (column && columns.children.length === 1) return; // one slice is always pinned
+  sliceLink.classList.toggle("pinned", !column);
+  if (column) column.remove();
   else {
-    const after = [...columns.children].find((other) => held.labels.indexOf(other.getAttribute("data-slice") ?? "") > held.labels.indexOf(slice));
-    columns.insertBefore(columnOf(near), after ?? null);
+    const next = [...columns.children].find((other) => reportData.labels.indexOf(other.getAttribute("data-slice") ?? "") > reportData.labels.indexOf(slice));
+    columns.insertBefore(neighborColumn(found), next ?? null);
   }
-  mark(columns);
-  showLines(page, there ? undefined : slice);
+  markChanges(columns);
+  showPassages(page, column ? undefined : slice);
 }
 
-/** @param {Near} near */
-function columnOf(near) {
+/** @param {SliceNeighbors} found */
+function neighborColumn(found) {
   const column = document.createElement("section");
-  column.dataset.slice = near.slice;
+  column.dataset.slice = found.slice;
   const title = document.createElement("h3");
-  title.textContent = near.slice;
+  title.textContent = found.slice;
   const count = document.createElement("p");
-  count.className = "count";
-  count.textContent = times(near.count);
+  count.className = found.count < reportData.few ? "count faint" : "count";
+  count.textContent = found.count === 0 ? "does not occur (interpolated)" : times(found.count) + (found.count < reportData.few ? " (uncertain)" : "");
   const words = document.createElement("ol");
-  for (const other of near.neighbors) {
+  for (const other of found.neighbors) {
     const item = document.createElement("li");
-    item.append(linked(other));
+    item.append(wordLink(other));
     words.append(item);
   }
   column.append(title, count, words);
@@ -175,23 +173,23 @@ function columnOf(near) {
 }
 
 /** @param {Element} page */
-const keptIn = (page) => [...page.querySelectorAll(".way .strip.kept")].map((strip) => strip.getAttribute("data-slice") ?? "");
+const pinnedSlices = (page) => [...page.querySelectorAll(".trajectory .slice-link.pinned")].map((link) => link.getAttribute("data-slice") ?? "");
 
 document.addEventListener("click", (event) => {
-  const strip = stripOf(event);
-  const page = strip?.closest(".page");
-  if (!strip || !page) return;
+  const link = sliceLinkOf(event);
+  const page = link?.closest(".page");
+  if (!link || !page) return;
   event.preventDefault();
-  toggle(page, strip);
-  const panel = page.querySelector(".near");
+  togglePin(page, link);
+  const panel = page.querySelector(".neighbors-panel");
   const button = panel?.querySelector("button");
-  if (button && panel?.getAttribute("data-slice") === strip.dataset.slice) nameKeep(button, strip);
-  // The address says which slices are kept; nothing else changes.
-  history.replaceState(null, "", "#" + encodeURIComponent(page.id) + keptIn(page).map((slice) => "@" + encodeURIComponent(slice)).join(""));
+  if (button && panel?.getAttribute("data-slice") === link.dataset.slice) labelPinButton(button, link);
+  // The address says which slices are pinned; nothing else changes.
+  history.replaceState(null, "", "#" + encodeURIComponent(page.id) + pinnedSlices(page).map((slice) => "@" + encodeURIComponent(slice)).join(""));
 });
 
 /**
- * Read a part of an address, which people may have typed.
+ * Decode a part of an address, which people may have typed.
  * @param {string} text
  */
 function decoded(text) {
@@ -202,35 +200,36 @@ function decoded(text) {
   }
 }
 
-const title = document.title;
+const reportTitle = document.title;
 
-/** Show the page and the slices that an address names. */
-function follow() {
+/** Show the page and the slices that the address names. */
+function followAddress() {
   const [id, ...slices] = location.hash.slice(1).split("@").map(decoded);
-  document.title = title;
+  document.title = reportTitle;
   for (const page of document.querySelectorAll(".page")) {
-    page.classList.toggle("shown", page.id === id);
-    if (page.id === id) document.title = `${page.getAttribute("data-word")} · ${title}`;
+    page.classList.toggle("current", page.id === id);
+    if (page.id === id) document.title = `${page.getAttribute("data-word")} · ${reportTitle}`;
     if (page.id !== id || !slices.length) continue;
-    for (const strip of page.querySelectorAll(".way .strip"))
-      if (slices.includes(strip.getAttribute("data-slice") ?? "") !== strip.classList.contains("kept")) toggle(page, strip);
+    for (const link of page.querySelectorAll(".trajectory .slice-link"))
+      if (slices.includes(link.getAttribute("data-slice") ?? "") !== link.classList.contains("pinned")) togglePin(page, link);
   }
 }
 
-for (const page of document.querySelectorAll(".page")) showLines(page);
-follow();
-window.addEventListener("hashchange", follow);
+for (const page of document.querySelectorAll(".page")) showPassages(page);
+followAddress();
+window.addEventListener("hashchange", followAddress);
 
 for (const button of document.querySelectorAll("button[data-sort]"))
   button.addEventListener("click", () => {
-    const head = /** @type {HTMLTableCellElement} */ (button.closest("th"));
-    const body = head.closest("table")?.tBodies[0];
+    const heading = /** @type {HTMLTableCellElement} */ (button.closest("th"));
+    const body = heading.closest("table")?.tBodies[0];
     if (!body) return;
-    const down = head.getAttribute("aria-sort") !== "descending" && head.classList.contains("n");
+    const numeric = heading.classList.contains("numeric");
+    const descending = numeric && heading.getAttribute("aria-sort") !== "descending";
     /** @param {HTMLTableRowElement} row */
-    const value = (row) => row.cells[head.cellIndex].dataset.value ?? "";
-    const rows = [...body.rows].sort((a, b) => (head.classList.contains("n") ? Number(value(a)) - Number(value(b)) : value(a).localeCompare(value(b))));
-    for (const other of head.parentElement?.children ?? []) other.removeAttribute("aria-sort");
-    head.setAttribute("aria-sort", down ? "descending" : "ascending");
-    body.replaceChildren(...(down ? rows.reverse() : rows));
+    const value = (row) => row.cells[heading.cellIndex].dataset.value ?? "";
+    const rows = [...body.rows].sort((a, b) => (numeric ? Number(value(a)) - Number(value(b)) : value(a).localeCompare(value(b))));
+    for (const other of heading.parentElement?.children ?? []) other.removeAttribute("aria-sort");
+    heading.setAttribute("aria-sort", descending ? "descending" : "ascending");
+    body.replaceChildren(...(descending ? rows.reverse() : rows));
   });

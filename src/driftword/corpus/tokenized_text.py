@@ -1,0 +1,143 @@
+"""Tokenized text: word ids in chunks, each with a slice, a split and a document, and the documents they came from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from driftword import checks
+from driftword.corpus.options import CorpusOptions
+from driftword.corpus.phrases import PhraseTable
+from driftword.corpus.slices import Slices
+from driftword.corpus.splits import SPLITS
+from driftword.corpus.subsampling import keep_probability
+from driftword.corpus.vocabulary import Vocabulary
+from driftword.errors import StoreError
+
+
+class TokenizedText:
+    """Read-only arrays of a corpus and the facts stored with them; `Corpus` adds what users ask of it."""
+
+    def __init__(
+        self,
+        arrays: Mapping[str, npt.NDArray[Any]],
+        words: Sequence[str],
+        slices: Slices,
+        *,
+        meta: dict[str, Any],
+        path: Path | None = None,
+    ) -> None:
+        self.tokens = arrays["tokens"]
+        self.offsets = arrays["offsets"]
+        self.chunk_slice = arrays["chunk_slice"]
+        self.chunk_split = arrays["chunk_split"]
+        self.chunk_document = arrays["chunk_document"]
+        self.counts = arrays["counts"]
+        self.raw_counts = arrays["raw_counts"]
+        self.words = tuple(words)
+        self.slices = slices
+        self.meta = meta
+        self.path = path
+        self.options = CorpusOptions.from_dict(meta["options"])
+        self.subsample: float | None = meta["subsample"]
+        self.keep = keep_probability(self.raw_counts, self.subsample)
+        self.spellings: dict[str, str] = {}  # of tokens met in passages, by `spans`
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens of all splits, before subsampling."""
+        return len(self.tokens)
+
+    @property
+    def seed(self) -> int:
+        """Seed of the splits and of the subsampling."""
+        return int(self.meta["seed"])
+
+    @property
+    def citation(self) -> str | None:
+        """What users of the text are asked to cite."""
+        return self.meta.get("citation")
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The words, the slices, and how often each word occurs in each slice."""
+        return Vocabulary(self.words, self.slices, self.counts, self.train_counts)
+
+    @cached_property
+    def train_counts(self) -> npt.NDArray[Any]:
+        """Occurrences of each word in the training text of each slice, ``(n_slices, n_words)``."""
+        held_out = self.chunk_split != SPLITS.index("train")
+        counts = np.array(self.counts)  # all text; what is held out is less to count
+        for t in np.unique(self.chunk_slice[held_out]):
+            chunks = np.flatnonzero(held_out & (self.chunk_slice == t))
+            tokens = np.concatenate([self.tokens[self.offsets[c] : self.offsets[c + 1]] for c in chunks])
+            counts[t] -= np.bincount(tokens, minlength=len(self.words)).astype(counts.dtype)
+        counts.setflags(write=False)
+        return counts
+
+    @property
+    def word_index(self) -> dict[str, int]:
+        """The id of each word."""
+        return self.vocabulary.index
+
+    def word_id(self, word: str) -> int:
+        """Return the id of a word; the error for an unknown one suggests others."""
+        return self.vocabulary.word_id(word)
+
+    def has_split(self, split: str) -> bool:
+        """Tell whether any text is in a split: ``"train"``, ``"valid"`` or ``"test"``."""
+        return bool((self.chunk_split == split_number(split)).any())
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of all that decides what a model sees: equal for equal corpora, wherever they are stored."""
+        digest = self._content_digest()
+        digest.update(np.ascontiguousarray(self.raw_counts).astype("<i8").data)
+        digest.update(f"\0{self.subsample!r}\0{self.seed}".encode())
+        return digest.hexdigest()[:16]
+
+    def matches(self, fingerprint: str | None) -> bool:
+        """Tell whether this is the corpus with that fingerprint.
+
+        Fingerprints of the first file format left out subsampling, counts and seed; those are still recognised.
+        """
+        return fingerprint in (self.fingerprint, self._content_digest().hexdigest()[:16])
+
+    def _content_digest(self) -> hashlib._Hash:
+        digest = hashlib.sha256()
+        for array in (self.tokens, self.offsets, self.chunk_slice, self.chunk_split, self.chunk_document):
+            digest.update(np.ascontiguousarray(array).data)
+        digest.update("\0".join((*self.words, *self.slices.labels)).encode())
+        return digest
+
+    @property
+    def documents(self) -> pl.LazyFrame:
+        """The documents as they came: text, date, slice and the other columns of the source."""
+        if not self.has_documents:
+            raise StoreError("This corpus was made of ids and has no documents")
+        assert self.path is not None
+        return pl.scan_parquet(self.path / "documents.parquet", glob=False)
+
+    @property
+    def has_documents(self) -> bool:
+        """Whether the texts are stored with the corpus."""
+        return self.path is not None and "documents.parquet" in self.meta["files"]
+
+    @cached_property
+    def phrases(self) -> PhraseTable:
+        """The phrases that were joined into one word."""
+        if self.path is None or "phrases.parquet" not in self.meta["files"]:
+            return PhraseTable()
+        return PhraseTable.from_table(pl.read_parquet(self.path / "phrases.parquet", glob=False))
+
+
+def split_number(split: str) -> int:
+    """Return the number under which a split is stored."""
+    return SPLITS.index(checks.one_of("split", split, SPLITS))

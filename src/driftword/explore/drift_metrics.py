@@ -1,0 +1,122 @@
+"""How far every word moved between two slices, by several metrics: arrays in, arrays out."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from driftword.errors import OptionError
+from driftword.explore import vectors
+from driftword.explore.vectors import MIN_COUNT, Array
+from driftword.model import Model
+
+#: What each metric measures, in a few words.
+METRICS: Final = {
+    "absolute": "distance between the two vectors, as in the paper",
+    "cosine": "change of direction",
+    "thirds": "change of direction from the first third of the slices to the last",
+    "farthest": "largest change of direction from the first slice at any time",
+    "path": "length of the whole trajectory",
+    "step": "largest single step",
+    "neighbors": "share of the 25 nearest neighbours that were replaced",
+    "ranks": "change in the ranking of the nearest neighbours",
+    "relative": "distance, compared with words of similar frequency",
+}
+NEIGHBORS: Final = 25  # nearest neighbours that "neighbors" and "ranks" compare
+PEERS: Final = 200  # words of similar frequency that "relative" compares with, fewer in a small vocabulary
+_BATCH: Final = 512
+
+
+def measure(model: Model, metric: str, first: int, last: int, *, wanted: Array) -> Array:
+    """Return how far each word moved from slice `first` to slice `last`, ``(V,)``; only `wanted` words need it."""
+    if metric in ("path", "step"):
+        return _steps(model, first, last, longest=metric == "step")
+    if metric == "farthest":
+        start, distance = vectors.unit(vectors.centered(model, first)), np.zeros(len(model.words), dtype=np.float32)
+        for t in range(first + 1, last + 1):
+            np.maximum(distance, 1 - (start * vectors.unit(vectors.centered(model, t))).sum(axis=1), out=distance)
+        return distance
+    if metric == "thirds":
+        share = max(1, (last - first + 1) // 3)
+        return _cosine_distance(*(_centered_sum(model, t, t + share) for t in (first, last - share + 1)))
+    if metric == "cosine":
+        return _cosine_distance(vectors.centered(model, first), vectors.centered(model, last))
+    if metric in ("neighbors", "ranks"):
+        return _neighbor_turnover(model, first, last, wanted=wanted, ranks=metric == "ranks")
+    difference = vectors.slice_vectors(model, last) - vectors.slice_vectors(model, first)
+    distance = np.linalg.norm(difference, axis=1)
+    if metric == "absolute":
+        return np.asarray(distance)
+    if not model.vocabulary.counted:
+        raise OptionError("The word counts of this model are unknown, so the metric 'relative' cannot be used")
+    return _relative(distance, np.asarray(model.counts)[[first, last]].sum(axis=0))
+
+
+def _steps(model: Model, first: int, last: int, *, longest: bool) -> Array:
+    result = np.zeros(len(model.words), dtype=np.float32)
+    before = vectors.slice_vectors(model, first)
+    for t in range(first + 1, last + 1):
+        after = vectors.slice_vectors(model, t)
+        step = np.linalg.norm(after - before, axis=1)
+        result = np.maximum(result, step) if longest else result + step
+        before = after
+    return result
+
+
+def _centered_sum(model: Model, begin: int, end: int) -> Array:
+    total = np.zeros((len(model.words), model.rho.shape[2]), dtype=np.float32)
+    means = np.zeros(model.rho.shape[2], dtype=np.float32)
+    for t in range(begin, end):
+        total += vectors.slice_vectors(model, t)
+        means += vectors.mean(model, t)
+    return total - means
+
+
+def _cosine_distance(one: Array, other: Array) -> Array:
+    return np.asarray(1 - (vectors.unit(one) * vectors.unit(other)).sum(axis=1))
+
+
+def _relative(scores: Array, frequency: Array) -> Array:
+    """Return how many standard deviations each score lies above the median of words of similar frequency."""
+    order = np.argsort(frequency, kind="stable")
+    values = np.log(np.maximum(scores[order], 1e-12))
+    width = min(max(PEERS // 10, min(PEERS, len(values) // 20)), len(values))
+    windows = np.lib.stride_tricks.sliding_window_view(values, width)
+    median = np.median(windows, axis=1)
+    deviation = 1.4826 * np.median(np.abs(windows - median[:, None]), axis=1)  # standard, if they are normal
+    window = np.clip(np.arange(len(values)) - width // 2, 0, len(windows) - 1)
+    result = np.empty(len(values))
+    result[order] = (values - median[window]) / np.maximum(deviation[window], 1e-6)
+    return result
+
+
+def _neighbor_turnover(model: Model, first: int, last: int, *, wanted: Array, ranks: bool) -> Array:
+    """Compare the nearest neighbours of each word in two slices, among words that are attested in both."""
+    both = model.vocabulary.attested(first, MIN_COUNT) & model.vocabulary.attested(last, MIN_COUNT)
+    common = np.flatnonzero(both)
+    if len(common) < 2:
+        raise OptionError(
+            f"Fewer than two words occur at least {MIN_COUNT} times in both slices; choose others, or another `metric`"
+        )
+    words = np.flatnonzero(wanted & both)
+    n = min(NEIGHBORS, len(common) - 1)
+    result = np.zeros(len(model.words), dtype=np.float32)
+    spaces = [vectors.unit(vectors.centered(model, t)) for t in (first, last)]
+    for begin in range(0, len(words), _BATCH):
+        batch = words[begin : begin + _BATCH]
+        nearest = []
+        for space in spaces:
+            scores = space[batch] @ space[common].T
+            scores[batch[:, None] == common[None, :]] = -np.inf
+            nearest.append((scores, np.argpartition(-scores, n - 1, axis=1)[:, :n]))
+        for row, v in enumerate(batch):
+            one, other = nearest[0][1][row], nearest[1][1][row]
+            if ranks:
+                union = np.union1d(one, other)
+                x, y = (np.argsort(np.argsort(-scores[row, union])) for scores, _ in nearest)
+                result[v] = 1 - np.corrcoef(x, y)[0, 1] if len(union) > 1 else 0
+            else:
+                shared = len(np.intersect1d(one, other))
+                result[v] = 1 - shared / (2 * n - shared)
+    return result

@@ -1,0 +1,67 @@
+"""Where a result came from: what it was made of, by which program, on which machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from importlib.metadata import version
+from typing import Any
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the packages that decide a result."""
+    return {name: version(name) for name in ("driftword", "numpy", "polars")}
+
+
+def machine() -> str:
+    """Describe this machine in a few words."""
+    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """How a model was made; None where that is not known.
+
+    Parameters
+    ----------
+    engine
+        The engine that fitted it, or ``"imported"`` for embeddings made elsewhere.
+    corpus, corpus_path
+        Fingerprint of the corpus it was fitted to, and where that was stored.
+    citation
+        What users of the corpus are asked to cite.
+    seed, passes, threads
+        As in `fit`.
+    ran_on, machine
+        What the engine ran on, and the machine.
+    versions
+        Versions of the packages that decide the result.
+    """
+
+    engine: str
+    corpus: str | None = None
+    corpus_path: str | None = None
+    citation: str | None = None
+    seed: int | None = None
+    passes: int | None = None
+    threads: int | None = None
+    ran_on: str | None = None
+    machine: str | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> Provenance:
+        """Read back what `to_dict` gave; unknown names are ignored."""
+        known = {one.name for one in fields(cls)}
+        return cls(**{name: value for name, value in facts.items() if name in known})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts ready for JSON."""
+        return asdict(self)
+
+    @property
+    def imported(self) -> bool:
+        """Whether the embeddings were made elsewhere."""
+        return self.engine == "imported"

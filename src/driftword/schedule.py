@@ -1,0 +1,52 @@
+"""The schedule of a fit: what each pass reads, and how large its steps are.
+
+Every model begins with one static pass. The binned and the dynamic model then copy its embeddings into every slice
+and continue from there. The learning rate falls linearly over all passes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from driftword.engines.rounds import PassPlan, Step
+from driftword.spec import Spec
+
+#: Share of the learning rate in a binned model's own passes: only their start restrains words that are rare in a slice.
+BINNED_RATE: Final = 0.2
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Passes are numbered from 0."""
+
+    spec: Spec
+    passes: int
+    n_slices: int  # of the model: 1 for a static one
+    seed: int
+
+    def is_static(self, number: int) -> bool:
+        """Whether all text counts as one slice in a pass."""
+        return number == 0 or self.n_slices == 1
+
+    def plan(self, number: int) -> PassPlan:
+        """Return how a pass reads the text."""
+        spec = self.spec
+        sample = number + 1 if spec.resample == "each-pass" else 1
+        return PassPlan(number, sample, not self.is_static(number), spec.block, spec.run, spec.rounds, self.seed)
+
+    def step(self, number: int, round_number: int) -> Step:
+        """Return the step of a round; the priors are shared out over the rounds of a pass and the slices."""
+        spec, static = self.spec, self.is_static(number)
+        progress = (number + round_number / spec.rounds) / max(self.passes, 1)
+        rate = spec.learning_rate * (1 - (1 - spec.final_rate) * progress)
+        return Step(
+            learning_rate=rate * (BINNED_RATE if spec.model == "binned" and not static else 1),
+            half_window=spec.context // 2,
+            negatives=spec.negatives,
+            pool=spec.pool,
+            drift_precision=spec.drift_precision / spec.rounds,
+            alpha_precision=spec.prior / spec.rounds,
+            rho_precision=spec.prior / spec.rounds / (1 if static else self.n_slices),
+            coupled=not static and spec.model == "dynamic",
+        )

@@ -1,0 +1,116 @@
+"""`Spec`: every option of a model, checked once. The command line and stored metadata follow it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Final
+
+from driftword import checks
+from driftword.errors import OptionError
+
+MODELS: Final = ("static", "binned", "dynamic")
+RESAMPLE: Final = ("each-pass", "once")
+
+
+@dataclass(frozen=True)
+class Spec:
+    """How a model is built and fitted.
+
+    Parameters
+    ----------
+    model
+        ``"dynamic"``: embeddings drift from slice to slice; ``"binned"``: each slice is fitted on its own;
+        ``"static"``: one embedding for all slices.
+    dim
+        Number of dimensions of the vectors.
+    context
+        Number of words around a position that predict it: 8 is four on either side.
+    negatives
+        Weight of words that do not occur, relative to each word that does.
+    drift_precision
+        Precision of the random walk between neighbouring slices; a larger value allows less movement.
+    prior_precision
+        Precision of the priors on context vectors and on embeddings (shared out over the slices); by default a
+        twentieth of the drift precision.
+    learning_rate
+        Step size of Adagrad.
+    final_rate
+        Share of the learning rate that is left at the end of the last pass; it falls linearly.
+    rounds
+        Number of times that a pass applies the prior.
+    block
+        Number of positions that share one pool of negatives.
+    run
+        Number of consecutive positions of a text that go into a block together.
+    pool
+        Number of negatives in a pool.
+    exponent
+        Negatives are drawn in proportion to word counts raised to this power.
+    resample
+        ``"each-pass"`` subsamples the text anew for every pass; ``"once"`` keeps one subsample, as the paper does.
+    initial_accumulator
+        Initial value of Adagrad's accumulators of squared gradients.
+    """
+
+    model: str = "dynamic"
+    dim: int = 100
+    context: int = 8
+    negatives: int = 20
+    drift_precision: float = 200.0
+    prior_precision: float | None = None
+    learning_rate: float = 0.2
+    final_rate: float = 0.1
+    rounds: int = 10
+    block: int = 32
+    run: int = 4
+    pool: int = 64
+    exponent: float = 0.75
+    resample: str = "each-pass"
+    initial_accumulator: float = 0.01
+
+    def __post_init__(self) -> None:
+        checked: dict[str, Any] = {
+            "model": checks.one_of("model", self.model, MODELS),
+            "resample": checks.one_of("resample", self.resample, RESAMPLE),
+            "final_rate": checks.real("final_rate", self.final_rate, low=0, high=1),
+            "exponent": checks.real("exponent", self.exponent, low=0, high=2),
+        }
+        for name in ("dim", "negatives", "rounds", "block", "run", "pool"):
+            checked[name] = checks.whole(name, getattr(self, name), least=1)
+        checked["context"] = checks.whole("context", self.context, least=2)
+        if checked["context"] % 2:
+            raise OptionError(f"`context` is {self.context}; it must be even (8: four words on either side)")
+        for name in ("drift_precision", "learning_rate", "initial_accumulator"):
+            checked[name] = checks.real(name, getattr(self, name), positive=True)
+        if self.prior_precision is not None:
+            checked["prior_precision"] = checks.real("prior_precision", self.prior_precision, low=0)
+        for name, value in checked.items():  # NumPy's numbers become Python's, which JSON knows
+            object.__setattr__(self, name, value)
+
+    @property
+    def prior(self) -> float:
+        """Precision of the priors on context vectors and embeddings, the default resolved."""
+        return self.drift_precision / 20 if self.prior_precision is None else self.prior_precision
+
+    @classmethod
+    def from_dict(cls, options: Mapping[str, Any]) -> Spec:
+        """Read back what `to_dict` gave; unknown names are ignored."""
+        known = {field.name for field in fields(cls)}
+        given = dict(options)
+        if "squares" in given:  # the name of `initial_accumulator` in the first file format
+            given.setdefault("initial_accumulator", given["squares"])
+        return cls(**{name: value for name, value in given.items() if name in known})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the options ready for JSON."""
+        return asdict(self)
+
+
+def option_help() -> dict[str, str]:
+    """Return what each option means, from the docstring of `Spec`, as plain text for the command line."""
+    section = inspect.cleandoc(Spec.__doc__ or "").partition("----------\n")[2]
+    texts = re.findall(r"^(\w+)\n((?:    .*\n?)+)", section, re.MULTILINE)
+    return {name: re.sub('``"?|"?``', "", " ".join(text.split())) for name, text in texts}
