@@ -66,7 +66,7 @@ def run_fit(corpus: dw.Corpus, spec: dw.Spec, **options: Any) -> dict[str, Any]:
     begin = time.perf_counter()
     model = dw.fit(corpus, spec, patience=99, show_progress=False, **options)
     wall = time.perf_counter() - begin
-    best = model.history[model.meta["best_pass"] - 1]
+    best = model.history[model.best_pass - 1]
     seconds = sum(entry["seconds"] for entry in model.history)
     return {
         "seconds": seconds,
@@ -284,7 +284,7 @@ def memory(corpus: dw.Corpus) -> None:
 
         TorchEngine.__init__ = limited  # type: ignore[method-assign]
         try:
-            model = dw.fit(corpus, spec, passes=3, patience=9, engine="torch", half=half, show_progress=False)
+            model = dw.fit(corpus, spec, passes=3, patience=9, engine="torch", half_precision=half, show_progress=False)
         finally:
             TorchEngine.__init__ = original  # type: ignore[method-assign]
         last = model.history[-1]

@@ -96,7 +96,7 @@ def clustered(n: int = 400_000) -> dw.Corpus:
 
 
 def best(model: dw.Model) -> float:
-    return float(model.history[model.meta["best_pass"] - 1]["L"])
+    return float(model.history[model.best_pass - 1]["L"])
 
 
 def test_a_fit_is_as_good_as_on_the_cpu(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_fit_is_as_good_as_on_the_cpu(tmp_path: Path) -> None:
     assert choose_engine("auto") == "torch"
     spec = dw.Spec(dim=32)
     scores = {name: best(dw.fit(corpus, spec, passes=5, **options)) for name, options in {
-        "cpu": {"engine": "cpu"}, "gpu": {}, "half": {"half": True},
+        "cpu": {"engine": "cpu"}, "gpu": {}, "half": {"half_precision": True},
     }.items()}  # fmt: skip
     assert scores["gpu"] == pytest.approx(scores["cpu"], abs=0.01)
     assert scores["half"] == pytest.approx(scores["gpu"], abs=0.01)
@@ -135,5 +135,5 @@ def test_devices_that_are_not_there() -> None:
 def test_out_of_memory_is_a_sentence() -> None:
     engine: Any = TorchEngine(single(make_parameters(1, 9, 4)), Sampler.make(np.ones(9), 1))
     engine._rho.broadcast = lambda *_: torch.empty(1 << 50, device="cuda")
-    with pytest.raises(OptionError, match='pass `half=True`, use a smaller `dim`, or pass `engine="cpu"`'):
+    with pytest.raises(OptionError, match='pass `half_precision=True`, use a smaller `dim`, or pass `engine="cpu"`'):
         engine.broadcast(3, 0.1)

@@ -84,8 +84,8 @@ def test_a_fit_is_as_good_as_on_the_cpu_engine(small: dw.Corpus, tmp_path: Path)
     scores = {}
     for engine, half in (("cpu", False), ("torch", False), ("torch", True)):
         options: dict[str, Any] = {"device": "cpu"} if engine == "torch" else {}
-        model = dw.fit(small, spec, passes=4, engine=engine, half=half, **options)
-        scores[engine, half] = model.history[model.meta["best_pass"] - 1]["L"]
+        model = dw.fit(small, spec, passes=4, engine=engine, half_precision=half, **options)
+        scores[engine, half] = model.history[model.best_pass - 1]["L"]
         assert model.rho.dtype == (np.float16 if half else np.float32)
     on_cpu, on_torch = (
         dw.evaluate(model, small, **options)["L"][0] for options in ({"engine": "cpu"}, {"device": "cpu"})
@@ -107,9 +107,9 @@ def test_a_fit_is_resumed(small: dw.Corpus, tmp_path: Path, monkeypatch: pytest.
     with monkeypatch.context() as patch:
         patch.setattr(TorchEngine, "finite", lambda _: stop() is None)
         with pytest.raises(KeyboardInterrupt):
-            dw.fit(small, spec, passes=6, device="cpu", out=tmp_path / "m", checkpoint_seconds=0)
+            dw.fit(small, spec, passes=6, device="cpu", out=tmp_path / "m", checkpoint_every=0)
     model = dw.fit(small, spec, passes=6, device="cpu", out=tmp_path / "m", resume=True)
-    assert model.meta["provenance"]["engine"] == "torch"
+    assert model.provenance.engine == "torch"
     assert [entry["pass"] for entry in model.history] == list(range(1, len(model.history) + 1))
 
 
@@ -226,5 +226,7 @@ def test_too_little_memory_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(TorchEngine, "_prior_step", fail)
     text = make_text([9], [0], 9)
     (part,) = device_rounds(text, make_plan(block=8))
-    with pytest.raises(OptionError, match=r"6.1 GB of 8.0 GB are free\); pass `half=True`, use a smaller `dim`, or"):
+    with pytest.raises(
+        OptionError, match=r"6.1 GB of 8.0 GB are free\); pass `half_precision=True`, use a smaller `dim`, or"
+    ):
         engine.round(part, make_step())
