@@ -349,7 +349,7 @@ class _Job:
             "provenance": {
                 "corpus": self.corpus.fingerprint,
                 "corpus_path": str(self.corpus.path.absolute()) if self.corpus.path else None,
-                "citation": self.corpus.meta.get("citation"),
+                "citation": self.corpus.citation,
                 "seed": self.seed,
                 "passes": self.passes,
                 "engine": self.engine_name,

@@ -88,7 +88,7 @@ class DeviceCorpus:
         self._end = put(corpus.offsets[1:][chunks].astype(np.int64), device)
         self._slice_of = put(corpus.chunk_slice[chunks].astype(np.int64), device)
         self._keep = None
-        if corpus.meta["subsample"] is not None:
+        if corpus.subsample is not None:
             self._keep = put(np.asarray(corpus.keep, dtype=np.float64), device)
         filled = np.cumsum(np.diff(corpus.offsets)[chunks])
         cuts = np.searchsorted(filled, np.arange(piece, int(filled[-1]) + piece, piece), side="right")
