@@ -1,11 +1,11 @@
-"""How fast is the torch engine on this machine's GPU, and as good as the CPU engine?
+"""How fast is the torch engine on this machine's GPU, and is it as good as the CPU engine?
 
     python benchmarks/bench_gpu.py un.corpus [fits kernels peers seeds scaling memory]
 
 One table for each part, all of them by default. Times are taken with device events or
 after the device has finished, compilation and warm-up are left out, and each is a median.
 
-fits     the complete fit (static pass and nine more, prior included, validation apart)
+fits     the complete fit (static pass and nine more, with the prior, without validation)
 kernels  the two kernels: bytes they must move, their time, and the share of the bandwidth
          that a plain copy reaches
 peers    the CPU engine on all cores, and a dense PyTorch loop: one gradient of the whole
@@ -13,7 +13,7 @@ peers    the CPU engine on all cores, and a dense PyTorch loop: one gradient of 
 seeds    three seeds on both engines
 scaling  synthetic text from a Zipf law: words a second with more slices, words,
          dimensions and text, up to 200 x 200,000 x 100
-memory   half precision, and slices that come from the machine's memory
+memory   half precision, and slices that are copied from the machine's memory
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ import torch
 
 import driftword as dw
 from driftword.engines import triton_launch
-from driftword.engines.reference import start_parameters
-from driftword.engines.rounds import Pass, Sampler, Step
-from driftword.engines.torch import PIECE, TorchEngine
-from driftword.engines.torch_blocks import lay_out, plan
+from driftword.engines.parameters import initial_parameters
+from driftword.engines.rounds import PassPlan, Sampler, Step
+from driftword.engines.torch import BATCH_BLOCKS, TorchEngine
+from driftword.engines.torch_blocks import BlockBatch, DeviceRound, make_batch, make_rounds
 from machine import describe
 
 DEVICE = torch.device("cuda")
+PLAN = PassPlan(1, 1, sliced=True, block=32, run=4, rounds=10, seed=0)
 
 
 def milliseconds(task: Callable[[], object], *, repeats: int = 20) -> float:
@@ -61,11 +62,11 @@ def bandwidth() -> float:
 
 
 def run_fit(corpus: dw.Corpus, spec: dw.Spec, **options: Any) -> dict[str, Any]:
-    """Fit and say how long it took and how good it is."""
+    """Fit a model; return how long it took and how well it scores."""
     begin = time.perf_counter()
     model = dw.fit(corpus, spec, patience=99, show_progress=False, **options)
     wall = time.perf_counter() - begin
-    best = model.history[model.meta["best_pass"] - 1]
+    best = model.history[model.best_pass - 1]
     seconds = sum(entry["seconds"] for entry in model.history)
     return {
         "seconds": seconds,
@@ -92,54 +93,60 @@ def fits(corpus: dw.Corpus) -> None:
 
 
 def make_engine(corpus: Any, spec: dw.Spec, *, slices: int, **options: Any) -> TorchEngine:
-    """Start an engine whose parameters are spread over the slices."""
-    start = start_parameters(len(corpus.words), spec.dim, seed=0, squares=0.01, dtype=np.float32)
-    engine = TorchEngine(start, Sampler.make(corpus.raw_counts, 0.75), **options)
-    engine.spread(slices, 0.01)
-    engine._blocks_done = 1 << 30  # past the careful beginning
+    """Make an engine whose parameters are broadcast to all slices."""
+    static = initial_parameters(len(corpus.words), spec.dim, seed=0, initial_accumulator=0.01).astype(np.float32)
+    engine = TorchEngine(static, Sampler.make(corpus.raw_counts, 0.75), **options)
+    engine.broadcast(slices, 0.01)
+    engine._blocks_done = 1 << 30  # past the warm-up
     return engine
 
 
 def make_step(spec: dw.Spec) -> Step:
-    """Return a step as `fit` would take it."""
+    """Return a step such as `fit` takes."""
     share = 1 / spec.rounds
-    return Step(0.1, spec.context // 2, spec.negatives, spec.pool, drift=spec.drift_precision * share,
-                prior=spec.prior * share, anchor=spec.prior * share / 77, chained=True)  # fmt: skip
+    return Step(0.1, spec.context // 2, spec.negatives, spec.pool, drift_precision=spec.drift_precision * share,
+                alpha_precision=spec.prior * share, rho_precision=spec.prior * share / 77, coupled=True)  # fmt: skip
+
+
+def make_blocks(engine: TorchEngine, part: DeviceRound, step: Step) -> BlockBatch:
+    """Return the first batch of a round."""
+    blocks = part.blocks[:BATCH_BLOCKS]
+    sampler = engine._device_sampler
+    return make_batch(part.whole, blocks, half_window=step.half_window, pool=step.pool, sampler=sampler)
 
 
 def kernels(corpus: dw.Corpus) -> None:
     """Print both kernels against the memory roofline."""
     copied = bandwidth()
     print(f"\nkernels    a plain copy moves {copied / 1e12:.2f} TB/s")
-    print("kernel            GB moved      ms   TB/s   of a copy   M words/s")
+    print("kernel                 GB moved      ms   TB/s   of a copy   M words/s")
     for context in (2, 8):
         spec = dw.Spec(context=context)
         engine = make_engine(corpus, spec, slices=len(corpus.slices))
         step = make_step(spec)
-        part = engine.read(corpus, Pass(1, 1, sliced=True, block=32, run=4, rounds=10, seed=0))[0]
-        blocks = part.blocks[:PIECE]
-        laid = lay_out(part, blocks, reach=step.reach, pool=step.pool, sampler=engine._draw)
-        totals = torch.zeros(len(blocks), device=DEVICE)
-        values, shared = (engine._rho._rho, engine._rho._squares), (engine._alpha, engine._alpha_squares)
-        # A row is read, its squares are read and written, and it is read and written.
-        rows = len(laid.row_word) + laid.negatives.numel() + len(laid.token_word)
+        part = engine.read(corpus, PLAN)[0]
+        blocks = len(part.blocks[:BATCH_BLOCKS])
+        batch = make_blocks(engine, part, step)
+        totals = torch.zeros(blocks, device=DEVICE)
+        rho = (engine._rho._rho, engine._rho._accumulator)
+        alpha = (engine._alpha, engine._alpha_accumulator)
+        # A row is read, its accumulator is read and written, and it is read and written.
+        rows = len(batch.row_word) + batch.negatives.numel() + len(batch.token_word)
         moved = rows * spec.dim * 4 * 5
         took = milliseconds(
-            lambda: triton_launch.climb(values, shared, laid, (0, len(blocks)), step, totals=totals, precision="tf32")
+            lambda: triton_launch.likelihood_step(rho, alpha, batch, (0, blocks), step, totals=totals, precision="tf32")
         )
-        words = len(laid.row_word) / took / 1e3
-        print(f"climb, context {context}{moved / 1e9:11.2f}{took:8.2f}{moved / took / 1e9:7.2f}"
+        words = len(batch.row_word) / took / 1e3
+        print(f"likelihood, context {context}{moved / 1e9:11.2f}{took:8.2f}{moved / took / 1e9:7.2f}"
               f"{moved / took * 1000 / copied:11.0%}{words:12.1f}")  # fmt: skip
-        laying = milliseconds(lambda: lay_out(part, blocks, reach=step.reach, pool=step.pool, sampler=engine._draw))
-        print(f"  laying out{laying:20.2f}")
-    took = milliseconds(lambda: triton_launch.smooth(*values, step))
-    moved = 3 * values[0].nbytes
-    print(
-        f"smooth          {moved / 1e9:11.2f}{took:8.2f}{moved / took / 1e9:7.2f}{moved / took * 1000 / copied:11.0%}"
-    )
-    how = Pass(1, 1, sliced=True, block=32, run=4, rounds=10, seed=0)
-    took = milliseconds(lambda: engine.read(corpus, how), repeats=5)
-    print(f"reading a pass  {took:19.2f}")
+        batched = milliseconds(lambda: make_blocks(engine, part, step))
+        print(f"  making the batch{batched:19.2f}")
+    took = milliseconds(lambda: triton_launch.random_walk_step(*rho, step))
+    moved = 3 * rho[0].nbytes
+    print(f"random walk          {moved / 1e9:11.2f}{took:8.2f}{moved / took / 1e9:7.2f}"
+          f"{moved / took * 1000 / copied:11.0%}")  # fmt: skip
+    took = milliseconds(lambda: engine.read(corpus, PLAN), repeats=5)
+    print(f"reading a pass       {took:19.2f}")
 
 
 def peers(corpus: dw.Corpus) -> None:
@@ -218,9 +225,9 @@ class Zipf:
         self.words = range(words)
         self.raw_counts = self.counts
 
-    def read(self, how: Pass) -> list[Any]:
-        """Cut the text into rounds."""
-        return plan(self.ids, self.offsets, self.slice_of, how)
+    def read(self, plan: PassPlan) -> list[DeviceRound]:
+        """Divide the text into rounds."""
+        return make_rounds(self.ids, self.offsets, self.slice_of, plan)
 
 
 def scaling(_: dw.Corpus) -> None:
@@ -237,12 +244,11 @@ def scaling(_: dw.Corpus) -> None:
         spec = dw.Spec(dim=size["dim"])
         torch.cuda.reset_peak_memory_stats()
         engine = make_engine(text, spec, slices=size["slices"])
-        how = Pass(1, 1, sliced=True, block=32, run=4, rounds=10, seed=0)
         step = make_step(spec)
-        engine.round(text.read(replace(how, rounds=1000))[0], step)  # compiles
+        engine.round(text.read(replace(PLAN, rounds=1000))[0], step)  # compiles
         torch.cuda.synchronize()
         begin = time.perf_counter()
-        parts = text.read(how)
+        parts = text.read(PLAN)
         words = sum(part.positions for part in parts)
         for part in parts:
             engine.round(part, step)
@@ -278,7 +284,7 @@ def memory(corpus: dw.Corpus) -> None:
 
         TorchEngine.__init__ = limited  # type: ignore[method-assign]
         try:
-            model = dw.fit(corpus, spec, passes=3, patience=9, engine="torch", half=half, show_progress=False)
+            model = dw.fit(corpus, spec, passes=3, patience=9, engine="torch", half_precision=half, show_progress=False)
         finally:
             TorchEngine.__init__ = original  # type: ignore[method-assign]
         last = model.history[-1]

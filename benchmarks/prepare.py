@@ -47,7 +47,7 @@ def driftword(out: Path, *, phrases: bool, copies: int) -> int:
         for i in range(copies):
             (source / f"{i}.parquet").symlink_to(SOURCE.absolute())
     corpus = dw.prepare(source, text="text", time="year", out=out / "un.corpus", phrases=phrases, show_progress=False)
-    return int(corpus.meta["report"]["tokens_read"])
+    return int(corpus.report.tokens_read)
 
 
 RUNS = {

@@ -2,8 +2,9 @@
 
 Both see the same UN text after the same subsampling, K = 100, n = 20, a context of
 four words on either side, two threads. driftword's figure includes the prior. A
-second table shows how a round grows: the cost of climbing with the words, that of the
-prior with the numbers in rho (T.V.K), whatever else changes. Run with ``make bench-speed``; it needs gensim.
+second table shows how the cost of a round grows: that of the likelihood with the number
+of words, that of the prior with the numbers in rho (T.V.K). Run with ``make bench-speed``;
+it needs gensim.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import numpy as np
 
 import driftword as dw
 from driftword.engines import make_engine
-from driftword.engines.reference import start_parameters
-from driftword.engines.rounds import Parameters, Sampler, Step, plan, read_text
+from driftword.engines.parameters import broadcast, initial_parameters
+from driftword.engines.rounds import PassPlan, Sampler, Step, make_rounds, read_text
 from machine import DATA, describe
 
 THREADS = 2
@@ -47,33 +48,35 @@ def gensim_rate(corpus: dw.Corpus, tokens: int) -> float:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a round costs: seconds along the gradients, and seconds for the prior."""
+    """What a round costs: seconds for the likelihood steps, and seconds for the prior's."""
 
     words: int
     numbers: int  # T * V * K
-    climb: float
+    likelihood: float
     prior: float
 
     @property
     def rate(self) -> float:
         """Words per second of whole rounds."""
-        return self.words / (self.climb + self.prior)
+        return self.words / (self.likelihood + self.prior)
 
 
 def round_cost(corpus: dw.Corpus, spec: dw.Spec, *, rounds: int = 3, join: int = 1) -> Cost:
-    """Measure some rounds of the dynamic model, with so many slices joined into one; the first warms up."""
+    """Measure some rounds of the dynamic model, every `join` slices joined into one; the first round warms up."""
     text = read_text(corpus, "train", pass_number=1, sliced=True)
     text = replace(text, slice_of=text.slice_of // join)
-    parts = plan(text, block=spec.block, run=spec.run, rounds=spec.rounds, seed=0, pass_number=1)
+    plan = PassPlan(1, 1, sliced=True, block=spec.block, run=spec.run, rounds=spec.rounds, seed=0)
+    parts = make_rounds(text, plan)
     sampler = Sampler.make(corpus.raw_counts, spec.exponent)
-    start = start_parameters(len(corpus.words), spec.dim, seed=0, squares=spec.squares, dtype=np.float32)
-    rho = np.repeat(start.rho, -(-len(corpus.slices) // join), axis=0)
-    held = Parameters(rho, start.alpha, np.full_like(rho, spec.squares), start.alpha_squares)
-    engine = make_engine("cpu", held, sampler, threads=THREADS)
-    share = spec.prior / spec.rounds
+    static = initial_parameters(
+        len(corpus.words), spec.dim, seed=0, initial_accumulator=spec.initial_accumulator
+    ).astype(np.float32)
+    parameters = broadcast(static, -(-len(corpus.slices) // join), spec.initial_accumulator)
+    engine = make_engine("cpu", parameters, sampler, threads=THREADS)
+    precision = spec.prior / spec.rounds
     step = Step(
         spec.learning_rate, spec.context // 2, spec.negatives, spec.pool, spec.drift_precision / spec.rounds,
-        share, share / len(rho), chained=True,
+        precision, precision / len(parameters.rho), coupled=True,
     )  # fmt: skip
     engine.round(parts[0], step)
     whole, priors = [], []
@@ -82,33 +85,33 @@ def round_cost(corpus: dw.Corpus, spec: dw.Spec, *, rounds: int = 3, join: int =
         engine.round(part, step)
         whole.append(time.perf_counter() - begin)
         begin = time.perf_counter()
-        engine._apply_prior(step)  # type: ignore[attr-defined]
+        engine._prior_step(step)  # type: ignore[attr-defined]
         priors.append(time.perf_counter() - begin)
     prior = float(np.median(priors))
-    return Cost(parts[1].positions, rho.size, float(np.median(whole)) - prior, prior)
+    return Cost(parts[1].positions, parameters.rho.size, float(np.median(whole)) - prior, prior)
 
 
 def main() -> None:
     source = DATA / "un_general_debates.parquet"
     print(describe("gensim"), end="\n\n")
     if not source.exists():
-        print(f"skipped: {source} is not there; set DRIFTWORD_DATA to the folder that holds it")
+        print(f"skipped: {source} does not exist; set DRIFTWORD_DATA to the folder that holds it")
         return
     folder = sys.argv[1] if len(sys.argv) > 1 else "un.corpus"
     corpus = dw.Corpus.open(folder) if pathlib.Path(folder).exists() else dw.prepare(source, time="year", out=folder)
     spec = dw.Spec()
     ours, theirs = [], []
-    for _ in range(3):  # in turns, so that a busy moment of the machine meets both
+    for _ in range(3):  # in turns, so that a busy moment of the machine affects both
         ours.append(round_cost(corpus, spec))
         theirs.append(gensim_rate(corpus, tokens=1_500_000))
     cost, peer = sorted(ours, key=lambda c: c.rate)[1], sorted(theirs)[1]
-    share = cost.prior / (cost.climb + cost.prior)
+    share = cost.prior / (cost.likelihood + cost.prior)
     print(f"gensim CBOW, static        {peer / 1e3:8.0f}k words/s")
     print(
         f"driftword, dynamic, prior  {cost.rate / 1e3:8.0f}k words/s   {cost.rate / peer:.1f}x"
         f"   (prior: {share:.0%} of the time)"
     )
-    print("\na round                     words    T.V.K   k words/s   climbing, ns a word   prior, ns a number")
+    print("\na round                     words    T.V.K   k words/s   likelihood, ns a word   prior, ns a number")
     for name, changed, join in (
         ("as above", spec, 1),
         ("half the words", replace(spec, rounds=2 * spec.rounds), 1),
@@ -121,7 +124,7 @@ def main() -> None:
         cost = round_cost(corpus, changed, join=join)
         print(
             f"{name:24}{cost.words / 1e6:8.2f}M{cost.numbers / 1e6:8.0f}M{cost.rate / 1e3:12.0f}"
-            f"{1e9 * cost.climb / cost.words:22.0f}{1e9 * cost.prior / cost.numbers:21.2f}"
+            f"{1e9 * cost.likelihood / cost.words:24.0f}{1e9 * cost.prior / cost.numbers:21.2f}"
         )
 
 

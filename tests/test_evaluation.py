@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -10,7 +9,6 @@ import driftword as dw
 from conftest import letters
 from driftword.errors import OptionError, StoreError
 from driftword.evaluation import as_table
-from driftword.held_out import mean_and_error
 
 SPEC = dw.Spec(dim=8, context=4, rounds=2, learning_rate=0.1)
 
@@ -31,20 +29,6 @@ def test_scores_add_up(model: dw.Model, small: dw.Corpus) -> None:
         assert weighted == pytest.approx(whole["L"])
     assert dw.evaluate(model, small, by="slice")["slice"].to_list() == list(small.slices.labels)
     assert dw.evaluate(model, small, threads=1).equals(dw.evaluate(model, small, threads=2))
-
-
-def test_standard_errors_are_over_documents() -> None:
-    random = np.random.default_rng(0)
-    errors, means = [], []
-    for _ in range(400):
-        effect = random.normal(size=40)
-        document = np.repeat(np.arange(40), random.integers(5, 60, 40))
-        values = effect[document] + 0.1 * random.normal(size=len(document))
-        mean, error = mean_and_error(values, document)
-        means.append(mean)
-        errors.append(error)
-    assert np.mean(errors) == pytest.approx(np.std(means), rel=0.15)
-    assert np.isnan(mean_and_error(np.ones(3), np.zeros(3, dtype=int))[1])
 
 
 def test_a_model_meets_only_its_own_corpus(model: dw.Model, tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ def test_a_spec_is_frozen_and_comes_back() -> None:
     spec = dw.Spec(model="binned", drift_precision=50.0)
     assert spec.prior == 2.5
     assert dw.Spec.from_dict({**asdict(spec), "of_a_later_version": 1}) == spec
+    assert dw.Spec.from_dict({"squares": 0.5}) == dw.Spec(initial_accumulator=0.5)  # its name in older models
     with pytest.raises(AttributeError):
         spec.dim = 5  # type: ignore[misc]
 

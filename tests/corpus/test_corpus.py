@@ -41,18 +41,18 @@ def test_ids_go_in_and_come_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"ids": [0, 1, 2, 0, 0, 3]}, "ids holds 3, and the largest that has a meaning is 2"),
-        ({"ids": [0.5] * 6}, "ids must be a one-dimensional array of whole numbers"),
-        ({"ids": [0, 1, 2, 0, 0, -1]}, "ids holds -1; numbers start at 0"),
-        ({"offsets": [0, 3, 2, 6]}, "offsets must rise from 0 to the number of ids, 6"),
-        ({"offsets": [0, 3, 4, 5]}, "offsets must rise"),
-        ({"chunk_slice": [0, 0]}, "chunk_slice has 2 entries and there are 3 to describe"),
-        ({"chunk_slice": [0, 0, 2]}, "chunk_slice holds 2"),
-        ({"chunk_split": ["train", "dev", "test"]}, "chunk_split holds 'dev'"),
-        ({"words": ["a", "b", "b"]}, "words that are all different"),
+        ({"ids": [0, 1, 2, 0, 0, 3]}, "`ids` holds 3; the largest number allowed is 2"),
+        ({"ids": [0.5] * 6}, "`ids` must be a one-dimensional array of whole numbers"),
+        ({"ids": [0, 1, 2, 0, 0, -1]}, "`ids` holds -1; it must not hold negative numbers"),
+        ({"offsets": [0, 3, 2, 6]}, "`offsets` must rise from 0 to the number of ids, 6"),
+        ({"offsets": [0, 3, 4, 5]}, "`offsets` must rise"),
+        ({"chunk_slice": [0, 0]}, "`chunk_slice` has 2 entries; it must have 3"),
+        ({"chunk_slice": [0, 0, 2]}, "`chunk_slice` holds 2"),
+        ({"chunk_split": ["train", "dev", "test"]}, "`chunk_split` holds 'dev'"),
+        ({"words": ["a", "b", "b"]}, "`words` holds a word twice"),
         ({"slices": ["now", "then"]}, "slice label 'now' names no year"),
         ({"slices": [1901, 1900]}, "follow each other in time"),
-        ({"raw_counts": [1, 2]}, "raw_counts has 2 entries"),
+        ({"raw_counts": [1, 2]}, "`raw_counts` has 2 entries"),
     ],
 )
 def test_ids_that_contradict_each_other(changes: dict[str, Any], message: str) -> None:
@@ -93,7 +93,7 @@ def test_unknown_words_slices_and_splits(small: dw.Corpus) -> None:
         phrases.word_id("Care")
     with pytest.raises(UnknownSliceError, match="lies outside the slices"):
         list(small.chunks("train", at=1700))
-    with pytest.raises(OptionError, match="there is no split 'dev'; use train, valid or test"):
+    with pytest.raises(OptionError, match="There is no split 'dev'; choose one of train, valid, test"):
         list(small.chunks("dev"))
 
 

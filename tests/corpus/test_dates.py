@@ -19,6 +19,8 @@ from driftword.errors import OptionError, SourceError
         ("1921-05", date(1921, 5, 1), date(1921, 5, 31)),
         ("1921-05-12", date(1921, 5, 12), date(1921, 5, 12)),
         ("1921/5/3", date(1921, 5, 3), date(1921, 5, 3)),
+        ("12.5.1921", date(1921, 5, 12), date(1921, 5, 12)),
+        ("15.06.2022 10:30", date(2022, 6, 15), date(2022, 6, 15)),
         ("1921.05.12", date(1921, 5, 12), date(1921, 5, 12)),
         ("19210512", date(1921, 5, 12), date(1921, 5, 12)),
         ("1921-05-12T10:30:00Z", date(1921, 5, 12), date(1921, 5, 12)),
@@ -49,8 +51,8 @@ def test_dates_as_people_write_them(text: str, first: date, last: date) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "soon", "0", "10000", "-5", "1921-13", "1921-02-30", "31 June 1921", "03/04/1921", "12.5.1921", "1609459200",
-     "1921-00-10", "1921-", "May", "May 12", "May 13, 21", "1850s s", "1e3", "nan"],
+    ["", "soon", "0", "10000", "-5", "1921-13", "1921-02-30", "31 June 1921", "03/04/1921", "06.15.2022", "12.5.21",
+     "1609459200", "1921-00-10", "1921-", "May", "May 12", "May 13, 21", "1850s s", "1e3", "nan"],
 )  # fmt: skip
 def test_what_is_no_date(text: str) -> None:
     assert parse_date(text) is None
@@ -77,7 +79,7 @@ def test_columns_of_every_type() -> None:
     assert read([datetime(1921, 5, 12, 23, 59), None]) == [day, None]
     west = timezone(timedelta(hours=-5))
     assert read([datetime(1921, 5, 12, 23, 59, tzinfo=west)]) != [None]
-    assert read([1921, None, 1]) == [date(1921, 1, 1), None, date(1, 1, 1)]
+    assert read([1921, None, 101]) == [date(1921, 1, 1), None, date(101, 1, 1)]
     assert read([1921.0, float("nan"), 1921.5]) == [date(1921, 1, 1), None, None]
     assert read(["May 1921", None, "x"]) == [date(1921, 5, 1), None, None]
     assert read([1921, 0, 10_000, -3]) == [date(1921, 1, 1), None, None, None]
@@ -88,27 +90,27 @@ def test_a_format_of_the_users() -> None:
     assert read([19210512], form="%Y%m%d") == [date(1921, 5, 12)]
     assert read([0, 86_400], form="seconds") == [date(1970, 1, 1), date(1970, 1, 2)]
     assert read(["1609459200000"], form="milliseconds") == [date(2021, 1, 1)]
-    with pytest.raises(OptionError, match="time format 'd/m/y' is not understood"):
+    with pytest.raises(OptionError, match="`time_format` is 'd/m/y', which is not a format"):
         DateReader("when", "d/m/y")
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([1_609_459_200, 1_609_459_300], "look like seconds since 1970.*--time-format seconds"),
+        ([1_609_459_200, 1_609_459_300], 'look like seconds since 1970; pass `time_format="seconds"`'),
         (["1609459200", "1609459300"], "look like seconds since 1970"),
         ([1_609_459_200_000], "look like milliseconds since 1970"),
-        ([19_210_512, 19_210_513], "--time-format %Y%m%d"),
+        ([19_210_512, 19_210_513], '`time_format="%Y%m%d"`'),
         ([12_345], "are not years from 1 to 9999"),
     ],
 )
 def test_numbers_that_are_no_years_are_named(values: list[object], message: str) -> None:
-    with pytest.raises(SourceError, match=f"column 'when' holds numbers such as .*{message}"):
+    with pytest.raises(SourceError, match=f"Column 'when' holds numbers such as .*{message}"):
         read(values)
 
 
 def test_formats_without_a_year_or_sense() -> None:
-    for form, message in [("%d/%m", "has no year"), ("%Y-%Q", "is not understood"), ("%Y%Y", "is not understood")]:
+    for form, message in [("%d/%m", "has no year"), ("%Y-%Q", "is not a format"), ("%Y%Y", "is not a format")]:
         with pytest.raises(OptionError, match=message):
             DateReader("when", form)
 
@@ -131,5 +133,28 @@ def test_weeks_of_the_users(form: str, text: str, day: date) -> None:
 def test_numbers_that_lost_their_integers() -> None:
     assert read([19210512.0, None], form="%Y%m%d") == [date(1921, 5, 12), None]
     assert read([1921.0, float("nan"), float("nan")]) == [date(1921, 1, 1), None, None]
-    with pytest.raises(SourceError, match="--time-format %Y%m$"):
+    with pytest.raises(SourceError, match='`time_format="%Y%m"`$'):
         read([192105, 192106])
+
+
+@pytest.mark.parametrize("values", [[85, 92], [85.0, None, 7.0], ["85", "92"], ["'85", "'92"], ["c. 85"]])
+def test_two_digit_years_are_not_guessed(values: list[object]) -> None:
+    if "c. 85" in values or "'85" in values:
+        assert read(values) == [None] * len(values)
+        return
+    with pytest.raises(
+        SourceError, match="Column 'when' holds numbers such as .*`time_format=\"%y\"` if 85 means 1985"
+    ):
+        read(values)
+
+
+def test_two_digit_years_among_others_are_no_dates() -> None:
+    assert read([1985, 1992, 85]) == [date(1985, 1, 1), date(1992, 1, 1), None]
+    assert read(["1985", "85", "May 1992"]) == [date(1985, 1, 1), None, date(1992, 5, 1)]
+
+
+def test_two_digit_years_with_their_format() -> None:
+    assert read([85, 5, 99], form="%y") == [date(1985, 1, 1), date(2005, 1, 1), date(1999, 1, 1)]
+    assert read(["85", "05", None], form="%y") == [date(1985, 1, 1), date(2005, 1, 1), None]
+    assert read([85, 5, 1066], form="%Y") == [date(85, 1, 1), date(5, 1, 1), date(1066, 1, 1)]
+    assert read(["085", "0005", "850"]) == [date(85, 1, 1), date(5, 1, 1), date(850, 1, 1)]

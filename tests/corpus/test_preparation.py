@@ -56,7 +56,7 @@ def test_invariants_on_ragged_corpora(
     try:
         corpus = dw.prepare(documents, out=folder / "a", **options)
     except SourceError as error:
-        assert "empty text" in str(error) or "no word occurs" in str(error)
+        assert "empty text" in str(error) or "No word occurs" in str(error)
         assert list(folder.iterdir()) == []
         return
     expected = Counter(word for text, _ in documents for word in text.split() if word.isalpha())
@@ -110,9 +110,9 @@ def test_documents_keep_their_other_columns(tmp_path: Path) -> None:
     assert table.columns == ["text", "date", "slice", "when", "slice_", "speaker"]
     assert table["speaker"].to_list() == ["A", "C"]
     assert table["slice"].to_list() == ["1900s", "1900s"]
-    report = corpus.meta["report"]
-    assert (report["bad_dates"], report["outside_slices"], report["documents"]) == (1, 1, 2)
-    assert report["bad_date_examples"] == [[2, "bad"]]
+    report = corpus.report
+    assert (report.bad_dates, report.outside_slices, report.documents) == (1, 1, 2)
+    assert report.bad_date_examples == ((2, "bad"),)
 
 
 def test_words_broken_over_lines_are_mended(tmp_path: Path) -> None:
@@ -130,11 +130,11 @@ def test_a_tokenizer_of_the_users(tmp_path: Path) -> None:
     assert corpus.passages("Haus", at=1901)["left"].to_list() == ["ein/", "ein/Haus/und/noch/ein/"]
 
 
-def test_stop_and_keep_are_spelled_like_the_text(tmp_path: Path) -> None:
+def test_stopwords_and_keep_are_spelled_like_the_text(tmp_path: Path) -> None:
     corpus = dw.prepare(
         list(letters()),
         out=tmp_path / "c",
-        stop=["The", "AND"],
+        stopwords=["The", "AND"],
         keep=["Sailor", "Unicorn"],
         vocabulary=5,
         phrases=False,
@@ -142,13 +142,13 @@ def test_stop_and_keep_are_spelled_like_the_text(tmp_path: Path) -> None:
     assert "the" not in corpus.words
     assert "sailor" in corpus.words
     assert len(corpus.words) == 5
-    assert corpus.meta["report"]["keep_missing"] == ["unicorn"]
+    assert corpus.report.keep_missing == ("unicorn",)
 
 
 def test_slices_too_small_to_hold_out_are_reported(tmp_path: Path) -> None:
     pairs = [("ship sail " * 400, 1900), ("ship sail", 1901), ("ship " * 600, 1903)]
     corpus = dw.prepare(pairs, out=tmp_path / "c", min_count=1, phrases=False)
-    assert corpus.meta["report"]["slices_without_held_out"] == ["1901"]
+    assert corpus.report.slices_without_held_out == ("1901",)
     assert corpus.info()["empty_slices"] == 1
     for year, splits in ((1900, {0, 1, 2}), (1901, {0}), (1903, {0, 1, 2})):
         assert set(corpus.chunk_split[corpus.chunk_slice == corpus.slices.index(year)]) == splits
@@ -157,14 +157,14 @@ def test_slices_too_small_to_hold_out_are_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "options", "message"),
     [
-        ([], {}, "the source has no rows"),
-        ([("", 1900), (None, 1900), ("  ", 1900)], {}, "all 3 rows have an empty text"),
+        ([], {}, "The source has no rows"),
+        ([("", 1900), (None, 1900), ("  ", 1900)], {}, "All 3 rows have an empty text"),
         ([("a b", "soon")], {}, r"1 document has a date in column 'date' that cannot be read \(row 1: 'soon'\)"),
-        ([("a b", "soon")] * 9 + [("c", 1900)], {}, r"9 documents .*row 5: 'soon'\); pass --skip-bad-dates"),
-        ([("a b", None)] * 2, {"skip_bad_dates": True}, "row 1: empty.*not one could be used"),
-        ([("!!! 12", 1900)], {}, "no word occurs at least 1 times"),
-        ([("a b", 1900)], {"min_count": 5}, "no word occurs at least 5 times in 2 words of text"),
-        ([("a b", 1900)], {"slices": "1950,1960"}, "every document lies outside the slices"),
+        ([("a b", "soon")] * 9 + [("c", 1900)], {}, r"9 documents .*row 5: 'soon'\); pass `skip_bad_dates=True`"),
+        ([("a b", None)] * 2, {"skip_bad_dates": True}, "row 1: empty.*none could be used"),
+        ([("!!! 12", 1900)], {}, "No word occurs at least once"),
+        ([("a b", 1900)], {"min_count": 5}, "No word occurs at least 5 times in 2 words of text"),
+        ([("a b", 1900)], {"slices": "1950,1960"}, "Every document lies outside the slices"),
     ],
 )
 def test_text_that_makes_no_corpus(tmp_path: Path, source: list[Any], options: dict[str, Any], message: str) -> None:
@@ -176,13 +176,13 @@ def test_text_that_makes_no_corpus(tmp_path: Path, source: list[Any], options: d
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"vocabulary": 0}, "vocabulary is 0"),
-        ({"min_count": 0}, "min_count is 0"),
-        ({"phrase_threshold": 2}, "phrase_threshold is 2"),
-        ({"seed": -1}, "seed is -1"),
-        ({"subsample": "lots"}, "subsample 'lots'"),
+        ({"vocabulary": 0}, "`vocabulary` is 0"),
+        ({"min_count": 0}, "`min_count` is 0"),
+        ({"phrase_threshold": 2}, "`phrase_threshold` is 2"),
+        ({"seed": -1}, "`seed` is -1"),
+        ({"subsample": "lots"}, "`subsample` is 'lots'"),
         ({"slices": "monthly"}, "slices 'monthly' is not understood"),
-        ({"tokens": "spacy"}, "tokens 'spacy'"),
+        ({"tokens": "spacy"}, "There is no tokens 'spacy'; choose one of words, whitespace, list"),
     ],
 )
 def test_options_out_of_range(tmp_path: Path, options: dict[str, Any], message: str) -> None:
@@ -203,14 +203,14 @@ def test_an_existing_corpus_is_safe(tmp_path: Path) -> None:
 
 
 def test_state_of_the_union(sotu: dw.Corpus) -> None:
-    assert sotu.meta["report"]["documents"] == 237
+    assert sotu.report.documents == 237
     assert sotu.slices.labels[0] == "1790-1794"
     assert sotu.n_tokens > 1_800_000
     assert {"united states", "social security", "health care", "secretary of state", "u.s."} <= set(sotu.words)
     assert not {"it is", "has been", "of the"} & set(sotu.words)
     texts = sotu.documents.select("text").collect()["text"]
     assert not texts.str.contains(r"(?i)\[(applause|laughter)\]").any()  # stage directions are no speech
-    assert sotu.meta["report"]["slices_without_held_out"] == []
+    assert sotu.report.slices_without_held_out == ()
 
 
 def test_the_arxiv_corpus_of_the_authors(tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_columns_of_every_type_survive(tmp_path: Path) -> None:
     assert again.fingerprint == corpus.fingerprint
     for kind in (pl.Duration, pl.List(pl.Int64), pl.Boolean):
         odd = pl.DataFrame({"text": ["a"], "year": pl.Series([None], dtype=kind)})
-        with pytest.raises(SourceError, match="not dates; name another with --time"):
+        with pytest.raises(SourceError, match="not dates; name another with `time`"):
             prepared(tmp_path / "no", odd)
     far = pl.DataFrame({"text": ["a", "b"], "date": pl.Series([10**7, 0], dtype=pl.Int32).cast(pl.Date)})
     with pytest.raises(SourceError, match="1 document has a date"):
@@ -294,7 +294,7 @@ def test_columns_of_every_type_survive(tmp_path: Path) -> None:
 
 def test_nested_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": {"title": "alpha"}, "year": 1900}')
-    with pytest.raises(SourceError, match="column 'text' holds lists or objects, not text"):
+    with pytest.raises(SourceError, match="Column 'text' holds .* which is neither text nor a list of words"):
         prepared(tmp_path, tmp_path / "a.jsonl")
 
 
@@ -302,17 +302,17 @@ def test_documents_outside_the_slices_count_for_nothing(tmp_path: Path) -> None:
     pairs = [("zebra zebra zebra", 1900), ("co-operation", 1900), ("hello zebra coop-\neration", 1950), ("!!!", 1950)]
     corpus = prepared(tmp_path, pairs, slices="1949,1951")
     assert dict(zip(corpus.words, corpus.counts[0].tolist(), strict=True)) == {"cooperation": 1, "hello": 1, "zebra": 1}
-    with pytest.raises(SourceError, match="no word occurs at least 3 times in 3 words"):
+    with pytest.raises(SourceError, match="No word occurs at least 3 times in 3 words"):
         prepared(tmp_path / "no", pairs, slices="1949,1951", min_count=3)
-    with pytest.raises(SourceError, match="no word occurs"):
+    with pytest.raises(SourceError, match="No word occurs"):
         prepared(tmp_path / "no", [("!!!", 1900), ("hello", 1950)], slices="1900,1901")
 
 
 def test_lists_of_words(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="stop must be a list of words, not one string"):
-        prepared(tmp_path, [("a", 1900)], stop="the")
-    with pytest.raises(SourceError, match="the stop list leaves no word"):
-        prepared(tmp_path, [("a", 1900)], stop=["A"])
+    with pytest.raises(OptionError, match="`stopwords` is one string; it must be a list of words"):
+        prepared(tmp_path, [("a", 1900)], stopwords="the")
+    with pytest.raises(SourceError, match="The stopwords leave no word"):
+        prepared(tmp_path, [("a", 1900)], stopwords=["A"])
     corpus = prepared(tmp_path, [("quick fox", 1900)] * 30, phrases=True, keep=["Fox", ""])
     assert "fox" in corpus.words
 
@@ -336,7 +336,7 @@ def test_faults_of_a_tokenizer_are_not_blamed_on_the_disk(tmp_path: Path) -> Non
     def broken(text: str) -> list[str]:
         raise OSError("no model")
 
-    with pytest.raises(SourceError, match="the tokenizer failed: no model"):
+    with pytest.raises(SourceError, match="The tokenizer failed: no model"):
         prepared(tmp_path, [("a", 1900)], tokens=broken)
 
 
@@ -354,6 +354,6 @@ def test_dates_in_words_only_of_text_files(tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     (tmp_path / "t" / "nodate.txt").write_text("words")
     with pytest.raises(
-        SourceError, match="1 of the files have no date in their name or folder .'nodate.txt'.; pass --time-from"
+        SourceError, match="1 file has no date in its name or folder .'nodate.txt'.; pass `time_from_name`"
     ):
         prepared(tmp_path, tmp_path / "t")

@@ -16,7 +16,7 @@ import pytest
 import zstandard
 
 from driftword.corpus.sources import choose_column, open_source
-from driftword.errors import DriftwordError, SourceError
+from driftword.errors import DriftwordError, OptionError, SourceError
 
 ROWS = [
     {"id": 1, "year": 1921, "text": 'He said "sail", and left.'},
@@ -90,7 +90,8 @@ def test_a_folder_and_a_glob_read_several_files(tmp_path: Path) -> None:
 
 def test_text_files_take_their_date_from_their_name(tmp_path: Path) -> None:
     whole = ("box 1234, 1864-01-02.txt", "letter_1865_07_03.txt", "1866_14_45.txt")
-    for name in ("1861-05-12_home.txt", "1862/letter_7.txt", "box 2020/1863/c.txt", "notes.txt", *whole):
+    more = ("20180115_X.txt", "scan20190231.txt", "Brief vom 15.06.2022.txt", "2022.07.01 minutes.txt")
+    for name in ("1861-05-12_home.txt", "1862/letter_7.txt", "box 2020/1863/c.txt", "notes.txt", *whole, *more):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(f"text of {name}")
     found = dict(rows(tmp_path).select("file", "date").rows())
@@ -102,25 +103,58 @@ def test_text_files_take_their_date_from_their_name(tmp_path: Path) -> None:
         "box 1234, 1864-01-02.txt": "1864-01-02",
         "letter_1865_07_03.txt": "1865-07-03",
         "1866_14_45.txt": "1866",  # volume and page
+        "20180115_X.txt": "20180115",
+        "scan20190231.txt": "scan20190231.txt",  # eight digits that are no date
+        "Brief vom 15.06.2022.txt": "15.06.2022",
+        "2022.07.01 minutes.txt": "2022.07.01",
     }
     named = rows(tmp_path, time_from_name=r"box (\d+)")
     assert "2020" in named["date"].to_list()
-    with pytest.raises(DriftwordError, match="is no regular expression"):
+    with pytest.raises(DriftwordError, match="is not a regular expression"):
         rows(tmp_path, time_from_name="(")
 
 
-def test_bytes_that_are_no_utf8_are_replaced(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_bytes(b"year,text\n1900,caf\xe9 noir\n")
-    (tmp_path / "a.jsonl").write_bytes(b'{"year": 1900, "text": "caf\xe9 noir"}\n')
-    (tmp_path / "1900.txt").write_bytes(b"caf\xe9 noir")
-    for name in ("a.csv", "a.jsonl", "1900.txt"):
-        assert rows(tmp_path / name)["text"].to_list() == ["caf\ufffd noir"]
+def test_windows_1252_is_recognised(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("year,text\n1900,café – “noir”".encode("cp1252"))
+    (tmp_path / "a.jsonl").write_bytes('{"year": 1900, "text": "café – “noir”"}\n'.encode("cp1252"))
+    (tmp_path / "1900.txt").write_bytes("café – “noir”".encode("cp1252"))
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress((tmp_path / "a.csv").read_bytes()))
+    for name in ("a.csv", "a.jsonl", "1900.txt", "a.csv.gz"):
+        source = open_source(tmp_path / name)
+        assert pl.concat(source.batches())["text"].to_list() == ["café – “noir”"]
+        assert source.notes.detected_encodings == {"windows-1252": 1}
+
+
+def test_a_letter_far_down_a_long_file_decides(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"year,text\n" + b"1900,plain\n" * 60_000 + "1901,Größe".encode("cp1252"))
+    assert rows(tmp_path / "a.csv")["text"][-1] == "Größe"
+
+
+def test_a_few_broken_bytes_do_not_make_another_encoding(tmp_path: Path) -> None:
+    (tmp_path / "1900.txt").write_bytes("Größe, Straße, café, ".encode() + b"na\xefve")
+    source = open_source(tmp_path / "1900.txt")
+    assert pl.concat(source.batches())["text"].to_list() == ["Größe, Straße, café, na\ufffdve"]
+    assert source.notes.detected_encodings == {}
+
+
+def test_other_encodings_are_named_by_the_user(tmp_path: Path) -> None:
+    (tmp_path / "1900.txt").write_bytes(("свобода и мир " * 5).encode("cp1251"))
+    assert "\ufffd" in rows(tmp_path / "1900.txt")["text"][0]  # not a word salad of accented letters
+    assert rows(tmp_path / "1900.txt", encoding="cp1251")["text"][0].startswith("свобода и мир")
+    (tmp_path / "1900.txt").write_text("\ufeffcafé", encoding="utf-8")
+    assert rows(tmp_path / "1900.txt", encoding="UTF8")["text"][0] == "café"
+    for bad in ("klingon", "base64", ""):
+        with pytest.raises(OptionError, match=f"`encoding` is '{bad}'; give a text encoding"):
+            open_source(tmp_path / "1900.txt", encoding=bad)
+    for source in ([("a", 1900)], FRAME, "sotu"):
+        with pytest.raises(OptionError, match="`encoding` is for text, CSV and JSON files"):
+            open_source(source, encoding="utf-8")
 
 
 def test_ragged_rows_are_named_by_line_or_skipped(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text('year,text\n1900,"two\nlines"\n1901,a,b\n1902,c\n1903\n')
-    with pytest.raises(SourceError, match="line 4 has 3 fields and the header has 2; .*--skip-bad-rows"):
+    with pytest.raises(SourceError, match="line 4 has 3 fields and the header has 2; .*`skip_bad_rows=True`"):
         rows(path)
     source = open_source(path, skip_bad_rows=True)
     assert pl.concat(source.batches())["year"].to_list() == ["1900", "1902"]
@@ -132,7 +166,7 @@ def test_broken_json_is_named_by_line_or_skipped(tmp_path: Path) -> None:
     path.write_text(
         '{"text": "a", "year": 1900}\n\n{"text": \n[1]\n{"text": "b", "more": {"x": [1]}, "year": 1901.0}\n'
     )
-    with pytest.raises(SourceError, match="line 3 is no JSON object .*--skip-bad-rows"):
+    with pytest.raises(SourceError, match="line 3 is not a JSON object .*`skip_bad_rows=True`"):
         rows(path)
     source = open_source(path, skip_bad_rows=True)
     read = pl.concat(source.batches())
@@ -162,17 +196,17 @@ def test_large_fields_and_many_batches(tmp_path: Path, monkeypatch: pytest.Monke
         ("a.csv", b"", "is empty; it needs a header line"),
         ("a.csv", b"\n\n", "begins with a blank line"),
         ("a.csv", b'year,text\n1900,a\n1901,"b\n1902,c\n', "quotation mark in line 3 that is never closed"),
-        ("a.csv", b'year,text\n1900,"b" c\n', "line 2 is no CSV"),
-        ("a.csv.zst", zstandard.compress(b"year,text\n1900,abc\n" * 9999)[:-9], "breaks off before its end"),
-        ("a.jsonl", b'{"text": ' + b"[" * 99999, "line 1 is no JSON object"),
+        ("a.csv", b'year,text\n1900,"b" c\n', "line 2 is not valid CSV"),
+        ("a.csv.zst", zstandard.compress(b"year,text\n1900,abc\n" * 9999)[:-9], "cannot be read: it is truncated"),
+        ("a.jsonl", b'{"text": ' + b"[" * 99999, "line 1 is not a JSON object"),
         ("a.csv", b"text,year,text\n", "two columns named 'text'"),
         ("a.parquet", b"no parquet", "cannot be read"),
         ("a.csv.gz", b"no gzip", "cannot be read"),
         ("a.csv.gz", gzip.compress(b"year,text\n1900,abc\n" * 1000, mtime=0)[:-30], "cannot be read"),
         ("a.csv.zst", b"no zstd", "cannot be read"),
-        ("a.docx", b"", "is of no kind that driftword knows; it reads CSV"),
+        ("a.docx", b"", "is not a kind of file that driftword reads; it reads CSV"),
         ("a.json", b'[{"a": 1}, 5]', "items are not objects"),
-        ("a.json", b'[{"a": 1}, ', "is no JSON"),
+        ("a.json", b'[{"a": 1}, ', "is not valid JSON"),
     ],
 )
 def test_files_that_cannot_be_read(tmp_path: Path, name: str, content: bytes, message: str) -> None:
@@ -184,16 +218,16 @@ def test_files_that_cannot_be_read(tmp_path: Path, name: str, content: bytes, me
 def test_paths_that_lead_nowhere(tmp_path: Path) -> None:
     (tmp_path / "speeches.csv").write_text("year,text\n")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(SourceError, match=r"there is no file '.*speechs.csv'; did you mean 'speeches.csv'\?"):
+    with pytest.raises(SourceError, match=r"There is no file '.*speechs.csv'; did you mean 'speeches.csv'\?"):
         open_source(tmp_path / "speechs.csv")
     with pytest.raises(SourceError, match="holds no file that can be read"):
         open_source(tmp_path / "empty")
-    with pytest.raises(SourceError, match="no file matches"):
+    with pytest.raises(SourceError, match="No file matches"):
         open_source(str(tmp_path / "*.jsonl"))
-    with pytest.raises(SourceError, match="5 is no source of text"):
+    with pytest.raises(SourceError, match="`5` is not a source of text"):
         open_source(5)
     for bad in (["text"], [("a", 1, 2)], [(5, 1900)]):
-        with pytest.raises(SourceError, match="item 1"):
+        with pytest.raises(SourceError, match="Item 1"):
             rows(bad)
 
 
@@ -201,10 +235,12 @@ def test_columns_are_found_or_asked_for() -> None:
     usual = ("text", "body")
     assert choose_column(None, ["id", "Body"], role="text", usual=usual) == "Body"
     assert choose_column("x", ["x", "text"], role="text", usual=usual) == "x"
-    with pytest.raises(SourceError, match="no column 'txt'; the source has: id, year, text; did you mean 'text'"):
+    with pytest.raises(
+        SourceError, match="There is no column 'txt'; the source has: id, year, text; did you mean 'text'"
+    ):
         choose_column("txt", ["id", "year", "text"], role="text", usual=usual)
     with pytest.raises(
-        SourceError, match=r"which column holds the text\? The source has: id, year; name it with --text"
+        SourceError, match=r"Which column holds the text\? The source has: id, year; name it with `text`"
     ):
         choose_column(None, ["id", "year"], role="text", usual=usual)
 
@@ -259,5 +295,5 @@ def test_names_that_are_no_utf8(tmp_path: Path) -> None:
     name = os.fsdecode(b"caf\xe9-1900.txt")
     (tmp_path / name).write_text("words")
     assert rows(tmp_path)["file"].to_list() == ["caf\ufffd-1900.txt"]
-    with pytest.raises(SourceError, match="there is no file"):
+    with pytest.raises(SourceError, match="There is no file"):
         open_source("x" * 300 + ".csv")

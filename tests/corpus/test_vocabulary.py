@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftword.corpus.vocabulary import AUTO_TOKENS, choose_subsample, choose_words, keep_probability
+from driftword.corpus.subsampling import AUTO_TOKENS, choose_subsample, keep_probability
+from driftword.corpus.vocabulary import choose_words
 from driftword.errors import OptionError
 
 WORDS = ["", "the", "ship", "boat", "anchor", "zeal"]
@@ -23,8 +24,8 @@ def test_most_frequent_first_ties_by_alphabet() -> None:
     assert chosen(min_count=4) == ["the", "boat", "ship"]
 
 
-def test_stop_and_keep() -> None:
-    assert chosen(stop={"the", "ship"}) == ["boat", "anchor", "zeal"]
+def test_stopwords_and_keep() -> None:
+    assert chosen(stopwords={"the", "ship"}) == ["boat", "anchor", "zeal"]
     assert chosen(size=2, keep={"zeal", "unicorn"}) == ["the", "zeal"]
     assert chosen(min_count=5, keep={"zeal"}) == ["the", "boat", "ship", "zeal"]
 
@@ -57,5 +58,5 @@ def test_rules_for_t() -> None:
     assert choose_subsample("none", COUNTS) is None
     assert choose_subsample("1e-4", COUNTS) == choose_subsample(1e-4, COUNTS) == 1e-4
     for bad in ("abc", 0, -1, 2, "nan"):
-        with pytest.raises(OptionError, match=f"subsample '{bad}' is no threshold"):
+        with pytest.raises(OptionError, match=f"`subsample` is {bad!r}; use 'auto'"):
             choose_subsample(bad, COUNTS)

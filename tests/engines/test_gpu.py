@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from settings import NAMES, make_parameters, make_step, make_text, single
+from cases import NAMES, make_parameters, make_plan, make_step, make_text, single
 
 import driftword as dw
 from driftword.engines import choose_engine
 from driftword.engines import torch_steps as plain
-from driftword.engines.rounds import Parameters, Pass, Sampler, Text
+from driftword.engines.parameters import Parameters
+from driftword.engines.rounds import Sampler
 from driftword.engines.torch import TorchEngine
-from driftword.engines.torch_blocks import DeviceSampler, Layout, lay_out, plan
+from driftword.engines.torch_blocks import BlockBatch, DeviceSampler, make_batch, make_rounds
 from driftword.errors import OptionError
 
 pytestmark = [
@@ -26,38 +27,37 @@ pytestmark = [
 WORDS, SLICES, DIM = 2000, 7, 100
 
 
-def make_blocks(reach: int = 4, pool: int = 64) -> tuple[Text, Parameters, Layout]:
+def make_blocks(half_window: int = 4, pool: int = 64) -> tuple[Parameters, BlockBatch]:
     text = make_text([90, 3, 400, 55] * 4, sorted([0, 1, 3, 6] * 4), WORDS)
     tensors = [torch.tensor(np.asarray(a), device="cuda") for a in (text.ids, text.offsets, text.slice_of.astype("i8"))]
-    (part,) = plan(*tensors, Pass(0, 0, sliced=True, block=32, run=4, rounds=1, seed=0))
+    (part,) = make_rounds(*tensors, make_plan(block=32))
     sampler = DeviceSampler(Sampler.make(np.ones(WORDS), 1), torch.device("cuda"))
-    laid = lay_out(part, part.blocks, reach=reach, pool=pool, sampler=sampler)
-    return text, single(make_parameters(SLICES, WORDS, DIM)), laid
+    batch = make_batch(part.whole, part.blocks, half_window=half_window, pool=pool, sampler=sampler)
+    return single(make_parameters(SLICES, WORDS, DIM)), batch
 
 
-def tensors_of(held: Parameters) -> list[torch.Tensor]:
-    return [
-        torch.tensor(getattr(held, name), device="cuda") for name in ("rho", "rho_squares", "alpha", "alpha_squares")
-    ]
+def tensors_of(parameters: Parameters) -> list[torch.Tensor]:
+    names = ("rho", "rho_accumulator", "alpha", "alpha_accumulator")
+    return [torch.tensor(getattr(parameters, name), device="cuda") for name in names]
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("ieee", 1e-3), ("tf32", 2e-2)])
-@pytest.mark.parametrize("reach", [1, 4])
-def test_compiled_kernels_are_the_plain_steps(precision: str, tolerance: float, reach: int) -> None:
+@pytest.mark.parametrize("half_window", [1, 4])
+def test_compiled_kernels_are_the_plain_steps(precision: str, tolerance: float, half_window: int) -> None:
     from driftword.engines import triton_launch as fast
 
-    _, held, laid = make_blocks(reach)
-    step = make_step(reach=reach, pool=64)
-    one, other = tensors_of(held), tensors_of(held)
-    count = len(laid.slice_of)
+    parameters, batch = make_blocks(half_window)
+    step = make_step(half_window=half_window, pool=64)
+    one, other = tensors_of(parameters), tensors_of(parameters)
+    count = len(batch.slice_of)
     totals = torch.zeros(count, device="cuda")
     right = 0.0
     for b in range(count):
-        fast.climb(one[:2], one[2:], laid, (b, b + 1), step, totals=totals, precision=precision)
-        right += float(plain.climb(other[:2], other[2:], laid, (b, b + 1), step))
+        fast.likelihood_step(one[:2], one[2:], batch, (b, b + 1), step, totals=totals, precision=precision)
+        right += float(plain.likelihood_step(other[:2], other[2:], batch, (b, b + 1), step))
     assert float(totals.double().sum()) == pytest.approx(right, rel=tolerance)
-    fast.smooth(one[0], one[1], step)
-    plain.smooth(other[0], other[1], step)
+    fast.random_walk_step(one[0], one[1], step)
+    plain.random_walk_step(other[0], other[1], step)
     for a, b in zip(one, other, strict=True):
         torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
 
@@ -68,12 +68,12 @@ def test_the_prior_is_solved_for_any_number_of_slices(slices: int) -> None:
 
     random = torch.Generator("cuda").manual_seed(0)
     rho = torch.randn(slices, 300, 20, device="cuda", generator=random)
-    squares = torch.rand(slices, 300, 20, device="cuda", generator=random) ** 4 * 100 + 0.01
+    accumulator = torch.rand(slices, 300, 20, device="cuda", generator=random) ** 4 * 100 + 0.01
     exact, found = rho.double(), rho.clone()
-    for drift in (0.1, 20.0, 1e4):
-        step = make_step(drift=drift, anchor=0.02, learning_rate=0.2)
-        plain.smooth(exact, squares.double(), step)
-        fast.smooth(found, squares, step)
+    for drift_precision in (0.1, 20.0, 1e4):
+        step = make_step(drift_precision=drift_precision, learning_rate=0.2)
+        plain.random_walk_step(exact, accumulator.double(), step)
+        fast.random_walk_step(found, accumulator, step)
         torch.testing.assert_close(found.double(), exact, rtol=1e-4, atol=1e-4)
         exact = found.double()
 
@@ -96,7 +96,7 @@ def clustered(n: int = 400_000) -> dw.Corpus:
 
 
 def best(model: dw.Model) -> float:
-    return float(model.history[model.meta["best_pass"] - 1]["L"])
+    return float(model.history[model.best_pass - 1]["L"])
 
 
 def test_a_fit_is_as_good_as_on_the_cpu(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_fit_is_as_good_as_on_the_cpu(tmp_path: Path) -> None:
     assert choose_engine("auto") == "torch"
     spec = dw.Spec(dim=32)
     scores = {name: best(dw.fit(corpus, spec, passes=5, **options)) for name, options in {
-        "cpu": {"engine": "cpu"}, "gpu": {}, "half": {"half": True},
+        "cpu": {"engine": "cpu"}, "gpu": {}, "half": {"half_precision": True},
     }.items()}  # fmt: skip
     assert scores["gpu"] == pytest.approx(scores["cpu"], abs=0.01)
     assert scores["half"] == pytest.approx(scores["gpu"], abs=0.01)
@@ -113,27 +113,27 @@ def test_a_fit_is_as_good_as_on_the_cpu(tmp_path: Path) -> None:
 def test_what_does_not_fit_on_the_gpu_is_streamed() -> None:
     corpus = clustered(100_000)
     sampler = Sampler.make(corpus.raw_counts, 0.75)
-    held = single(make_parameters(8, 2000, 16))
-    how = Pass(1, 1, sliced=True, block=32, run=4, rounds=2, seed=0)
+    parameters = single(make_parameters(8, 2000, 16))
+    plan = make_plan(number=1, subsample=1, block=32, rounds=2)
     results = []
     for memory in (None, 1_000_000):
-        engine = TorchEngine(copy.deepcopy(held), sampler, memory=memory)
+        engine = TorchEngine(copy.deepcopy(parameters), sampler, memory=memory)
         assert engine._rho.resident == (memory is None)
-        for part in engine.read(corpus, how):
-            engine.round(part, make_step(reach=2, pool=64))
+        for part in engine.read(corpus, plan):
+            engine.round(part, make_step(pool=64))
         results.append(engine.parameters)
     for name in NAMES:  # not equal: blocks come in another order
-        found, right = (getattr(result, name) - getattr(held, name) for result in results)
+        found, right = (getattr(result, name) - getattr(parameters, name) for result in results)
         assert np.corrcoef(found.ravel(), right.ravel())[0, 1] > 0.5
 
 
 def test_devices_that_are_not_there() -> None:
-    with pytest.raises(OptionError, match="there is no device 'cuda:99'"):
+    with pytest.raises(OptionError, match="There is no device 'cuda:99'"):
         TorchEngine(single(make_parameters(1, 9, 4)), Sampler.make(np.ones(9), 1), device="cuda:99")
 
 
 def test_out_of_memory_is_a_sentence() -> None:
     engine: Any = TorchEngine(single(make_parameters(1, 9, 4)), Sampler.make(np.ones(9), 1))
-    engine._rho.spread = lambda *_: torch.empty(1 << 50, device="cuda")
-    with pytest.raises(OptionError, match="use --half-precision, a smaller --dim, or --engine cpu"):
-        engine.spread(3, 0.1)
+    engine._rho.broadcast = lambda *_: torch.empty(1 << 50, device="cuda")
+    with pytest.raises(OptionError, match='pass `half_precision=True`, use a smaller `dim`, or pass `engine="cpu"`'):
+        engine.broadcast(3, 0.1)

@@ -13,74 +13,69 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from cases import NAMES, SETTING, make_case, make_parameters, make_plan, make_step, make_text, single
 from hypothesis import given, settings
-from settings import NAMES, SETTING, make_case, make_parameters, make_step, make_text, single
 
 import driftword as dw
-from driftword import engines
-from driftword.engines import choose_engine, make_engine
+from driftword.engines import choose_engine, torch_blocks
 from driftword.engines.reference import ReferenceEngine
-from driftword.engines.rounds import Pass, Sampler, Text, plan, read_pass
+from driftword.engines.rounds import PassPlan, Sampler, Text, make_rounds, read_pass
 from driftword.engines.torch import TorchEngine
-from driftword.engines.torch_blocks import DeviceCorpus, DeviceSampler
-from driftword.engines.torch_blocks import plan as device_plan
+from driftword.engines.torch_blocks import DeviceCorpus, DeviceRound, DeviceSampler
 from driftword.errors import OptionError
 
 CPU = torch.device("cpu")
 torch.set_num_threads(1)  # for numbers as few as these, more threads only wait for each other
 
 
-def device_rounds(text: Text, how: Pass) -> list[Any]:
-    """Plan on the device, blocks in the order in which the reference takes them."""
+def device_rounds(text: Text, plan: PassPlan) -> list[DeviceRound]:
+    """Make rounds on the device, with blocks in the order in which the reference takes them."""
     tensors = (torch.tensor(np.asarray(a, dtype=kind)) for a, kind in (
         (text.ids, np.int32), (text.offsets, np.int64), (text.slice_of, np.int64)))  # fmt: skip
-    return [replace(part, blocks=part.blocks.sort().values) for part in device_plan(*tensors, how)]
+    return [replace(part, blocks=part.blocks.sort().values) for part in torch_blocks.make_rounds(*tensors, plan)]
 
 
 @settings(max_examples=30)
 @given(SETTING)
 def test_a_round_of_the_torch_engine_is_a_round_of_the_reference(setting: dict[str, Any]) -> None:
-    text, exact, sampler, step = make_case(setting)
+    text, plan, exact, sampler, step = make_case(setting)
     for memory in (None, 2000):  # all on the device, or a few slices and words at a time
         parameters = copy.deepcopy(exact)
-        engine = TorchEngine(single(parameters), sampler, device="cpu", batch=1, memory=memory)
+        engine = TorchEngine(single(parameters), sampler, device="cpu", concurrent=1, memory=memory)
         reference = ReferenceEngine(parameters, sampler)
-        shape = {"block": setting["block"], "run": setting["run"], "rounds": setting["rounds"], "seed": 1}
-        host = plan(text, **shape, pass_number=2)
-        device = device_rounds(text, Pass(2, 0, sliced=True, **shape))
-        for here, there in zip(host, device, strict=True):
-            assert here.positions == there.positions
-            assert engine.round(there, step) == pytest.approx(reference.round(here, step), rel=1e-3, abs=1e-3)
+        for on_device, blocks in zip(device_rounds(text, plan), make_rounds(text, plan), strict=True):
+            assert on_device.positions == blocks.positions
+            assert engine.round(on_device, step) == pytest.approx(reference.round(blocks, step), rel=1e-3, abs=1e-3)
         for name in NAMES:
             found, right = getattr(engine.parameters, name), getattr(parameters, name)
             np.testing.assert_allclose(found, right, rtol=2e-3, atol=2e-3, err_msg=name)
-        options = {"sampler": sampler, "reach": step.reach, "negatives": 5, "key": 12345}
+        options = {"sampler": sampler, "half_window": step.half_window, "negatives": 5, "key": 12345}
         for a, b in zip(reference.score(text, **options), engine.score(text, **options), strict=True):
             np.testing.assert_allclose(b, a, rtol=5e-3, atol=5e-3)
 
 
 def test_text_on_a_device_is_the_text_of_numpy(small: dw.Corpus) -> None:
-    held, streamed = DeviceCorpus(small, CPU), DeviceCorpus(small, CPU, room=0, piece=500)
-    assert len(streamed._cuts) > 5
+    uploaded, streamed = DeviceCorpus(small, CPU), DeviceCorpus(small, CPU, memory=0, tokens_per_piece=500)
+    assert len(streamed._pieces) > 5
     sampler = Sampler.make(small.raw_counts, 0.75)
     for sliced in (True, False):
-        how = Pass(2, 3, sliced=sliced, block=16, run=4, rounds=3, seed=5)
-        for a, b in zip(held.sample(how), streamed.sample(how), strict=True):
+        plan = make_plan(number=2, subsample=3, sliced=sliced, rounds=3, seed=5)
+        for a, b in zip(uploaded.sample(plan), streamed.sample(plan), strict=True):
             assert (a == b).all()
-        for host, device in zip(read_pass(small, how), held.read(how), strict=True):
+        for host, device in zip(read_pass(small, plan), uploaded.read(plan), strict=True):
             blocks = device.blocks.sort().values
             assert host.positions == device.positions
             assert (blocks.numpy() == host.number).all()
-            assert (device.rounds.slice_of[blocks].numpy() == host.slice_of).all()
+            assert (device.whole.slice_of[blocks].numpy() == host.slice_of).all()
             counters = np.arange(1000) * 7
             drawn = DeviceSampler(sampler, CPU).draw(host.key, torch.tensor(counters))
             assert (drawn.numpy() == sampler.draw(host.key, counters)).all()
-        assert (device.rounds.ids.numpy() == host.ids).all()
+        assert (device.whole.ids.numpy() == host.ids).all()
 
 
 def test_slices_take_turns(small: dw.Corpus) -> None:
-    part = DeviceCorpus(small, CPU).read(Pass(0, 0, sliced=True, block=8, run=4, rounds=1, seed=0))[0]
-    order = part.rounds.slice_of[part.blocks].tolist()
+    part = DeviceCorpus(small, CPU).read(make_plan(block=8))[0]
+    order = part.whole.slice_of[part.blocks].tolist()
     assert len(set(order[:10])) >= 8
 
 
@@ -89,8 +84,8 @@ def test_a_fit_is_as_good_as_on_the_cpu_engine(small: dw.Corpus, tmp_path: Path)
     scores = {}
     for engine, half in (("cpu", False), ("torch", False), ("torch", True)):
         options: dict[str, Any] = {"device": "cpu"} if engine == "torch" else {}
-        model = dw.fit(small, spec, passes=4, engine=engine, half=half, **options)
-        scores[engine, half] = model.history[model.meta["best_pass"] - 1]["L"]
+        model = dw.fit(small, spec, passes=4, engine=engine, half_precision=half, **options)
+        scores[engine, half] = model.history[model.best_pass - 1]["L"]
         assert model.rho.dtype == (np.float16 if half else np.float32)
     on_cpu, on_torch = (
         dw.evaluate(model, small, **options)["L"][0] for options in ({"engine": "cpu"}, {"device": "cpu"})
@@ -112,16 +107,16 @@ def test_a_fit_is_resumed(small: dw.Corpus, tmp_path: Path, monkeypatch: pytest.
     with monkeypatch.context() as patch:
         patch.setattr(TorchEngine, "finite", lambda _: stop() is None)
         with pytest.raises(KeyboardInterrupt):
-            dw.fit(small, spec, passes=6, device="cpu", out=tmp_path / "m", checkpoint_seconds=0)
+            dw.fit(small, spec, passes=6, device="cpu", out=tmp_path / "m", checkpoint_every=0)
     model = dw.fit(small, spec, passes=6, device="cpu", out=tmp_path / "m", resume=True)
-    assert model.meta["provenance"]["engine"] == "torch"
+    assert model.provenance.engine == "torch"
     assert [entry["pass"] for entry in model.history] == list(range(1, len(model.history) + 1))
 
 
 def test_what_does_not_fit_comes_in_parts() -> None:
     parameters = single(make_parameters(6, 40, 8))
     engine = TorchEngine(copy.deepcopy(parameters), Sampler.make(np.ones(40), 1), device="cpu", memory=12_000)
-    assert len(engine._rho.groups()) > 1
+    assert len(engine._rho.slice_groups()) > 1
     assert len(engine._rho.word_groups()) > 1
     for name in NAMES:
         np.testing.assert_array_equal(getattr(engine.parameters, name), getattr(parameters, name))
@@ -130,33 +125,36 @@ def test_what_does_not_fit_comes_in_parts() -> None:
 KERNELS = """
 import copy, numpy as np, torch
 from driftword.engines import torch_steps as plain, triton_launch as fast
-from driftword.engines.rounds import Pass, Sampler
-from driftword.engines.torch_blocks import DeviceSampler, lay_out, plan, upload
-from settings import make_parameters, make_step, make_text, single
+from driftword.engines.rounds import Sampler
+from driftword.engines.torch_blocks import DeviceSampler, DeviceText, ScoringBatch, make_batch, make_rounds
+from cases import make_parameters, make_plan, make_step, make_text, single
 
-for dim, slices, pool, reach in ((5, 1, 7, 2), (20, 3, 16, 4), (33, 5, 20, 1)):
+cpu = torch.device("cpu")
+for dim, slices, pool, half_window in ((5, 1, 7, 2), (20, 3, 16, 4), (33, 5, 20, 1)):
     text = make_text([30, 1, 17], [0, 0, slices - 1], 12)
-    held = single(make_parameters(slices, 12, dim))
-    step = make_step(reach=reach, pool=pool)
+    parameters = single(make_parameters(slices, 12, dim))
+    step = make_step(half_window=half_window, pool=pool)
     tensors = [torch.tensor(np.asarray(a)) for a in (text.ids, text.offsets, text.slice_of.astype(np.int64))]
-    (part,) = plan(*tensors, Pass(0, 0, sliced=True, block=12, run=5, rounds=1, seed=0))
-    sampler = DeviceSampler(Sampler.make(np.ones(12), 1), torch.device("cpu"))
-    blocks = lay_out(part, part.blocks, reach=reach, pool=pool, sampler=sampler)
-    names = ("rho", "rho_squares", "alpha", "alpha_squares")
-    one, other = ([torch.tensor(getattr(held, name)) for name in names] for _ in range(2))
+    (part,) = make_rounds(*tensors, make_plan(block=12, run=5))
+    sampler = DeviceSampler(Sampler.make(np.ones(12), 1), cpu)
+    batch = make_batch(part.whole, part.blocks, half_window=half_window, pool=pool, sampler=sampler)
+    names = ("rho", "rho_accumulator", "alpha", "alpha_accumulator")
+    one, other = ([torch.tensor(getattr(parameters, name)) for name in names] for _ in range(2))
     totals, count = torch.zeros(len(part.blocks)), len(part.blocks)
-    fast.climb(one[:2], one[2:], blocks, (0, count), step, totals=totals, precision="ieee")
-    right = sum(float(plain.climb(other[:2], other[2:], blocks, (b, b + 1), step)) for b in range(count))
+    fast.likelihood_step(one[:2], one[2:], batch, (0, count), step, totals=totals, precision="ieee")
+    right = sum(float(plain.likelihood_step(other[:2], other[2:], batch, (b, b + 1), step)) for b in range(count))
     assert abs(float(totals.double().sum()) - right) < 1e-3 * abs(right)
-    fast.smooth(one[0], one[1], step)
-    plain.smooth(other[0], other[1], step)
+    fast.random_walk_step(one[0], one[1], step)
+    plain.random_walk_step(other[0], other[1], step)
     for a, b in zip(one, other):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
-    held = {name: values[: len(text.ids)] for name, values in upload(text, torch.device("cpu")).items()}
-    held["place"] = torch.arange(len(text.ids))
-    drawn = torch.arange(5 * len(text.ids), dtype=torch.int32).view(-1, 5) % 12
-    found = fast.score(one[0], one[2], held, drawn=drawn, reach=reach)
-    right = plain.score(one[0], one[2], held, drawn=drawn, reach=reach)
+    whole = DeviceText.upload(text, cpu)
+    negatives = torch.arange(5 * len(text.ids), dtype=torch.int32).view(-1, 5) % 12
+    scoring = ScoringBatch(
+        whole.ids, torch.arange(len(text.ids)), whole.slice_of, whole.chunk_begin, whole.chunk_end, negatives
+    )
+    found = fast.score(one[0], one[2], scoring, half_window=half_window)
+    right = plain.score(one[0], one[2], scoring, half_window=half_window)
     torch.testing.assert_close(torch.stack(found), torch.stack(right), rtol=1e-4, atol=1e-4)
 print("equal")
 """
@@ -178,8 +176,8 @@ from driftword.engines import triton_kernels as kernels
 
 F, I, L = "*fp32", "*i32", "*i64"
 signatures = {
-    "climb": ([F] * 4 + [I] * 7 + [F, "i32", "i32", "fp32", "fp32"], [100, 128, 32, 64, 64, 32, "tf32"]),
-    "smooth": ([F] * 3 + ["i32"] * 3 + ["fp32"] * 3, [512]),
+    "likelihood_step": ([F] * 4 + [I] * 7 + [F, "i32", "i32", "fp32", "fp32"], [100, 128, 32, 64, 64, 32, "tf32"]),
+    "random_walk_step": ([F] * 3 + ["i32"] * 3 + ["fp32"] * 3, [512]),
     "score": ([F, F] + [L] * 5 + [I, F, F, "i32", "i32"], [4, 20, 100, 128, 8]),
 }
 for capability in (80, 90):
@@ -202,25 +200,20 @@ def test_the_kernels_compile_for_gpus_that_are_not_here() -> None:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
-def test_a_machine_without_a_gpu_says_so(small: dw.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_a_gpu_says_so(small: dw.Corpus) -> None:
     assert choose_engine("auto") == "cpu"
-    with pytest.raises(OptionError, match="PyTorch cannot use a GPU here: .*; use --engine cpu"):
+    with pytest.raises(OptionError, match='PyTorch cannot use a GPU here: .*; pass `engine="cpu"`'):
         dw.fit(small, engine="torch")
-    with pytest.raises(OptionError, match="there is no device 'gpu7'"):
+
+
+def test_devices_and_blocks_that_cannot_be_used(small: dw.Corpus) -> None:
+    with pytest.raises(OptionError, match="There is no device 'gpu7'; pass `device=\"cuda\"`"):
         dw.fit(small, device="gpu7")
-    with pytest.raises(OptionError, match="runs on cuda or cpu"):
+    with pytest.raises(OptionError, match="The torch engine does not run on 'mps'; pass `device="):
         dw.fit(small, device="mps")
-    with pytest.raises(OptionError, match="chosen for the torch engine"):
-        dw.fit(small, engine="cpu", device="cpu")
-    with pytest.raises(OptionError, match="use --engine cpu with --reproducible"):
-        dw.fit(small, engine="torch", device="cpu", reproducible=True)
-    with pytest.raises(OptionError, match="blocks of at most 128"):
-        dw.fit(small, dw.Spec(block=200), device="cpu")
-    monkeypatch.setattr(engines.importlib.util, "find_spec", lambda _: None)
-    assert choose_engine("auto") == "cpu"
-    parameters = single(make_parameters(1, 5, 2))
-    with pytest.raises(OptionError, match=r"pip install 'driftword\[torch\]'"):
-        make_engine("torch", parameters, Sampler.make(np.ones(5), 1))
+    for name in ("block", "run"):
+        with pytest.raises(OptionError, match=f"`{name}` is 200, .* at most 128 positions; use a smaller `{name}`"):
+            dw.fit(small, dw.Spec(**{name: 200}), device="cpu")  # type: ignore[arg-type]
 
 
 def test_too_little_memory_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,8 +223,10 @@ def test_too_little_memory_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> Non
     def fail(*_: Any, **__: Any) -> None:
         raise torch.OutOfMemoryError
 
-    monkeypatch.setattr(TorchEngine, "_apply_prior", fail)
+    monkeypatch.setattr(TorchEngine, "_prior_step", fail)
     text = make_text([9], [0], 9)
-    (part,) = device_rounds(text, Pass(0, 0, sliced=True, block=8, run=4, rounds=1, seed=0))
-    with pytest.raises(OptionError, match=r"6.1 GB of 8.0 GB free\); use --half-precision, a smaller --dim"):
+    (part,) = device_rounds(text, make_plan(block=8))
+    with pytest.raises(
+        OptionError, match=r"6.1 GB of 8.0 GB are free\); pass `half_precision=True`, use a smaller `dim`, or"
+    ):
         engine.round(part, make_step())

@@ -18,6 +18,7 @@ import polars as pl
 
 from driftword import randomness, store, tables
 from driftword.corpus.from_ids import KIND, check_ids
+from driftword.corpus.metadata import CorpusMetadata
 from driftword.corpus.passages import find_lines
 from driftword.corpus.slices import At, Slices
 from driftword.corpus.splits import SPLITS
@@ -57,18 +58,21 @@ class Corpus(TokenizedText):
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Corpus:
         """Open the corpus stored at `path`."""
-        held = store.open_store(path, kind=KIND)
-        if not {"seed", "subsample", "options", "report", "inputs"} <= held.meta.keys():
-            raise store.damaged(held.folder, "meta.json does not say all it should")
+        stored = store.open_store(path, kind=KIND)
         try:
-            vocabulary = pl.read_parquet(held.folder / "vocabulary.parquet", glob=False)
-            slices = Slices.from_table(pl.read_parquet(held.folder / "slices.parquet", glob=False))
+            metadata = CorpusMetadata.from_dict(stored.meta)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise store.damaged(stored.folder, "meta.json is incomplete") from error
+        try:
+            vocabulary = pl.read_parquet(stored.folder / "vocabulary.parquet", glob=False)
+            slices = Slices.from_table(pl.read_parquet(stored.folder / "slices.parquet", glob=False))
         except (OSError, pl.exceptions.PolarsError) as error:
-            raise store.damaged(held.folder, "a table cannot be read") from error
+            raise store.damaged(stored.folder, "a table cannot be read") from error
         names = ("tokens", "offsets", "chunk_slice", "chunk_split", "chunk_document", "counts")
-        arrays = {name: held.array(name) for name in names}
+        arrays = {name: stored.array(name) for name in names}
         arrays["raw_counts"] = vocabulary["raw_count"].to_numpy()
-        return cls(arrays, vocabulary["word"].to_list(), slices, meta=held.meta, path=held.folder)
+        words, files = vocabulary["word"].to_list(), stored.meta["files"]
+        return cls(arrays, words, slices, metadata=metadata, path=stored.folder, files=files)
 
     @classmethod
     def from_ids(
@@ -119,7 +123,7 @@ class Corpus(TokenizedText):
             chunk_document=chunk_document, raw_counts=raw_counts, subsample=subsample, seed=seed,
         )  # fmt: skip
         if out is None:
-            return cls(checked.arrays, checked.words, checked.slices, meta={**checked.meta, "files": {}})
+            return cls(checked.arrays, checked.words, checked.slices, metadata=checked.metadata)
         checked.write(out, overwrite=overwrite)
         return cls.open(out)
 
@@ -204,7 +208,7 @@ class Corpus(TokenizedText):
         width: int = 60,
         where: Mapping[str, str] | None = None,
     ) -> pl.DataFrame:
-        """Show a word where it stands in the texts, one line an occurrence.
+        """Show a word where it occurs in the texts, one line per occurrence.
 
         Parameters
         ----------
@@ -232,7 +236,7 @@ class Corpus(TokenizedText):
         return {
             "kind": KIND,
             "path": str(self.path) if self.path else None,
-            "source": [entry["name"] for entry in self.meta["inputs"]],
+            "source": [entry.name for entry in self.inputs],
             "citation": self.citation,
             "documents": documents,
             "tokens": self.n_tokens,
@@ -247,13 +251,13 @@ class Corpus(TokenizedText):
             "tokens_a_pass": round(self.survivors()),
             "seed": self.seed,
             "fingerprint": self.fingerprint,
-            "report": self.meta["report"],
+            "report": self.report.to_dict(),
             "tokens_per_slice": dict(zip(self.slices.labels, per_slice.tolist(), strict=True)),
         }
 
     def summary(self) -> dict[str, str]:
         """Return the facts for people: what is in the corpus, and what was left out and why."""
-        return summarize(self.info(), self.options)
+        return summarize(self.info(), self.options, self.report)
 
     def _repr_html_(self) -> str:
         return tables.html_facts("Corpus", self.summary())
@@ -278,4 +282,4 @@ def as_corpus(corpus: Corpus | str | os.PathLike[str]) -> Corpus:
         return corpus
     if isinstance(corpus, str | os.PathLike):
         return Corpus.open(corpus)
-    raise OptionError(f"{corpus!r:.60} is not a corpus; give a Corpus, or the path of one")
+    raise OptionError(f"`{corpus!r:.60}` is not a corpus; give a Corpus or the path of one")

@@ -1,14 +1,16 @@
 """Dates as people write them, read into days.
 
 A date may be a day, a month, a quarter, a year or a decade; a document gets the
-first day of what is written. Two-sided forms such as 03/04/1921 are not
-guessed: they need the user's format.
+first day of that period. Dates with dots are day-first, as wherever they are
+written so. Dates with slashes such as 03/04/1921 can be read in two ways and
+two-digit years in many: they need the user's format.
 """
 
 from __future__ import annotations
 
 import re
 from calendar import monthrange
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Final
@@ -33,10 +35,11 @@ _FORMS: Final = [
         r"(?P<year>\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})" + _CLOCK,
         r"(?P<year>\d{4})/(?P<month>\d{1,2})/(?P<day>\d{1,2})" + _CLOCK,
         r"(?P<year>\d{4})\.(?P<month>\d{1,2})\.(?P<day>\d{1,2})" + _CLOCK,
+        r"(?P<day>\d{1,2})\.\s?(?P<month>\d{1,2})\.\s?(?P<year>\d{4})" + _CLOCK,
         r"(?P<year>\d{4})(?P<month>\d{2})(?P<day>\d{2})",
         r"(?P<year>\d{4})[-/](?P<month>\d{1,2})",
         r"(?P<year>\d{4})[-\s]?Q(?P<quarter>[1-4])",
-        r"(?P<year>\d{3}0)'?s",
+        r"(?P<decade>\d{3}0)'?s",
         _MONTH + r",?\s+(?P<year>\d{3,4})",
         r"(?P<day>\d{1,2})(?:st|nd|rd|th)?[-\s]+(?:of\s+)?" + _MONTH + r"[-,\s]+(?P<year>\d{3,4})" + _CLOCK,
         _MONTH + r"\s+(?P<day>\d{1,2})(?:st|nd|rd|th)?,?\s+(?P<year>\d{3,4})" + _CLOCK,
@@ -46,6 +49,9 @@ _FORMS: Final = [
         r"(?:[a-z]{3},?\s+)" + _MONTH + r"\s+(?P<day>\d{1,2})\s+[\d:]+\s+[+-]\d{4}\s+(?P<year>\d{4})",  # Twitter
     )
 ]
+#: One or two digits and nothing else: the year 85, or 1985, or no year at all.
+_TWO_DIGITS: Final = re.compile(r"\D*\d{1,2}(?:\.0+)?\D*")
+_PADDED: Final = {"%y": 2, "%Y": 4}  # strptime wants all digits: 05, 0085
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 _EPOCHS: Final = {"seconds": 1_000_000, "milliseconds": 1_000, "microseconds": 1}  # microseconds in one
 
@@ -70,6 +76,8 @@ def parse_date(text: str) -> tuple[date, date] | None:
 
 def _period(match: re.Match[str]) -> tuple[date, date]:
     part = match.groupdict()
+    if decade := part.get("decade"):
+        return date(int(decade), 1, 1), date(int(decade) + 9, 12, 31)
     year = int(part["year"])
     month = int(part.get("month") or 0) or _MONTHS.get((part.get("name") or "").lower(), 0)
     if part.get("month") and not month:
@@ -84,14 +92,23 @@ def _period(match: re.Match[str]) -> tuple[date, date]:
         return day, day
     if month:
         return date(year, month, 1), date(year, month, monthrange(year, month)[1])
-    if match.re is _FORMS[7]:
-        return date(year, 1, 1), date(year + 9, 12, 31)
     return date(year, 1, 1), date(year, 12, 31)
+
+
+TWO_DIGIT_REMEDY: Final = (
+    'pass `time_format="%y"` if 85 means 1985 (00 to 68 become 2000 to 2068), '
+    'or `time_format="%Y"` if it means the year 85'
+)
+
+
+def has_two_digits(text: str) -> bool:
+    """Tell whether a text is a year of one or two digits, which can be read in several ways."""
+    return _TWO_DIGITS.fullmatch(text) is not None
 
 
 @dataclass(frozen=True)
 class DateReader:
-    """Reads a column of dates, the same way for every batch of rows.
+    """Reads a column of dates, every batch of rows in the same way.
 
     Parameters
     ----------
@@ -99,7 +116,7 @@ class DateReader:
         Name of the column, for messages.
     form
         A format such as ``"%d/%m/%Y"``; ``"seconds"``, ``"milliseconds"`` or
-        ``"microseconds"`` since 1970; None for the forms people write.
+        ``"microseconds"`` since 1970; None for dates as people write them.
     """
 
     column: str
@@ -108,19 +125,21 @@ class DateReader:
     def __post_init__(self) -> None:
         if self.form is None or self.form in _EPOCHS:
             return
-        help_text = "write one such as '%d/%m/%Y', or 'seconds' or 'milliseconds' for numbers counted from 1970"
+        remedy = "write one such as '%d/%m/%Y', or 'seconds' or 'milliseconds' for numbers counted from 1970"
         if "%" not in self.form:
-            raise OptionError(f"time format '{self.form}' is not understood; {help_text}")
+            raise OptionError(f"`time_format` is '{self.form}', which is not a format; {remedy}")
         if not re.search(r"%[YyGcx]", self.form):
-            raise OptionError(f"time format '{self.form}' has no year (%Y); {help_text}")
+            raise OptionError(f"`time_format` is '{self.form}', which has no year (%Y); {remedy}")
         try:
             datetime.strptime("", self.form)
         except (ValueError, re.error) as error:
             if "does not match" not in str(error):
-                raise OptionError(f"time format '{self.form}' is not understood ({error}); {help_text}") from error
+                raise OptionError(
+                    f"`time_format` is '{self.form}', which is not a format ({error}); {remedy}"
+                ) from error
 
     def read(self, values: pl.Series) -> pl.Series:
-        """Return the first day of each date; null where there is none that can be read."""
+        """Return the first day of each date; null where it cannot be read."""
         values = values.alias("date")
         kind = values.dtype
         if kind == pl.Date:
@@ -130,7 +149,7 @@ class DateReader:
         elif kind == pl.Null:
             return pl.Series("date", [None] * len(values), dtype=pl.Date)
         elif not (kind.is_numeric() or kind in (pl.String, pl.Categorical, pl.Enum)):
-            raise SourceError(f"column '{self.column}' holds {kind}, not dates; name another with --time")
+            raise SourceError(f"Column '{self.column}' holds {kind}, not dates; name another with `time`")
         elif self.form in _EPOCHS:
             numbers = values.cast(pl.Float64, strict=False).cast(pl.Int64, strict=False)
             days = (numbers * _EPOCHS[self.form or ""]).cast(pl.Datetime("us")).dt.date()
@@ -141,21 +160,23 @@ class DateReader:
         return within_calendar(days.alias("date"))
 
     def _years(self, values: pl.Series) -> pl.Series:
-        """Read numbers as years: 1921, or 1921.0 where a table lost its integers."""
+        """Read numbers as years: 1921, or 1921.0 in a table that turned integers into floats."""
         numbers = values.cast(pl.Float64)
         self._refuse_other_numbers(numbers)
         frame = numbers.to_frame("n").with_columns(n=pl.col("n").fill_nan(None))
         year = pl.col("n").cast(pl.Int32, strict=False)
-        fits = (pl.col("n") == pl.col("n").floor()) & pl.col("n").is_between(1, 9999)
+        fits = (pl.col("n") == pl.col("n").floor()) & pl.col("n").is_between(100, 9999)
         return frame.select(pl.when(fits).then(pl.date(pl.when(fits).then(year), 1, 1)).alias("date")).to_series()
 
     def _texts(self, values: pl.Series) -> pl.Series:
-        if values.dtype.is_float():  # 19210512.0, where a table lost its integers
+        if values.dtype.is_float():  # 19210512.0, in a table that turned integers into floats
             values = values.fill_nan(None).cast(pl.Int64, strict=False)
         texts = values.cast(pl.String)
+        if self.form in _PADDED:
+            texts = texts.str.strip_chars().str.zfill(_PADDED[self.form])
         unique = texts.drop_nulls().unique()
-        read = _strptime(self.form) if self.form else _first_day
-        days = [read(text) for text in unique]
+        read_day = _strptime(self.form) if self.form else _first_day
+        days = [read_day(text) for text in unique]
         if self.form is None and unique.len() and all(day is None for day in days):
             numbers = unique.cast(pl.Float64, strict=False).drop_nulls()
             if numbers.len() == unique.len():
@@ -165,38 +186,32 @@ class DateReader:
         return frame["date"]
 
     def _refuse_other_numbers(self, numbers: pl.Series) -> None:
-        """Name a column of numbers that are plainly no years."""
+        """Refuse a column of numbers that are plainly not years, and say what they may be."""
         numbers = numbers.drop_nulls().drop_nans()
         if not numbers.len():
             return
         middle = float(numbers.median() or 0)  # type: ignore[arg-type]
-        if 0 < middle < 10_000:
+        if 100 <= middle < 10_000:
             return
         example = f"{numbers[0]:.0f}"
+        holds = f"Column '{self.column}' holds numbers such as {example}"
+        if 0 < middle < 100:
+            raise SourceError(f"{holds}, which are not years of three or four digits; {TWO_DIGIT_REMEDY}")
         for unit, low, high in (
             ("seconds", 1e8, 1e10),
             ("milliseconds", 1e11, 1e13),
             ("microseconds", 1e14, 1e16),
         ):
             if low <= middle < high:
-                raise SourceError(
-                    f"column '{self.column}' holds numbers such as {example}, which look like {unit} since 1970, "
-                    f"not years; pass --time-format {unit}"
-                )
+                raise SourceError(f'{holds}, which look like {unit} since 1970; pass `time_format="{unit}"`')
         if 1000_01 <= middle <= 9999_12 or 1000_01_01 <= middle <= 9999_12_31:
             form = "%Y%m%d" if middle > 9999_12 else "%Y%m"
-            raise SourceError(
-                f"column '{self.column}' holds numbers such as {example}, which are not years; "
-                f"if they are dates written without dashes, pass --time-format {form}"
-            )
-        raise SourceError(
-            f"column '{self.column}' holds numbers such as {example}, which are not years from 1 to 9999; "
-            "name the column of dates with --time"
-        )
+            raise SourceError(f'{holds}; if they are dates without dashes, pass `time_format="{form}"`')
+        raise SourceError(f"{holds}, which are not years from 1 to 9999; name the column of dates with `time`")
 
 
 def within_calendar(values: pl.Series) -> pl.Series:
-    """Return dates or times with those outside the years 1 to 9999 made null: Python cannot hold them."""
+    """Return dates or times with those outside the years 1 to 9999 replaced by null, as Python cannot hold them."""
     number = values.to_physical()
     days = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
     unit = days[values.dtype.time_unit] if isinstance(values.dtype, pl.Datetime) else 1
@@ -206,12 +221,12 @@ def within_calendar(values: pl.Series) -> pl.Series:
 
 
 def _first_day(text: str) -> date | None:
-    period = parse_date(text)
+    period = None if has_two_digits(text) else parse_date(text)
     return period[0] if period else None
 
 
-def _strptime(form: str):  # type: ignore[no-untyped-def]
-    # A week without a day of the week is ignored by Python; its Monday is meant.
+def _strptime(form: str) -> Callable[[str], date | None]:
+    # Python ignores a week without a day of the week; take its Monday.
     monday = re.search("%[WUV]", form) is not None and re.search("%[aAwudjxc]", form) is None
     ending, form = (" 1", f"{form} %u") if monday else ("", form)
 

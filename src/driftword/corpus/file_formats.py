@@ -1,7 +1,7 @@
 """Files as batches of rows.
 
-CSV and JSON lines are read with Python's own readers, which know the line they
-are at and survive bytes that are not UTF-8; Parquet and Arrow through Polars.
+CSV and JSON lines are read with Python's own readers, which know the number of
+the line and survive bytes that cannot be decoded; Parquet and Arrow with Polars.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import io
 import json
 import lzma
 import os
-import re
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -25,13 +24,12 @@ from typing import IO, Any, Final
 import polars as pl
 import zstandard
 
-from driftword.corpus.dates import parse_date
-from driftword.errors import DriftwordError, OptionError, SourceError
+from driftword.corpus.encodings import UTF_8, detect_encoding
+from driftword.corpus.name_dates import NameDates
+from driftword.errors import DriftwordError, SourceError
 
 BATCH_ROWS: Final = 2_000
 BATCH_BYTES: Final = 24 << 20
-NAME_DATE: Final = r"(?<!\d)[12]\d{3}(?:-\d\d(?:-\d\d)?)?(?!\d)"
-_WHOLE_DATE: Final = re.compile(r"(?<!\d)[12]\d{3}(?:-\d\d-|_\d\d_)\d\d(?!\d)")
 FORMATS: Final = "CSV, TSV, JSON lines, Parquet, Arrow (.gz and .zst too), or a folder of .txt files"
 
 KINDS: Final = {
@@ -50,14 +48,14 @@ KINDS: Final = {
 }
 
 
-class _Unzstd(io.RawIOBase):
-    """A zstd stream that notices when it breaks off."""
+class _ZstdReader(io.RawIOBase):
+    """A zstd stream that notices when it is truncated."""
 
     def __init__(self, packed: Any) -> None:
         self._packed = packed
         self._frame = zstandard.ZstdDecompressor().decompressobj()
         self._ready = b""
-        self._inside = False  # some of a frame has been read, and not its end
+        self._inside = False  # whether a frame has been begun and not ended
 
     def readable(self) -> bool:
         return True
@@ -70,7 +68,7 @@ class _Unzstd(io.RawIOBase):
             raw = raw or self._packed.read(1 << 17)
             if not raw:
                 if self._inside:
-                    raise EOFError("it breaks off before its end")
+                    raise EOFError("it is truncated")
                 return 0
             self._inside = True
             self._ready = self._frame.decompress(raw)
@@ -85,11 +83,11 @@ class _Unzstd(io.RawIOBase):
         super().close()
 
 
-_PACKED: Final[dict[str, Callable[[Any], Any]]] = {
+_COMPRESSED: Final[dict[str, Callable[[Any], Any]]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
     ".xz": lzma.open,
-    ".zst": _Unzstd,
+    ".zst": _ZstdReader,
 }
 
 
@@ -101,19 +99,21 @@ _UNREADABLE: Final = (
 
 @dataclass
 class Notes:
-    """What a reader met on the way."""
+    """How files are to be read, and what was noticed while reading them."""
 
+    skip_bad_rows: bool = False
+    encoding: str | None = None  # None to detect it for each file
     bytes_read: int = 0
     bad_rows: int = 0
-    skip_bad_rows: bool = False
+    detected_encodings: dict[str, int] = field(default_factory=dict)  # files that are not UTF-8, by their encoding
     keys: dict[str, None] = field(default_factory=dict)  # of JSON objects, in order of appearance
-    nested: set[str] = field(default_factory=set)  # those that hold lists or objects
+    nested: set[str] = field(default_factory=set)  # those of them that hold lists or objects
 
 
 def suffix_of(file: Path) -> str:
-    """Return the ending that tells the kind of a file, the one of its packing aside."""
+    """Return the suffix that tells the kind of a file, that of its compression aside."""
     suffixes = [suffix.lower() for suffix in file.suffixes]
-    if suffixes and suffixes[-1] in _PACKED:
+    if suffixes and suffixes[-1] in _COMPRESSED:
         suffixes.pop()
     return suffixes[-1] if suffixes else ""
 
@@ -122,12 +122,12 @@ def kind_of(file: Path) -> str:
     """Return what a file holds: csv, json, parquet, arrow or text."""
     suffix = suffix_of(file)
     if suffix not in KINDS:
-        raise SourceError(f"'{file}' is of no kind that driftword knows; it reads {FORMATS}")
+        raise SourceError(f"'{file}' is not a kind of file that driftword reads; it reads {FORMATS}")
     return KINDS[suffix]
 
 
 def read_tables(files: Sequence[Path], notes: Notes) -> Iterator[pl.DataFrame]:
-    """Yield the rows of tables of one kind, file after file; of several files, each row tells its own."""
+    """Yield the rows of tables of one kind, file by file; of several files, a column names each row's."""
     readers: dict[str, Callable[[Path, Notes], Iterator[pl.DataFrame]]]
     readers = {"csv": _csv, "json": _json_lines, "parquet": _polars, "arrow": _polars}
     reader = readers[kind_of(files[0])]
@@ -137,7 +137,7 @@ def read_tables(files: Sequence[Path], notes: Notes) -> Iterator[pl.DataFrame]:
             for frame in reader(file, notes):
                 if len(files) > 1:
                     name = "file_" if "file" in frame.columns else "file"
-                    frame = frame.with_columns(pl.lit(printable(file.name)).alias(name))
+                    frame = frame.with_columns(pl.lit(readable_name(file.name)).alias(name))
                 yield frame
                 del frame
         except DriftwordError:
@@ -146,30 +146,37 @@ def read_tables(files: Sequence[Path], notes: Notes) -> Iterator[pl.DataFrame]:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             if "InvalidFooter" in reason:
                 reason = "it seems to be an Arrow stream; save it as an Arrow file or as Parquet"
-            raise SourceError(f"'{printable(str(file))}' cannot be read: {reason}") from error
+            raise SourceError(f"'{readable_name(str(file))}' cannot be read: {reason}") from error
         before += file.stat().st_size
         notes.bytes_read = before
 
 
-def printable(name: str) -> str:
-    """Return a file's name with bytes that are no UTF-8 replaced."""
+def readable_name(name: str) -> str:
+    """Return a file's name with bytes that are not UTF-8 replaced."""
     return os.fsencode(name).decode(errors="replace")
 
 
-def _open_text(file: Path, notes: Notes) -> IO[str]:
-    """Open a text file, packed or not; bytes that are no UTF-8 become U+FFFD."""
-    stream: Any = _Tracked(file.open("rb"), notes)
+def _decompressed(file: Path, stream: Any) -> IO[bytes]:
     suffix = file.suffix.lower()
-    if suffix in _PACKED:
-        stream = _PACKED[suffix](stream)
-    buffered = io.BufferedReader(stream, 1 << 18)
-    start = buffered.peek(2)[:2]
-    encoding = "utf-16" if start in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    return io.TextIOWrapper(buffered, encoding=encoding, errors="replace", newline="")
+    if suffix in _COMPRESSED:
+        stream = _COMPRESSED[suffix](stream)
+    return io.BufferedReader(stream, 1 << 18)
+
+
+def _open_text(file: Path, notes: Notes) -> IO[str]:
+    """Open a text file, compressed or not; bytes that cannot be decoded become U+FFFD."""
+    encoding = notes.encoding
+    if encoding is None:
+        with file.open("rb", buffering=0) as raw, _decompressed(file, raw) as stream:
+            encoding = detect_encoding(stream)
+        if encoding not in (UTF_8, "utf-16"):
+            notes.detected_encodings[encoding] = notes.detected_encodings.get(encoding, 0) + 1
+    stream = _decompressed(file, _Tracked(file.open("rb"), notes))
+    return io.TextIOWrapper(stream, encoding=encoding, errors="replace", newline="")
 
 
 class _Tracked(io.RawIOBase):
-    """A file that tells how far it has been read."""
+    """A file that notes how far it has been read."""
 
     def __init__(self, raw: Any, notes: Notes) -> None:
         self._raw, self._notes, self._base = raw, notes, notes.bytes_read
@@ -218,8 +225,8 @@ def _csv(file: Path, notes: Notes) -> Iterator[pl.DataFrame]:
                     ) from error
                 if not notes.skip_bad_rows:
                     raise SourceError(
-                        f"'{file}' line {first_line} is no CSV ({error}); double the marks inside quoted text, "
-                        "or pass --skip-bad-rows to leave such rows out"
+                        f"'{file}' line {first_line} is not valid CSV ({error}); double the marks inside quoted text, "
+                        "or pass `skip_bad_rows=True` to leave such rows out"
                     ) from error
                 notes.bad_rows += 1
                 continue
@@ -229,7 +236,8 @@ def _csv(file: Path, notes: Notes) -> Iterator[pl.DataFrame]:
                 if not notes.skip_bad_rows:
                     raise SourceError(
                         f"'{file}' line {first_line} has {len(row)} fields and the header has {len(header)}; "
-                        "put quotes around text with delimiters in it, or pass --skip-bad-rows to leave such rows out"
+                        "put quotes around text that contains delimiters, "
+                        "or pass `skip_bad_rows=True` to leave such rows out"
                     )
                 notes.bad_rows += 1
                 continue
@@ -260,12 +268,12 @@ def _json_lines(file: Path, notes: Notes) -> Iterator[pl.DataFrame]:
                 try:
                     row = json.loads(line)
                     if not isinstance(row, dict):
-                        raise ValueError("it is no object")
+                        raise ValueError("not an object")
                 except (ValueError, RecursionError) as error:
                     if not notes.skip_bad_rows:
                         raise SourceError(
-                            f"'{file}' line {number} is no JSON object ({error}); "
-                            "mend it, or pass --skip-bad-rows to leave such rows out"
+                            f"'{file}' line {number} is not a JSON object ({error}); "
+                            "correct it, or pass `skip_bad_rows=True` to leave such rows out"
                         ) from error
                     notes.bad_rows += 1
                     continue
@@ -277,15 +285,15 @@ def _json_array(file: Path, text: str, notes: Notes) -> Iterator[pl.DataFrame]:
     try:
         rows = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SourceError(f"'{file}' is no JSON ({error}); write one object a line") from error
+        raise SourceError(f"'{file}' is not valid JSON ({error}); write one object per line") from error
     if not all(isinstance(row, dict) for row in rows):
-        raise SourceError(f"'{file}' holds a list whose items are not objects; write one object a line")
+        raise SourceError(f"'{file}' holds a list whose items are not objects; write one object per line")
     for start in range(0, len(rows), BATCH_ROWS):
         yield _objects(rows[start : start + BATCH_ROWS], notes)
 
 
 def _objects(rows: Sequence[dict[str, Any]], notes: Notes) -> pl.DataFrame:
-    """Lay JSON objects out as columns of text; the types of one batch need not be those of the next."""
+    """Return JSON objects as columns of text, since the types of one batch need not be those of the next."""
     notes.keys.update(dict.fromkeys(name for row in rows for name in row))
     notes.nested |= {name for row in rows for name, value in row.items() if isinstance(value, (dict, list))}
     columns = {name: [plain(row.get(name)) for row in rows] for name in notes.keys}
@@ -293,7 +301,7 @@ def _objects(rows: Sequence[dict[str, Any]], notes: Notes) -> pl.DataFrame:
 
 
 def plain(value: Any) -> str | None:
-    """Return a value as text that tables can hold; half a surrogate pair, as posts often have, is replaced."""
+    """Return a value as text that tables can hold; half a surrogate pair, as in many posts, is replaced."""
     if value is None:
         return None
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
@@ -314,34 +322,19 @@ def _polars(file: Path, notes: Notes) -> Iterator[pl.DataFrame]:
         yield frame
         schema = frame.schema
         del frame  # it holds the whole row group in memory, while the next one is being read
-    yield pl.DataFrame(schema=schema)  # and so may what waits for more rows
+    yield pl.DataFrame(schema=schema)  # makes a caller that waits for more rows let go of them
 
 
-def read_texts(files: Sequence[Path], root: Path, pattern: str, notes: Notes) -> Iterator[pl.DataFrame]:
-    """Yield one row per .txt file: its text, the date found in its path, and the path below `root`."""
-    try:
-        finder = re.compile(pattern)
-    except re.error as error:
-        raise OptionError(f"'{pattern}' is no regular expression: {error}") from error
+def read_texts(files: Sequence[Path], root: Path, dates: NameDates, notes: Notes) -> Iterator[pl.DataFrame]:
+    """Yield one row per .txt file: its text, the date in its path, and the path below `root`."""
     for start in range(0, len(files), 200):
         rows = []
         for file in files[start : start + 200]:
-            name = printable(os.path.relpath(file, root))
+            name = readable_name(os.path.relpath(file, root))
             try:
                 with _open_text(file, notes) as lines:
                     text = lines.read()
             except _UNREADABLE as error:
-                raise SourceError(f"'{printable(str(file))}' cannot be read: {error}") from error
-            rows.append((text, _date_in(name, finder), name))
+                raise SourceError(f"'{readable_name(str(file))}' cannot be read: {error}") from error
+            rows.append((text, dates.find(name), name))
         yield pl.DataFrame(rows, schema={"text": pl.String, "date": pl.String, "file": pl.String}, orient="row")
-
-
-def _date_in(name: str, finder: re.Pattern[str]) -> str:
-    """Find a date in a file's name, or in the names of its folders from the nearest outwards."""
-    for part in (*reversed(Path(name).parts), name):
-        whole = [text.replace("_", "-") for text in _WHOLE_DATE.findall(part)] if finder.pattern == NAME_DATE else []
-        if known := [str(text) for text in whole if parse_date(text)]:
-            return known[0]  # rather than a number that looks like a year
-        if match := finder.search(part):
-            return match[1] if finder.groups and match[1] else match[0]
-    return name  # no date: the complaint about it will show the name

@@ -1,4 +1,4 @@
-"""Arrays into a stored or in-memory `Corpus`, checked."""
+"""Token ids prepared elsewhere, checked, as a corpus in memory or on disk."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword import store
+from driftword import checks, store
+from driftword.corpus.metadata import CorpusMetadata, Input
 from driftword.corpus.slices import Slices
 from driftword.corpus.splits import SPLITS
 from driftword.corpus.subsampling import choose_subsample
 from driftword.errors import OptionError
-from driftword.provenance import versions
 
 KIND: Final = "corpus"
 
@@ -44,13 +44,13 @@ def write_tables(
 
 
 @dataclass(frozen=True)
-class Checked:
-    """Ids prepared elsewhere, found to fit together: all that a corpus is made of."""
+class CheckedIds:
+    """Ids prepared elsewhere, checked to fit together: everything that a corpus is made of."""
 
     arrays: dict[str, npt.NDArray[Any]]
     words: list[str]
     slices: Slices
-    meta: dict[str, Any]
+    metadata: CorpusMetadata
 
     def write(self, out: str | os.PathLike[str], *, overwrite: bool) -> None:
         """Store them as a corpus."""
@@ -59,7 +59,7 @@ class Checked:
                 if name not in ("counts", "raw_counts"):
                     writer.array(name, array)
             write_tables(writer, self.words, self.arrays["raw_counts"], self.arrays["counts"], self.slices)
-            writer.meta = self.meta
+            writer.meta = self.metadata.to_dict()
 
 
 def check_ids(
@@ -74,19 +74,19 @@ def check_ids(
     raw_counts: npt.ArrayLike | None,
     subsample: float | str | None,
     seed: int,
-) -> Checked:
+) -> CheckedIds:
     """Check what `Corpus.from_ids` was given."""
     words = [str(word) for word in words]
     slices = slices if isinstance(slices, Slices) else Slices.from_labels(slices)
     n_words, n_slices = len(words), len(slices)
     if n_words == 0 or n_slices == 0:
-        raise OptionError("from_ids needs at least one word and one slice")
+        raise OptionError("`words` or `slices` is empty; a corpus needs at least one word and one slice")
     if len(set(words)) < n_words:
-        raise OptionError("from_ids needs words that are all different")
+        raise OptionError("`words` holds a word twice; every word must be different")
     tokens = _whole(ids, "ids", below=n_words).astype(id_type(n_words))
     borders = _whole(offsets, "offsets", below=len(tokens) + 1).astype(np.int64)
     if len(borders) == 0 or borders[0] != 0 or borders[-1] != len(tokens) or (np.diff(borders) < 0).any():
-        raise OptionError(f"offsets must rise from 0 to the number of ids, {len(tokens)}")
+        raise OptionError(f"`offsets` must rise from 0 to the number of ids, {len(tokens)}")
     n_chunks = len(borders) - 1
     in_slice = _whole(chunk_slice, "chunk_slice", below=n_slices, length=n_chunks).astype(np.int32)
     in_split = _whole(_split_numbers(chunk_split), "chunk_split", below=len(SPLITS), length=n_chunks).astype(np.uint8)
@@ -103,14 +103,7 @@ def check_ids(
         raw = counts.sum(axis=0, dtype=np.int64)
     else:
         raw = _whole(raw_counts, "raw_counts", length=n_words).astype(np.int64)
-    meta: dict[str, Any] = {
-        "seed": int(seed),
-        "subsample": choose_subsample(subsample, raw),
-        "inputs": [{"name": "ids", "sha256": None}],
-        "options": {},
-        "report": {},
-        "versions": versions(),
-    }
+    metadata = CorpusMetadata(checks.seed(seed), choose_subsample(subsample, raw), (Input("ids"),))
     arrays = {
         "tokens": tokens,
         "offsets": borders,
@@ -122,7 +115,7 @@ def check_ids(
     }
     for array in arrays.values():
         array.setflags(write=False)
-    return Checked(arrays, words, slices, meta)
+    return CheckedIds(arrays, words, slices, metadata)
 
 
 def _split_numbers(splits: Sequence[str] | npt.ArrayLike) -> npt.ArrayLike:
@@ -131,7 +124,7 @@ def _split_numbers(splits: Sequence[str] | npt.ArrayLike) -> npt.ArrayLike:
         return values
     unknown = set(values.tolist()) - set(SPLITS)
     if unknown:
-        raise OptionError(f"chunk_split holds '{min(unknown)}'; splits are train, valid and test")
+        raise OptionError(f"`chunk_split` holds '{min(unknown)}'; the splits are train, valid and test")
     return np.array([SPLITS.index(value) for value in values.tolist()], dtype=np.uint8)
 
 
@@ -141,11 +134,11 @@ def _whole(
     """Check a one-dimensional array of whole numbers from 0 up."""
     array = np.asarray(values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise OptionError(f"{name} must be a one-dimensional array of whole numbers")
+        raise OptionError(f"`{name}` must be a one-dimensional array of whole numbers")
     if length is not None and len(array) != length:
-        raise OptionError(f"{name} has {len(array)} entries and there are {length} to describe")
+        raise OptionError(f"`{name}` has {len(array)} entries; it must have {length}")
     if array.size and int(array.min()) < 0:
-        raise OptionError(f"{name} holds {int(array.min())}; numbers start at 0")
+        raise OptionError(f"`{name}` holds {int(array.min())}; it must not hold negative numbers")
     if array.size and below is not None and int(array.max()) >= below:
-        raise OptionError(f"{name} holds {int(array.max())}, and the largest that has a meaning is {below - 1}")
+        raise OptionError(f"`{name}` holds {int(array.max())}; the largest number allowed is {below - 1}")
     return array

@@ -1,4 +1,4 @@
-"""The one reading of a source: documents and word ids to disk, distinct words in memory."""
+"""One pass over a source: documents and word ids to disk, distinct words in memory."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ import hashlib
 import json
 import time as clock
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from driftword.corpus import sources
-from driftword.corpus.dates import DateReader, within_calendar
+from driftword.corpus.dates import TWO_DIGIT_REMEDY, DateReader, has_two_digits, within_calendar
 from driftword.corpus.id_stream import IdStream
-from driftword.corpus.tokens import TokenRule
+from driftword.corpus.languages import LanguageFilter, LanguageSample
+from driftword.corpus.preparation_report import PreparationReport
+from driftword.corpus.tokens import TokenRule, is_words
 from driftword.errors import SourceError
 from driftword.progress import Progress
 
@@ -26,37 +28,44 @@ _ROW, _DAY = "\0row", "\0day"  # columns of ours that no user's column can be ca
 _OURS: Final = ("text", "date", "slice", "document", "left", "keyword", "right")
 
 
-@dataclass
-class Reading:
+class Ingestion:
     """Reads batches of rows; see `read`.
 
     Attributes
     ----------
     text, time
         The columns that hold text and time.
+    rule
+        How text is split; lists of words are noticed in the source.
     words
-        Distinct words in order of appearance; id 0 stands for a token that is dropped.
+        Distinct words in order of appearance; id 0 means a token that is dropped.
     stream
         The ids of all documents.
-    report
-        What was left out and why.
+    digest
+        Hash of the rows, where they come from no file.
     """
 
-    spool: Path
-    rule: TokenRule
-    time_format: str | None
-    bar: Progress
-    text: str = ""
-    time: str = ""
-    words: list[str] = field(default_factory=lambda: [""])
-    report: dict[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.dates = DateReader("date", self.time_format)
-        self.stream = IdStream(self.spool)
+    def __init__(
+        self,
+        spool: Path,
+        rule: TokenRule,
+        *,
+        time_format: str | None = None,
+        language: LanguageFilter | None = None,
+        bar: Progress | None = None,
+    ) -> None:
+        self.rule = rule
+        self.text = self.time = ""
+        self.words = [""]
+        self.stream = IdStream(spool)
         self.digest = hashlib.sha256()
+        self._spool = spool
+        self._dates = DateReader("date", time_format)
+        self._language = language
+        self._bar = bar or Progress()
+        self._sample = LanguageSample()
         self._ids: dict[str, int] = {"": 0}
-        self._raw: dict[str, int] = {}
+        self._raw_ids: dict[str, int] = {}
         self._days: list[npt.NDArray[np.int32]] = []
         self._parts: list[tuple[Path, pl.Schema]] = []
         self._text_bytes = 0
@@ -66,135 +75,205 @@ class Reading:
         """Date of each document, as days since 1970-01-01."""
         return np.concatenate(self._days)
 
-    def read(self, source: sources.Source, text: str | None, time: str | None, *, skip_bad_dates: bool) -> None:
-        """Read all rows; raise `SourceError` where they make no corpus."""
+    def read(
+        self, source: sources.Source, text: str | None, time: str | None, *, skip_bad_dates: bool
+    ) -> PreparationReport:
+        """Read all rows and return what was left out; raise `SourceError` if they cannot make a corpus."""
         rows = no_text = bad_dates = replaced = n_tokens = 0
-        examples: list[tuple[int, Any]] = []
-        self.bar.stage("reading", total=source.total_bytes or source.total_rows)
+        examples: list[tuple[int, str | None]] = []
+        self._bar.stage("reading", total=source.total_bytes or source.total_rows)
         started = clock.monotonic()
         for batch in source.batches():
             self._check_columns(source, batch, text, time)
             if not source.files:
                 self._update_digest(batch)
-            batch = batch.with_row_index(_ROW, offset=rows + 1)
+            batch = self._with_texts(batch.with_row_index(_ROW, offset=rows + 1))
             rows += batch.height
             no_text += batch.height
-            batch = batch.filter(pl.col(self.text).str.contains(r"\S"))
+            batch = batch.filter(self._has_text())
             no_text -= batch.height
-            days = self.dates.read(batch[self.time])
+            days = self._dates.read(batch[self.time])
             bad = days.is_null()
             if bad.any():
                 bad_dates += int(bad.sum())
                 shown = batch.filter(bad).head(5 - len(examples))
                 examples += zip(shown[_ROW], _as_text(shown[self.time]), strict=True)
             if bad_dates and not skip_bad_dates:
-                continue  # nothing more to make: count the rest, then say so
+                continue  # there will be no corpus: only count the rest for the error
             batch = batch.drop(_ROW).with_columns(days.alias(_DAY)).filter(~bad)
+            if self._language is not None and batch.height:
+                batch = batch.filter(self._language.select(self._as_written(batch)))
             if batch.height:
-                replaced += int(batch[self.text].str.count_matches("\ufffd", literal=True).sum())
+                replaced += int(self._as_written(batch).str.count_matches("\ufffd", literal=True).sum())
                 n_tokens += self._add(batch)
             rate = n_tokens / max(clock.monotonic() - started, 1e-9)
-            self.bar.update(
+            self._bar.update(
                 done=source.notes.bytes_read if source.total_bytes else rows,
                 facts=f"{rows:,} rows, {n_tokens / 1e6:.1f}M tokens, {rate / 1e6:.1f}M/s",
             )
-        kept = sum(map(len, self._days))
+        report = PreparationReport(
+            rows=rows,
+            no_text=no_text,
+            bad_rows=source.notes.bad_rows,
+            bad_dates=bad_dates,
+            bad_date_examples=tuple((row, str(value)) for row, value in examples),
+            other_languages=dict(self._language.others.most_common()) if self._language else {},
+            replaced_characters=replaced,
+            detected_encodings=dict(source.notes.detected_encodings),
+        )
         if rows == 0:
-            raise SourceError("the source has no rows; it needs at least one document with a text and a date")
-        if bad_dates and (not skip_bad_dates or not kept):
+            raise SourceError("The source has no rows; it needs at least one document with a text and a date")
+        if bad_dates and (not skip_bad_dates or not self._days):
             raise self._bad_dates(source, bad_dates, examples, skipped=skip_bad_dates)
-        if kept == 0:
-            raise SourceError(f"all {rows:,} rows have an empty text; name another column with --text")
-        self.report = {
-            "rows": rows,
-            "no_text": no_text,
-            "bad_dates": bad_dates,
-            "bad_date_examples": [[row, str(value)] for row, value in examples],
-            "replaced_characters": replaced,
-        }
+        if not self._days:
+            raise self._nothing_read(report)
+        return report if self._language else replace(report, language_sample=self._sample.languages())
 
     def _check_columns(self, source: sources.Source, batch: pl.DataFrame, text: str | None, time: str | None) -> None:
         if not self.text:
             self.text = sources.choose_column(text, batch.columns, role="text", usual=sources.TEXT_NAMES)
             self.time = sources.choose_column(time, batch.columns, role="time", usual=sources.TIME_NAMES)
-            self.dates = DateReader(self.time, self.time_format)
+            self._dates = replace(self._dates, column=self.time)
         for name in (self.text, self.time):
             if name not in batch.columns:
-                file = batch["file"][0] if "file" in batch.columns and batch.height else "a part of the source"
+                file = batch["file"][0] if "file" in batch.columns and batch.height else "A part of the source"
                 raise SourceError(f"'{file}' has no column '{name}'; it has: {', '.join(batch.columns)}")
         kind = batch[self.text].dtype
-        if kind == pl.Null:
-            return
-        if kind not in (pl.String, pl.Categorical, pl.Enum) or self.text in source.notes.nested:
-            what = "lists or objects" if kind == pl.String else str(kind)
-            raise SourceError(f"column '{self.text}' holds {what}, not text; name another with --text")
+        nested = isinstance(kind, pl.List | pl.Array) or self.text in source.notes.nested
+        if nested and self.rule.kind == "words" and not self._days:
+            self.rule = TokenRule("list")  # the default is for text, and this is split already
+        if nested and self.rule.kind != "list":
+            raise SourceError(f"Column '{self.text}' holds lists; if they are lists of words, pass `tokens=\"list\"`")
+        if not (nested or kind in (pl.String, pl.Categorical, pl.Enum, pl.Null)):
+            raise SourceError(f"Column '{self.text}' holds {kind}, not text; name another with `text`")
+
+    def _with_texts(self, batch: pl.DataFrame) -> pl.DataFrame:
+        """Return the batch with its texts as strings, or as lists of strings where they are split already."""
+        texts = batch[self.text]
+        if self.rule.kind != "list":
+            return batch.with_columns(texts.cast(pl.String))
+        if not isinstance(texts.dtype, pl.List | pl.Array):
+            texts = pl.Series(self.text, [self._decoded(text) for text in texts.cast(pl.String)], pl.List(pl.String))
+        inner = texts.dtype.inner  # type: ignore[attr-defined]
+        if inner not in (pl.String, pl.Categorical, pl.Enum, pl.Null):
+            raise SourceError(f"Column '{self.text}' holds lists of {inner}, not of words; name another with `text`")
+        return batch.with_columns(texts.cast(pl.List(pl.String)))
+
+    def _decoded(self, text: str | None) -> list[str] | None:
+        """Return the words of a list that is written as JSON."""
+        if text is None or not text.strip():
+            return None
+        try:
+            words = json.loads(text)
+        except (ValueError, RecursionError):
+            words = None
+        if not is_words(words):
+            raise SourceError(
+                f"Column '{self.text}' holds {_shown(text)}, which is neither text nor a list of words; "
+                "name another with `text`, or leave `tokens` out if this is plain text"
+            )
+        return list(words)
+
+    def _has_text(self) -> pl.Expr:
+        column = pl.col(self.text)
+        return (
+            column.list.join("", ignore_nulls=True).str.contains(r"\S")
+            if self.rule.kind == "list"
+            else (column.str.contains(r"\S"))
+        )
+
+    def _as_written(self, batch: pl.DataFrame) -> pl.Series:
+        """Return the texts as they are stored: those that are lists of words with spaces between them."""
+        texts = batch[self.text]
+        return texts.list.join(" ", ignore_nulls=True) if self.rule.kind == "list" else texts
 
     def _bad_dates(
-        self, source: sources.Source, count: int, examples: list[tuple[int, Any]], *, skipped: bool
+        self, source: sources.Source, count: int, examples: list[tuple[int, str | None]], *, skipped: bool
     ) -> SourceError:
         if source.files and source.files[0].suffixes[:1] == [".txt"]:
             names = ", ".join(f"'{value}'" for _, value in examples)
+            files = (
+                "1 file has no date in its name or folder"
+                if count == 1
+                else (f"{count:,} files have no date in their names or folders")
+            )
             return SourceError(
-                f"{count:,} of the files have no date in their name or folder ({names}); "
-                "pass --time-from-name REGEX to say where it stands, or --skip-bad-dates to leave them out"
+                f"{files} ({names}); pass `time_from_name` with a regular expression that finds it, "
+                "or `skip_bad_dates=True` to leave them out"
             )
         shown = ", ".join(f"row {row}: {_shown(value)}" for row, value in examples)
-        some = "document has" if count == 1 else "documents have"
-        remedy = "pass --skip-bad-dates to leave them out, or --time-format for a format of your own"
+        documents = "1 document has" if count == 1 else f"{count:,} documents have"
+        remedy = "pass `skip_bad_dates=True` to leave them out, or `time_format` to say how dates are written"
+        if any(value and has_two_digits(value) for _, value in examples):
+            remedy = f"{TWO_DIGIT_REMEDY}, or `skip_bad_dates=True` to leave them out"
         if skipped:
-            remedy = "not one could be used; name another column with --time, or pass --time-format"
-        return SourceError(f"{count:,} {some} a date in column '{self.time}' that cannot be read ({shown}); {remedy}")
+            remedy = "none could be used, so name another column with `time`, or pass `time_format`"
+        return SourceError(f"{documents} a date in column '{self.time}' that cannot be read ({shown}); {remedy}")
+
+    def _nothing_read(self, report: PreparationReport) -> SourceError:
+        if self._language and report.other_languages:
+            others = ", ".join(f"{count:,} in '{code}'" for code, count in report.other_languages.items())
+            return SourceError(
+                f"No document is in the language '{self._language.language}' ({others}); give another `language`"
+            )
+        return SourceError(f"All {report.rows:,} rows have an empty text; name another column with `text`")
 
     def _update_digest(self, batch: pl.DataFrame) -> None:
         for text, time in zip(_as_text(batch[self.text]), _as_text(batch[self.time]), strict=True):
             self.digest.update(f"{text}\0{time}\0".encode())
 
     def _add(self, batch: pl.DataFrame) -> int:
-        """Write one batch of documents and their ids."""
-        texts = batch[self.text].cast(pl.String)
-        tokens, lengths = self.rule.split(texts)
+        """Write one batch of documents and their ids; return the number of tokens."""
+        tokens, lengths = self.rule.split(batch[self.text])
         codes = tokens.cast(pl.Categorical)
         distinct = codes.unique()
-        number = np.array([self._id(raw) for raw in distinct.cast(pl.String)], dtype=np.uint32)
-        lookup = np.zeros(int(distinct.to_physical().max() or 0) + 1, dtype=np.uint32)  # type: ignore[arg-type]
-        lookup[distinct.to_physical().to_numpy()] = number
-        self.stream.append(lookup[codes.to_physical().to_numpy()], lengths)
+        ids = np.array([self._id(raw) for raw in distinct.cast(pl.String)], dtype=np.uint32)
+        id_of_code = np.zeros(int(distinct.to_physical().max() or 0) + 1, dtype=np.uint32)  # type: ignore[arg-type]
+        id_of_code[distinct.to_physical().to_numpy()] = ids
+        self.stream.append(id_of_code[codes.to_physical().to_numpy()], lengths)
         self._days.append(batch[_DAY].to_physical().to_numpy().astype(np.int32))
+        self._spool_documents(batch)
+        return len(tokens)
+
+    def _spool_documents(self, batch: pl.DataFrame) -> None:
+        """Write one batch of documents with all their columns, each under a name that is free."""
+        texts = self._as_written(batch)
+        if self._language is None:
+            self._sample.add(texts)
         columns = [texts.alias("text"), batch[_DAY].alias("date")]
         taken = {*_OURS, *batch.columns}
         for name in batch.columns:
             if name in (self.text, _DAY) or (name == self.time == "date"):
                 continue
-            new = name
-            while new in _OURS or (new != name and new in taken):
-                new += "_"
-            taken.add(new)
-            columns.append(_storable(batch[name]).alias(new))
+            free = name
+            while free in _OURS or (free != name and free in taken):
+                free += "_"
+            taken.add(free)
+            columns.append(_storable(batch[name]).alias(free))
         frame = pl.DataFrame(columns)
         self._text_bytes += int(frame["text"].str.len_bytes().sum())
-        path = self.spool / f"documents-{len(self._parts):06}.parquet"
+        path = self._spool / f"documents-{len(self._parts):06}.parquet"
         frame.write_parquet(path, compression="lz4")
         self._parts.append((path, frame.schema))
-        return len(tokens)
 
     def _id(self, raw: str) -> int:
-        number = self._raw.get(raw)
+        number = self._raw_ids.get(raw)
         if number is None:
             word = self.rule.spell(raw)
             number = self._ids.get(word)
             if number is None:
                 number = self._ids[word] = len(self.words)
                 self.words.append(word)
-            self._raw[raw] = number
+            self._raw_ids[raw] = number
         return number
 
     def store_documents(self, path: Path, label: Callable[[pl.Series], pl.Series]) -> None:
-        """Join the parts into one table; `label` names the slice of days, null for documents to leave out."""
+        """Store the documents as one table; `label` names the slice of each day, null for documents to leave out."""
         kinds: dict[str, set[pl.DataType]] = {}
         for _, schema in self._parts:
             for name, kind in schema.items():
                 kinds.setdefault(name, set()).update({kind} - {pl.Null()})
-        mixed = [name for name, found in kinds.items() if len(found) > 1]  # files that disagree: as text
+        mixed = [name for name, types in kinds.items() if len(types) > 1]  # where files disagree: as text
         frames = [
             pl.scan_parquet(part, glob=False).with_columns(
                 pl.col(name).cast(pl.String) for name in mixed if name in schema

@@ -17,6 +17,9 @@ class CorpusOptions:
     text: str | None = None
     time: str | None = None
     time_format: str | None = None
+    time_from_name: str | None = None
+    encoding: str | None = None
+    language: str | None = None
     slices: str | tuple[str, ...] | None = None
     vocabulary: int | None = None
     min_count: int | None = None

@@ -1,9 +1,10 @@
-"""Dated text into a stored `Corpus`, in batches.
+"""Dated text into a stored `Corpus`, stage by stage.
 
-The texts are read once: dates parsed, words counted, ids and documents written
-to disk. Everything after that works on the ids: slices laid, words broken over
-line ends mended, phrases joined, the vocabulary chosen, tokens laid out, chunks
-cut. Memory depends on the number of distinct words, not of documents.
+The texts are read once: dates are parsed, words counted, ids and documents
+written to disk. Every later stage works on the ids: slices are laid over the
+dates, words broken at line ends are mended, phrases joined, the vocabulary
+chosen, the tokens written. Memory depends on the number of distinct words, not
+on the number of documents.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +20,25 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword import store
+from driftword import checks, store
 from driftword.corpus import sources
 from driftword.corpus.corpus import Corpus
 from driftword.corpus.dates import DateReader
 from driftword.corpus.from_ids import KIND, write_tables
 from driftword.corpus.id_stream import IdStream
-from driftword.corpus.ingest import Reading
-from driftword.corpus.phrases import CONNECTORS, ROUNDS, PhraseRule, find_and_join
+from driftword.corpus.ingest import Ingestion
+from driftword.corpus.languages import LanguageFilter
+from driftword.corpus.metadata import CorpusMetadata
+from driftword.corpus.options import CorpusOptions
+from driftword.corpus.phrases import CONNECTORS, ROUNDS, PhraseRule, PhraseTable, find_and_join
+from driftword.corpus.preparation_report import PreparationReport
 from driftword.corpus.slices import SliceRule, Slices, check_rule, make_slices
 from driftword.corpus.subsampling import choose_subsample
-from driftword.corpus.token_writer import Layout
+from driftword.corpus.token_writer import TokenWriter
 from driftword.corpus.tokens import BREAK, Tokenizer, TokenRule, make_rule, mend
 from driftword.corpus.vocabulary import choose_words, looks_unspaced
 from driftword.errors import OptionError, SourceError
-from driftword.progress import progress
-from driftword.provenance import versions
+from driftword.progress import Progress, progress
 
 
 def prepare(
@@ -45,7 +50,7 @@ def prepare(
     slices: SliceRule = "1y",
     vocabulary: int = 25_000,
     min_count: int | None = None,
-    stop: Collection[str] = (),
+    stopwords: Collection[str] = (),
     keep: Collection[str] = (),
     tokens: str | Tokenizer = "words",
     numbers: bool = False,
@@ -57,6 +62,8 @@ def prepare(
     seed: int = 0,
     time_format: str | None = None,
     time_from_name: str | None = None,
+    encoding: str | None = None,
+    language: str | None = None,
     skip_bad_dates: bool = False,
     skip_bad_rows: bool = False,
     overwrite: bool = False,
@@ -73,17 +80,18 @@ def prepare(
     out
         Directory to write.
     text, time
-        Names of the columns; by default usual names such as ``text`` and ``year`` are looked for.
+        Names of the columns; by default the usual names are looked for, such as ``text`` and ``year``.
     slices
         ``"1y"``, ``"10y"``, ``"1q"``, ``"1mo"``, ``"1w"``, ``"equal:N"``, or a list of edges.
     vocabulary
         Number of words to keep, the most frequent ones.
     min_count
-        Least occurrences of a word; by default 5, fewer in texts of under 100,000 words.
-    stop, keep
-        Words to leave out, and words to keep however rare they are; the latter join no phrase.
+        How often a word must occur to be kept; by default 5 times, fewer in texts of under 100,000 words.
+    stopwords, keep
+        Words to leave out, and words to keep however rare they are; the latter are not joined into phrases.
     tokens
-        ``"words"``, ``"whitespace"`` for text that is split already, or a function from text to words.
+        ``"words"``; ``"whitespace"`` for text whose words are separated by spaces already; ``"list"`` for a column
+        of lists of words, which is also noticed automatically; or a function from a text to its words.
     numbers
         Keep numbers as words.
     phrases
@@ -91,166 +99,278 @@ def prepare(
     phrase_threshold, phrase_min_count, connectors
         See `PhraseRule`.
     subsample
-        Threshold t of the subsampling; ``"auto"`` chooses by the size of the corpus, None keeps all tokens.
+        Threshold t of the subsampling; ``"auto"`` chooses it by the size of the corpus, None keeps all tokens.
     seed
         Seed of the splits and the subsampling.
     time_format
         Format of the dates, such as ``"%d/%m/%Y"``, or ``"seconds"`` since 1970.
     time_from_name
         Regular expression that finds the date in the path of a ``.txt`` file.
+    encoding
+        Encoding of text, CSV and JSON files, such as ``"cp1252"``; by default it is detected for each file.
+    language
+        Keep only documents in this language, such as ``"en"``; needs ``pip install 'driftword[language]'``.
     skip_bad_dates, skip_bad_rows
         Leave out, and report, documents whose date cannot be read and rows that are malformed.
     overwrite
         Replace a corpus at `out`.
     show_progress
-        Show a progress bar; by default where standard error is a terminal.
+        Show a progress bar; by default if standard error is a terminal.
     """
-    check_rule(slices)
-    DateReader("date", time_format)
-    vocabulary = _at_least_one("vocabulary", vocabulary)
-    min_count = None if min_count is None else _at_least_one("min_count", min_count)
-    phrase_min_count = None if phrase_min_count is None else _at_least_one("phrase_min_count", phrase_min_count)
-    if not -1 <= phrase_threshold <= 1:
-        raise OptionError(f"phrase_threshold is {phrase_threshold}; normalised PMI lies between -1 and 1")
-    if not 0 <= seed < 1 << 63:
-        raise OptionError(f"seed is {seed}; it must be a whole number from 0 to {(1 << 63) - 1}")
-    choose_subsample(subsample, np.ones(1, dtype=np.int64))
     rule = make_rule(tokens, numbers=numbers)
-    stop, keep = _spelled(rule, "stop", stop), _spelled(rule, "keep", keep)
-    phrase_rule = PhraseRule(float(phrase_threshold), phrase_min_count, tuple(connectors), frozenset(keep))
-    opened = sources.open_source(source, time_from_name=time_from_name, skip_bad_rows=skip_bad_rows)
-
+    options = _check_options(
+        CorpusOptions(
+            text=text, time=time, time_format=time_format, time_from_name=time_from_name, encoding=encoding,
+            language=language, slices=_slice_rule(slices), vocabulary=vocabulary, min_count=min_count,
+            tokens=rule.kind, numbers=bool(numbers), phrases=bool(phrases), phrase_threshold=phrase_threshold,
+            phrase_min_count=phrase_min_count, connectors=tuple(connectors), subsample=subsample,
+            stopwords=_spelled(rule, "stopwords", stopwords), keep=_spelled(rule, "keep", keep),
+        )
+    )  # fmt: skip
+    seed = checks.seed(seed)
+    language_filter = None if language is None else LanguageFilter(language)
+    opened = sources.open_source(source, time_from_name=time_from_name, encoding=encoding, skip_bad_rows=skip_bad_rows)
     with (
         store.create(out, kind=KIND, overwrite=overwrite) as writer,
         progress(show=show_progress) as bar,
         tempfile.TemporaryDirectory(dir=writer.folder, prefix="spool-") as spool,
     ):
-        reading = Reading(Path(spool), rule, time_format, bar)
-        reading.read(opened, text, time, skip_bad_dates=skip_bad_dates)
-        made, slice_of = _sliced(reading, slices)
-        stream = reading.stream if (slice_of >= 0).all() else reading.stream.select(slice_of >= 0)
-        words = reading.words
-        n_numbers = int(stream.counts(len(words))[0])
-        stream = _mended(stream, words)
-        counts = stream.counts(len(words))
-        read_tokens = int(counts[1:].sum())
-        found = None
-        if phrases:
-            bar.stage("joining phrases", total=3 * ROUNDS * max(read_tokens, 1))
-            stream, found = find_and_join(stream, words, phrase_rule, progress=lambda n: bar.update(more=n))
-            counts = stream.counts(len(words))
-        least = min(5, 1 + read_tokens // 25_000) if min_count is None else min_count
-        chosen = choose_words(words, counts, size=vocabulary, min_count=least, stopwords=stop, keep=keep)
-        if not len(chosen):
-            raise _no_words(least, read_tokens, words, stopped=bool(stop) and bool((counts[1:] >= least).any()))
-        new_id = np.full(len(words), -1, dtype=np.int32)
-        new_id[chosen] = np.arange(len(chosen))
-        bar.stage("laying out slices", total=2 * max(read_tokens, 1))
-        layout = Layout(writer, made, slice_of[slice_of >= 0])
-        layout.write(stream, new_id, seed=int(seed), bar=bar)
-        bar.stage("storing documents")
-        reading.store_documents(writer.folder / "documents.parquet", lambda days: _labels(made, days))
-        kept_words = [words[i] for i in chosen]
-        raw = layout.counts.sum(axis=0, dtype=np.int64)
-        write_tables(writer, kept_words, raw, layout.counts, made)
-        if found is not None:
-            found.table().write_parquet(writer.folder / "phrases.parquet")
-        writer.meta = {
-            "seed": int(seed),
-            "subsample": choose_subsample(subsample, raw),
-            "citation": opened.citation,
-            "inputs": sources.digest(opened, reading.digest),
-            "options": {
-                "text": reading.text,
-                "time": reading.time,
-                "time_format": time_format,
-                "slices": slices if isinstance(slices, str) else [str(edge) for edge in slices],
-                "vocabulary": vocabulary,
-                "min_count": least,
-                "tokens": rule.kind,
-                "numbers": bool(numbers),
-                "phrases": bool(phrases),
-                "phrase_threshold": phrase_rule.threshold,
-                "phrase_min_count": phrase_rule.floor(read_tokens),
-                "connectors": list(phrase_rule.connectors),
-                "stop": sorted(stop),
-                "keep": sorted(keep),
-                "subsample": subsample if isinstance(subsample, str | None) else float(subsample),
-            },
-            "report": {
-                **reading.report,
-                "numbers": n_numbers,
-                "bad_rows": opened.notes.bad_rows,
-                "outside_slices": int((slice_of < 0).sum()),
-                "documents": int((slice_of >= 0).sum()),
-                "tokens_read": read_tokens,
-                "distinct_words": int((counts[1:] > 0).sum()),
-                "rare_tokens": int(counts[1:].sum() - counts[chosen].sum()),
-                "keep_missing": sorted(keep - set(kept_words)),
-                "slices_without_held_out": layout.training_only,
-                "unspaced": rule.kind == "words" and looks_unspaced(kept_words),
-            },
-            "versions": versions(),
-        }
+        ingestion = Ingestion(Path(spool), rule, time_format=time_format, language=language_filter, bar=bar)
+        report = ingestion.read(opened, text, time, skip_bad_dates=skip_bad_dates)
+        sliced = _lay_slices(ingestion, options)
+        tokenized = _tokenize(sliced.stream, ingestion.words, options, bar)
+        options = _resolve(options, ingestion, tokenized.n_tokens)
+        chosen = _choose_vocabulary(tokenized, options, report)
+        token_writer = _write_tokens(writer, sliced, tokenized, chosen, seed=seed, bar=bar)
+        _write_tables(writer, sliced.slices, tokenized, chosen, token_writer.counts)
+        _store_documents(writer, ingestion, sliced.slices, bar)
+        metadata = CorpusMetadata(
+            seed=seed,
+            subsample=choose_subsample(subsample, token_writer.counts.sum(axis=0, dtype=np.int64)),
+            inputs=sources.inputs_of(opened, ingestion.digest),
+            citation=opened.citation,
+            options=options,
+            report=_complete_report(report, sliced, tokenized, chosen, token_writer, options=options),
+        )
+        writer.meta = metadata.to_dict()
     return Corpus.open(out)
 
 
-def _at_least_one(name: str, value: int) -> int:
-    if value < 1:
-        raise OptionError(f"{name} is {value}; the least that makes sense is 1")
-    return int(value)
+# -- the options -----------------------------------------------------------------------
 
 
-def _spelled(rule: TokenRule, name: str, words: Collection[str]) -> set[str]:
-    """Spell the words and phrases of a user's list as the text will be spelled."""
-    if isinstance(words, str):
-        raise OptionError(f"{name} must be a list of words, not one string")
-    spelled = (" ".join(filter(None, (rule.spell(part) for part in word.split()))) for word in words)
-    return {word for word in spelled if word}
-
-
-def _sliced(reading: Reading, rule: SliceRule) -> tuple[Slices, npt.NDArray[np.int32]]:
-    made = make_slices(rule, reading.days, reading.stream.lengths)
-    slice_of = made.find(reading.days)
-    if (slice_of < 0).all():
-        raise SourceError(
-            f"every document lies outside the slices, from {made.first[0]} to {made.last[-1]}; give other edges"
-        )
-    return made, slice_of
-
-
-def _labels(slices: Slices, days: pl.Series) -> pl.Series:
-    slot = slices.find(days.to_physical().to_numpy())
-    return pl.Series([None if t < 0 else slices.labels[t] for t in slot], dtype=pl.String)
-
-
-def _no_words(least: int, tokens: int, words: list[str], *, stopped: bool) -> SourceError:
-    if stopped:
-        return SourceError("the stop list leaves no word; shorten it")
-    if looks_unspaced(words):
-        return SourceError(
-            f"no word occurs at least {least} times, as words are not separated by spaces; "
-            "split them first and pass --tokens"
-        )
-    return SourceError(
-        f"no word occurs at least {least} times in {tokens:,} words of text; "
-        "lower --min-count, or check that the right column holds the text"
+def _check_options(options: CorpusOptions) -> CorpusOptions:
+    """Refuse options that no text could be prepared with; return them as plain numbers and texts."""
+    DateReader("date", options.time_format)
+    choose_subsample(options.subsample, np.ones(1, dtype=np.int64))
+    return replace(
+        options,
+        vocabulary=checks.whole("vocabulary", options.vocabulary, least=1),
+        min_count=_optional_count("min_count", options.min_count),
+        phrase_min_count=_optional_count("phrase_min_count", options.phrase_min_count),
+        phrase_threshold=checks.real("phrase_threshold", options.phrase_threshold, low=-1, high=1),
+        subsample=options.subsample if isinstance(options.subsample, str | None) else float(options.subsample),
     )
 
 
-def _mended(stream: IdStream, words: list[str]) -> IdStream:
-    """Give words that were broken over a line end the id of the whole word."""
+def _optional_count(name: str, value: int | None) -> int | None:
+    return None if value is None else checks.whole(name, value, least=1)
+
+
+def _slice_rule(slices: SliceRule) -> str | tuple[str, ...]:
+    check_rule(slices)
+    return slices if isinstance(slices, str) else tuple(str(edge) for edge in slices)
+
+
+def _spelled(rule: TokenRule, name: str, words: Collection[str]) -> tuple[str, ...]:
+    """Spell the words and phrases of a user's list as the text will be spelled."""
+    if isinstance(words, str):
+        raise OptionError(f"`{name}` is one string; it must be a list of words")
+    spelled = (" ".join(filter(None, (rule.spell(part) for part in word.split()))) for word in words)
+    return tuple(sorted({word for word in spelled if word}))
+
+
+def _phrase_rule(options: CorpusOptions) -> PhraseRule:
+    assert options.phrase_threshold is not None  # `_check_options` saw to it
+    return PhraseRule(options.phrase_threshold, options.phrase_min_count, options.connectors, frozenset(options.keep))
+
+
+def _resolve(options: CorpusOptions, ingestion: Ingestion, n_tokens: int) -> CorpusOptions:
+    """Replace what was left open by what was found in the source and chosen by its size."""
+    return replace(
+        options,
+        text=ingestion.text,
+        time=ingestion.time,
+        tokens=ingestion.rule.kind,
+        min_count=min(5, 1 + n_tokens // 25_000) if options.min_count is None else options.min_count,
+        phrase_min_count=_phrase_rule(options).floor(n_tokens),
+    )
+
+
+# -- the stages ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _SlicedText:
+    """Documents with their slices: of each that was read, -1 for those outside; the stream holds the others."""
+
+    slices: Slices
+    slice_of: npt.NDArray[np.int32]
+    stream: IdStream
+
+    @property
+    def inside(self) -> npt.NDArray[np.bool_]:
+        """Which documents lie in a slice."""
+        return self.slice_of >= 0
+
+
+@dataclass(frozen=True)
+class _TokenizedStream:
+    """The ids of words and phrases, the words they stand for, and how often each occurs."""
+
+    stream: IdStream
+    words: list[str]
+    counts: npt.NDArray[np.int64]
+    phrases: PhraseTable | None
+    n_tokens: int  # before phrases were joined
+    n_numbers: int
+
+
+def _lay_slices(ingestion: Ingestion, options: CorpusOptions) -> _SlicedText:
+    """Lay the slices over the dates, and leave out documents outside them."""
+    assert options.slices is not None  # `_slice_rule` saw to it
+    slices = make_slices(options.slices, ingestion.days, ingestion.stream.lengths)
+    slice_of = slices.find(ingestion.days)
+    inside = slice_of >= 0
+    if not inside.any():
+        raise SourceError(
+            f"Every document lies outside the slices, from {slices.first[0]} to {slices.last[-1]}; "
+            "give other edges as `slices`"
+        )
+    stream = ingestion.stream if inside.all() else ingestion.stream.select(inside)
+    return _SlicedText(slices, slice_of, stream)
+
+
+def _tokenize(stream: IdStream, words: list[str], options: CorpusOptions, bar: Progress) -> _TokenizedStream:
+    """Mend words broken at line ends, and join phrases; `words` grows by those that arise."""
+    n_numbers = int(stream.counts(len(words))[0])  # id 0: tokens that are not words
+    stream = _mend_line_breaks(stream, words)
+    n_tokens = int(stream.counts(len(words))[1:].sum())
+    phrases = None
+    if options.phrases:
+        bar.stage("joining phrases", total=3 * ROUNDS * max(n_tokens, 1))
+        stream, phrases = find_and_join(stream, words, _phrase_rule(options), progress=lambda n: bar.update(more=n))
+    return _TokenizedStream(stream, words, stream.counts(len(words)), phrases, n_tokens, n_numbers)
+
+
+def _mend_line_breaks(stream: IdStream, words: list[str]) -> IdStream:
+    """Give words that were broken at the end of a line the id of the whole word."""
     broken = [number for number, word in enumerate(words) if BREAK in word]
     if not broken:
         return stream
-    by_word = dict(zip(words, stream.counts(len(words)).tolist(), strict=True))
+    counts = dict(zip(words, stream.counts(len(words)).tolist(), strict=True))
     ids = {word: number for number, word in enumerate(words)}
     new_id = np.arange(len(words), dtype=np.uint32)
     for number in broken:
-        whole = mend(words[number], by_word)
+        whole = mend(words[number], counts)
         if whole not in ids:
             ids[whole] = number
             words[number] = whole
         else:
             new_id[number] = ids[whole]
     return stream.map(new_id)
+
+
+def _choose_vocabulary(
+    text: _TokenizedStream, options: CorpusOptions, report: PreparationReport
+) -> npt.NDArray[np.int64]:
+    """Return the ids of the words to keep, most frequent first."""
+    assert options.vocabulary is not None  # `_check_options` and `_resolve` saw to it
+    assert options.min_count is not None
+    chosen = choose_words(
+        text.words, text.counts, size=options.vocabulary, min_count=options.min_count,
+        stopwords=options.stopwords, keep=options.keep,
+    )  # fmt: skip
+    if len(chosen):
+        return chosen
+    times = "once" if options.min_count == 1 else f"{options.min_count} times"
+    rare = f"No word occurs at least {times} in {text.n_tokens:,} words of text"
+    if options.stopwords and (text.counts[1:] >= options.min_count).any():
+        raise SourceError("The stopwords leave no word; shorten the list given as `stopwords`")
+    if report.replaced_characters > text.n_tokens:
+        raise SourceError(f"{rare}, and most of it cannot be decoded; name its encoding with `encoding`")
+    if looks_unspaced(text.words):
+        raise SourceError(
+            f"{rare}, as its words are not separated by spaces; "
+            'split it first and pass `tokens="whitespace"`, or pass a tokenizer as `tokens`'
+        )
+    raise SourceError(f"{rare}; lower `min_count`, or check that the right column holds the text")
+
+
+def _write_tokens(
+    writer: store.Writer,
+    sliced: _SlicedText,
+    text: _TokenizedStream,
+    chosen: npt.NDArray[np.int64],
+    *,
+    seed: int,
+    bar: Progress,
+) -> TokenWriter:
+    """Write the tokens of the vocabulary, slice by slice, and the splits."""
+    new_id = np.full(len(text.words), -1, dtype=np.int32)
+    new_id[chosen] = np.arange(len(chosen))
+    bar.stage("writing tokens", total=2 * max(text.n_tokens, 1))
+    token_writer = TokenWriter(writer, sliced.slices, sliced.slice_of[sliced.inside])
+    token_writer.write(text.stream, new_id, seed=seed, bar=bar)
+    return token_writer
+
+
+def _write_tables(
+    writer: store.Writer,
+    slices: Slices,
+    text: _TokenizedStream,
+    chosen: npt.NDArray[np.int64],
+    counts: npt.NDArray[np.int32],
+) -> None:
+    """Write the vocabulary, the slices and the phrases."""
+    write_tables(writer, [text.words[i] for i in chosen], counts.sum(axis=0, dtype=np.int64), counts, slices)
+    if text.phrases is not None:
+        text.phrases.table().write_parquet(writer.folder / "phrases.parquet")
+
+
+def _store_documents(writer: store.Writer, ingestion: Ingestion, slices: Slices, bar: Progress) -> None:
+    """Write the documents that lie in the slices, with the labels of these."""
+    bar.stage("storing documents")
+
+    def label(days: pl.Series) -> pl.Series:
+        slice_of = slices.find(days.to_physical().to_numpy())
+        return pl.Series([None if t < 0 else slices.labels[t] for t in slice_of], dtype=pl.String)
+
+    ingestion.store_documents(writer.folder / "documents.parquet", label)
+
+
+def _complete_report(
+    report: PreparationReport,
+    sliced: _SlicedText,
+    text: _TokenizedStream,
+    chosen: npt.NDArray[np.int64],
+    token_writer: TokenWriter,
+    *,
+    options: CorpusOptions,
+) -> PreparationReport:
+    """Add what the stages after reading left out."""
+    words = [text.words[i] for i in chosen]
+    return replace(
+        report,
+        outside_slices=int((~sliced.inside).sum()),
+        documents=int(sliced.inside.sum()),
+        no_words=token_writer.no_words,
+        no_vocabulary=token_writer.no_vocabulary,
+        tokens_read=text.n_tokens,
+        distinct_words=int((text.counts[1:] > 0).sum()),
+        numbers=text.n_numbers,
+        rare_tokens=int(text.counts[1:].sum() - text.counts[chosen].sum()),
+        keep_missing=tuple(sorted(set(options.keep) - set(words))),
+        slices_without_held_out=token_writer.training_only,
+        unspaced=options.tokens == "words" and looks_unspaced(words),
+    )

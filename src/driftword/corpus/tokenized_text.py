@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,10 @@ import numpy.typing as npt
 import polars as pl
 
 from driftword import checks
+from driftword.corpus.metadata import CorpusMetadata, Input
 from driftword.corpus.options import CorpusOptions
 from driftword.corpus.phrases import PhraseTable
+from driftword.corpus.preparation_report import PreparationReport
 from driftword.corpus.slices import Slices
 from driftword.corpus.splits import SPLITS
 from driftword.corpus.subsampling import keep_probability
@@ -31,8 +33,9 @@ class TokenizedText:
         words: Sequence[str],
         slices: Slices,
         *,
-        meta: dict[str, Any],
+        metadata: CorpusMetadata,
         path: Path | None = None,
+        files: Collection[str] = (),
     ) -> None:
         self.tokens = arrays["tokens"]
         self.offsets = arrays["offsets"]
@@ -43,12 +46,12 @@ class TokenizedText:
         self.raw_counts = arrays["raw_counts"]
         self.words = tuple(words)
         self.slices = slices
-        self.meta = meta
         self.path = path
-        self.options = CorpusOptions.from_dict(meta["options"])
-        self.subsample: float | None = meta["subsample"]
+        self._files = frozenset(files)
+        self._metadata = metadata
+        self.subsample = metadata.subsample
         self.keep = keep_probability(self.raw_counts, self.subsample)
-        self.spellings: dict[str, str] = {}  # of tokens met in passages, by `spans`
+        self.spellings: dict[str, str] = {}  # cache of `spans`: tokens as written, and as spelled in the vocabulary
 
     @property
     def n_tokens(self) -> int:
@@ -58,12 +61,32 @@ class TokenizedText:
     @property
     def seed(self) -> int:
         """Seed of the splits and of the subsampling."""
-        return int(self.meta["seed"])
+        return self._metadata.seed
+
+    @property
+    def options(self) -> CorpusOptions:
+        """What `prepare` was asked for, with every default resolved."""
+        return self._metadata.options
+
+    @property
+    def report(self) -> PreparationReport:
+        """What `prepare` read, and what it left out and why."""
+        return self._metadata.report
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The files or data that the corpus was made from, each with its SHA-256."""
+        return self._metadata.inputs
 
     @property
     def citation(self) -> str | None:
         """What users of the text are asked to cite."""
-        return self.meta.get("citation")
+        return self._metadata.citation
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Versions of the packages that made the corpus."""
+        return self._metadata.versions
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -74,7 +97,7 @@ class TokenizedText:
     def train_counts(self) -> npt.NDArray[Any]:
         """Occurrences of each word in the training text of each slice, ``(n_slices, n_words)``."""
         held_out = self.chunk_split != SPLITS.index("train")
-        counts = np.array(self.counts)  # all text; what is held out is less to count
+        counts = np.array(self.counts)  # take away what is held out: that is less to count
         for t in np.unique(self.chunk_slice[held_out]):
             chunks = np.flatnonzero(held_out & (self.chunk_slice == t))
             tokens = np.concatenate([self.tokens[self.offsets[c] : self.offsets[c + 1]] for c in chunks])
@@ -121,19 +144,19 @@ class TokenizedText:
     def documents(self) -> pl.LazyFrame:
         """The documents as they came: text, date, slice and the other columns of the source."""
         if not self.has_documents:
-            raise StoreError("This corpus was made of ids and has no documents")
+            raise StoreError("This corpus was made of ids, so it has no documents")
         assert self.path is not None
         return pl.scan_parquet(self.path / "documents.parquet", glob=False)
 
     @property
     def has_documents(self) -> bool:
         """Whether the texts are stored with the corpus."""
-        return self.path is not None and "documents.parquet" in self.meta["files"]
+        return self.path is not None and "documents.parquet" in self._files
 
     @cached_property
     def phrases(self) -> PhraseTable:
         """The phrases that were joined into one word."""
-        if self.path is None or "phrases.parquet" not in self.meta["files"]:
+        if self.path is None or "phrases.parquet" not in self._files:
             return PhraseTable()
         return PhraseTable.from_table(pl.read_parquet(self.path / "phrases.parquet", glob=False))
 

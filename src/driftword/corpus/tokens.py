@@ -5,7 +5,7 @@ traced back to the characters it came from. Everything else (lower case, Unicode
 NFKC, curly apostrophes, soft hyphens) is done once per distinct spelling rather
 than once per occurrence, which is what makes it fast.
 
-A word broken over a line end is one match, spelled with `BREAK` between its
+A word broken at the end of a line is one match, spelled with `BREAK` between its
 halves until the whole corpus has been counted: then "co-\noperation" becomes
 "cooperation" or "co-operation", whichever the corpus writes more often.
 """
@@ -22,7 +22,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword.errors import OptionError, SourceError
+from driftword import checks
+from driftword.errors import SourceError
 
 BREAK: Final = "\n"
 #: Letters with their marks, digits, and the joiners that Persian and Indic scripts use inside words.
@@ -36,6 +37,9 @@ WORDS: Final = (
 WHITESPACE: Final = r"\S+"
 _PLAIN = str.maketrans({"\u2019": "'", "\u02bc": "'", "\u2010": "-", "\u2011": "-", "\u00ad": None})
 
+#: What a user may choose by name; a function is of the kind "custom".
+KINDS: Final = ("words", "whitespace", "list")
+
 Tokenizer = Callable[[str], list[str]]
 
 
@@ -46,7 +50,7 @@ class TokenRule:
     Parameters
     ----------
     kind
-        ``"words"``, ``"whitespace"`` or ``"custom"``.
+        ``"words"``, ``"whitespace"``, ``"list"`` for lists of words, or ``"custom"``.
     numbers
         Keep tokens without any letter, such as 1945.
     custom
@@ -58,15 +62,21 @@ class TokenRule:
     custom: Tokenizer | None = None
 
     def split(self, texts: pl.Series) -> tuple[pl.Series, npt.NDArray[np.int64]]:
-        """Return all raw tokens of the texts in one column, and how many each text has."""
-        if self.custom is not None:
+        """Return all raw tokens of the texts in one column, and how many each text has.
+
+        Texts are strings, or lists of words for the kind ``"list"``; such lists are stored with spaces between the
+        words, so that kind splits strings at white space.
+        """
+        if texts.dtype == pl.List:
+            lists = texts.list.eval(pl.element().filter(pl.element().str.contains(r"\S")))
+        elif self.custom is not None:
             try:
-                found = [_checked(self.custom(text)) for text in texts]
-            except OSError as error:  # or it would be taken for a fault of the disk we write to
-                raise SourceError(f"the tokenizer failed: {error}") from error
-            lists = pl.Series("text", found, dtype=pl.List(pl.String))
+                words = [_checked(self.custom(text)) for text in texts]
+            except OSError as error:  # or it would be reported as an error of the disk we write to
+                raise SourceError(f"The tokenizer failed: {error}") from error
+            lists = pl.Series("text", words, dtype=pl.List(pl.String))
         else:
-            pattern = WHITESPACE if self.kind == "whitespace" else WORDS
+            pattern = WORDS if self.kind == "words" else WHITESPACE
             frame = texts.alias("text").to_frame().lazy()
             lists = frame.select(pl.col("text").str.extract_all(pattern)).collect(engine="streaming")["text"]
         lengths = lists.list.len().to_numpy().astype(np.int64)
@@ -80,14 +90,14 @@ class TokenRule:
         if "\n" in word:
             halves = [part.strip(" \t\r\n").rstrip("-\u2010\u00ad") for part in word.split("\n")]
             word = BREAK.join(half for half in halves if half)
-        word = word.translate(_PLAIN).replace(" ", "")  # some ligatures stand for several words
+        word = word.translate(_PLAIN).replace(" ", "")  # some ligatures are several words
         if self.numbers or any(character.isalpha() for character in word):
             return word
         return ""
 
 
 class Counts(Protocol):
-    """How often a word occurs, as a dictionary tells it."""
+    """How often each word occurs: a dictionary, or something that can be asked like one."""
 
     def get(self, word: str, default: int, /) -> int:
         """Return the count of a word."""
@@ -95,7 +105,7 @@ class Counts(Protocol):
 
 
 def mend(word: str, counts: Counts) -> str:
-    """Join a word that was broken over a line end the way the corpus writes it elsewhere."""
+    """Join a word that was broken at the end of a line, as the corpus writes it elsewhere."""
     if BREAK not in word:
         return word
     joined, hyphened = word.replace(BREAK, ""), word.replace(BREAK, "-")
@@ -108,16 +118,16 @@ def make_rule(tokens: str | Tokenizer, *, numbers: bool) -> TokenRule:
     """Check a user's choice of tokens."""
     if callable(tokens):
         return TokenRule("custom", numbers, tokens)
-    if tokens not in ("words", "whitespace"):
-        raise OptionError(
-            f"tokens '{tokens}' is not known; use 'words', 'whitespace', or a function from text to a list of words"
-        )
-    return TokenRule(tokens, numbers)
+    return TokenRule(checks.one_of("tokens", tokens, KINDS), numbers)
+
+
+def is_words(value: object) -> bool:
+    """Tell whether a value is a list of words."""
+    return isinstance(value, list | tuple) and all(isinstance(word, str) for word in value)
 
 
 def _checked(words: object) -> list[str]:
-    plain = not isinstance(words, str) and isinstance(words, Iterable)
-    found = list(words) if plain else [None]  # type: ignore[call-overload]
-    if not all(isinstance(word, str) for word in found):
-        raise SourceError("the tokenizer must return a list of strings for each text")
-    return [word for word in found if word]
+    tokens = list(words) if isinstance(words, Iterable) and not isinstance(words, str) else [None]
+    if not all(isinstance(token, str) for token in tokens):
+        raise SourceError("The tokenizer must return a list of strings for each text")
+    return [token for token in tokens if token]

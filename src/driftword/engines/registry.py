@@ -52,7 +52,7 @@ def _make_cpu(parameters: Parameters, sampler: Sampler, options: EngineOptions) 
 def _make_torch(parameters: Parameters, sampler: Sampler, options: EngineOptions) -> Engine:
     from driftword.engines.torch import TorchEngine
 
-    return TorchEngine(parameters, sampler, device=options.device, half=options.half_precision)
+    return TorchEngine(parameters, sampler, device=options.device, half_precision=options.half_precision)
 
 
 def _make_reference(parameters: Parameters, sampler: Sampler, _: EngineOptions) -> Engine:

@@ -55,13 +55,13 @@ class TorchEngine:
         sampler: Sampler,
         *,
         device: str | None = None,
-        half: bool = False,
+        half_precision: bool = False,
         memory: int | None = None,
         concurrent: int = CONCURRENT_BLOCKS,
     ) -> None:
         self.device = find_device(device)
         self.machine = _describe(self.device)
-        self._half, self._memory, self._concurrent = half, memory, concurrent
+        self._half_precision, self._memory, self._concurrent = half_precision, memory, concurrent
         self._triton = self.device.type == "cuda" and importlib.util.find_spec("triton") is not None
         self.precision = "tf32"  # of matrix products in the Triton kernels
         self._scoring_positions = SCORING_POSITIONS * (32 if self._triton else 1)
@@ -72,7 +72,9 @@ class TorchEngine:
         with self._explaining_out_of_memory():
             self._alpha = to_device(parameters.alpha, self.device)
             self._alpha_accumulator = to_device(parameters.alpha_accumulator, self.device)
-            self._rho = Rho(parameters.rho, parameters.rho_accumulator, self.device, half=half, memory=memory)
+            self._rho = Rho(
+                parameters.rho, parameters.rho_accumulator, self.device, half_precision=half_precision, memory=memory
+            )
         self._blocks_done = 0
 
     @property
@@ -218,10 +220,10 @@ class TorchEngine:
             yield
         except torch.OutOfMemoryError as error:
             free, whole = torch.cuda.mem_get_info(self.device)
-            half = "" if self._half else "pass `half_precision=True`, "
+            remedy = "" if self._half_precision else "pass `half_precision=True`, "
             raise OptionError(
                 f"The GPU has too little memory ({gigabytes(free)} of {gigabytes(whole)} are free); "
-                f'{half}use a smaller `dim`, or pass `engine="cpu"`'
+                f'{remedy}use a smaller `dim`, or pass `engine="cpu"`'
             ) from error
 
 

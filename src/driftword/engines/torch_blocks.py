@@ -134,7 +134,7 @@ class DeviceCorpus:
         self._chunk_end = to_device(corpus.offsets[1:][chunks].astype(np.int64), device)
         self._slice_of = to_device(corpus.chunk_slice[chunks].astype(np.int64), device)
         self._keep = None
-        if corpus.meta["subsample"] is not None:
+        if corpus.subsample is not None:
             self._keep = to_device(np.asarray(corpus.keep, dtype=np.float64), device)
         token_ends = np.cumsum(np.diff(corpus.offsets)[chunks])
         borders = np.searchsorted(

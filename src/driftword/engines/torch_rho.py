@@ -25,19 +25,25 @@ class Rho:
     """Embeddings and their Adagrad accumulator, ``(T, V, K)`` each."""
 
     def __init__(
-        self, rho: Floats, accumulator: Floats, device: torch.device, *, half: bool = False, memory: int | None = None
+        self,
+        rho: Floats,
+        accumulator: Floats,
+        device: torch.device,
+        *,
+        half_precision: bool = False,
+        memory: int | None = None,
     ) -> None:
-        self._options: dict[str, Any] = {"half": half, "memory": memory}
+        self._options: dict[str, Any] = {"half_precision": half_precision, "memory": memory}
         self.device = device
         self.slices, self.words, self.dim = rho.shape
         self._free = free_memory(device, memory)
-        self._half = half and self.slices > 1
-        fits = 2 * rho.size * (2 if self._half else 4) < self._free * STORAGE_SHARE
+        self._half_precision = half_precision and self.slices > 1
+        fits = 2 * rho.size * (2 if self._half_precision else 4) < self._free * STORAGE_SHARE
         storage = device if fits else torch.device("cpu")
         # In half precision, accumulators need the range and embeddings the digits.
-        dtypes = (torch.float16, torch.bfloat16) if self._half else (torch.float32, torch.float32)
+        dtypes = (torch.float16, torch.bfloat16) if self._half_precision else (torch.float32, torch.float32)
         #: Whether everything is on the device in the precision of the work, so that nothing need be copied.
-        self.resident = fits and not self._half
+        self.resident = fits and not self._half_precision
         pinned = storage != device  # copies from pinned memory are several times as fast
         self._rho = _store(rho, storage, dtypes[0], pinned=pinned)
         self._accumulator = _store(accumulator, storage, dtypes[1], pinned=pinned)

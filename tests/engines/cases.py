@@ -1,4 +1,4 @@
-"""Random text and parameters, which every engine is tried on."""
+"""Random texts, parameters and steps on which every engine is tried."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from driftword.engines.rounds import Parameters, Sampler, Step, Text
+from driftword.engines.parameters import Parameters
+from driftword.engines.rounds import PassPlan, Sampler, Step, Text
 
-NAMES = ("rho", "alpha", "rho_squares", "alpha_squares")
+NAMES = ("rho", "alpha", "rho_accumulator", "alpha_accumulator")
 SETTING = st.fixed_dictionaries(
     {
         "lengths": st.lists(st.integers(0, 40), min_size=1, max_size=10),
         "slices": st.integers(1, 5),
         "words": st.integers(2, 30),
         "dim": st.sampled_from([1, 3, 16, 21, 33]),
-        "reach": st.integers(1, 5),
+        "half_window": st.integers(1, 5),
         "block": st.integers(1, 40),
         "run": st.integers(1, 40),
         "pool": st.integers(1, 30),
@@ -27,14 +28,14 @@ SETTING = st.fixed_dictionaries(
 )
 
 
-def make_parameters(slices: int, words: int, dim: int, *, seed: int = 0, squares: float = 0.01) -> Parameters:
+def make_parameters(slices: int, words: int, dim: int, *, seed: int = 0, accumulator: float = 0.01) -> Parameters:
     random = np.random.default_rng(seed)
     rho, alpha = random.normal(size=(slices, words, dim)) * 0.4, random.normal(size=(words, dim)) * 0.4
-    return Parameters(rho, alpha, np.full_like(rho, squares), np.full_like(alpha, squares))
+    return Parameters(rho, alpha, np.full_like(rho, accumulator), np.full_like(alpha, accumulator))
 
 
 def single(parameters: Parameters) -> Parameters:
-    return Parameters(*(getattr(parameters, name).astype(np.float32) for name in NAMES))
+    return parameters.astype(np.float32)
 
 
 def make_text(lengths: list[int], slice_of: list[int], words: int, *, seed: int = 0) -> Text:
@@ -45,22 +46,31 @@ def make_text(lengths: list[int], slice_of: list[int], words: int, *, seed: int 
     return Text(ids, offsets, chunks, np.array(slice_of, dtype=np.int32), np.arange(len(ids)))
 
 
+def make_plan(**changes: Any) -> PassPlan:
+    options: dict[str, Any] = {
+        "number": 0, "subsample": 0, "sliced": True, "block": 16, "run": 4, "rounds": 1, "seed": 0, **changes,
+    }  # fmt: skip
+    return PassPlan(**options)
+
+
 def make_step(**changes: Any) -> Step:
     options: dict[str, Any] = {
-        "learning_rate": 0.05, "reach": 2, "negatives": 20, "pool": 8, "drift": 3.0, "prior": 0.01,
-        "anchor": 0.02, "chained": True,
-        **changes,
+        "learning_rate": 0.05, "half_window": 2, "negatives": 20, "pool": 8, "drift_precision": 3.0,
+        "alpha_precision": 0.01, "rho_precision": 0.02, "coupled": True, **changes,
     }  # fmt: skip
     return Step(**options)
 
 
-def make_case(setting: dict[str, Any]) -> tuple[Text, Parameters, Sampler, Step]:
-    """Return the text, parameters, negatives and step of a setting."""
+def make_case(setting: dict[str, Any]) -> tuple[Text, PassPlan, Parameters, Sampler, Step]:
+    """Return the text, plan, parameters, negatives and step of a setting."""
     slices = 1 if setting["model"] == "static" else setting["slices"]
     random = np.random.default_rng(setting["seed"])
     slice_of = sorted(random.integers(0, slices, len(setting["lengths"])).tolist())
     text = make_text(setting["lengths"], slice_of, setting["words"], seed=setting["seed"])
+    plan = make_plan(number=2, block=setting["block"], run=setting["run"], rounds=setting["rounds"], seed=1)
     parameters = make_parameters(slices, setting["words"], setting["dim"], seed=setting["seed"])
     sampler = Sampler.make(np.bincount(text.ids, minlength=setting["words"]), 0.75)
-    step = make_step(reach=setting["reach"], pool=setting["pool"], chained=setting["model"] == "dynamic")
-    return text, parameters, sampler, step
+    coupled = setting["model"] == "dynamic"
+    return text, plan, parameters, sampler, make_step(
+        half_window=setting["half_window"], pool=setting["pool"], coupled=coupled
+    )  # fmt: skip

@@ -1,0 +1,73 @@
+"""What a corpus records about itself in ``meta.json``; nothing else reads or writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from driftword.corpus.options import CorpusOptions
+from driftword.corpus.preparation_report import PreparationReport
+from driftword.provenance import versions
+
+
+@dataclass(frozen=True)
+class Input:
+    """A file, or data in memory, that a corpus was made from.
+
+    Parameters
+    ----------
+    name
+        The file's name, without its folder.
+    sha256
+        Hash of its content; None for ids.
+    """
+
+    name: str
+    sha256: str | None = None
+
+
+@dataclass(frozen=True)
+class CorpusMetadata:
+    """Everything about a corpus that is not an array or a table.
+
+    Parameters
+    ----------
+    seed
+        Seed of the splits and of the subsampling.
+    subsample
+        Threshold t of the subsampling; None keeps every token.
+    inputs
+        What the corpus was made from.
+    citation
+        What users of the text are asked to cite.
+    options, report
+        What `prepare` was asked for, and what it read and left out.
+    versions
+        Versions of the packages that decide the result.
+    """
+
+    seed: int
+    subsample: float | None
+    inputs: tuple[Input, ...]
+    citation: str | None = None
+    options: CorpusOptions = field(default_factory=CorpusOptions)
+    report: PreparationReport = field(default_factory=PreparationReport)
+    versions: Mapping[str, str] = field(default_factory=versions)
+
+    @classmethod
+    def from_dict(cls, meta: Mapping[str, Any]) -> CorpusMetadata:
+        """Read back what `to_dict` gave; raise KeyError or TypeError where something is missing."""
+        return cls(
+            seed=int(meta["seed"]),
+            subsample=meta["subsample"],
+            inputs=tuple(Input(entry["name"], entry["sha256"]) for entry in meta["inputs"]),
+            citation=meta.get("citation"),
+            options=CorpusOptions.from_dict(meta["options"]),
+            report=PreparationReport.from_dict(meta["report"]),
+            versions=meta.get("versions", {}),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the metadata ready for JSON."""
+        return {**asdict(self), "options": self.options.to_dict(), "report": self.report.to_dict()}

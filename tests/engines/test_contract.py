@@ -1,0 +1,216 @@
+"""What every engine of the registry must do, whatever machine it runs on."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import NAMES, make_parameters, make_plan, make_step
+
+import driftword as dw
+from driftword.engines import Engine, make_engine
+from driftword.engines.parameters import Parameters
+from driftword.engines.reference import ReferenceEngine
+from driftword.engines.registry import ENGINES
+from driftword.engines.rounds import Sampler, Text, read_pass, read_text
+
+WORDS, SLICES, DIM = 15, 3, 6
+SAMPLER = Sampler.make(np.arange(1, WORDS + 1), 0.75)
+Make = Callable[[Parameters], Engine]
+
+
+@pytest.fixture(scope="module")
+def corpus() -> dw.Corpus:
+    """Make three slices with 100 training words each in two chunks, and a held-out chunk of 40 words."""
+    lengths, splits = [60, 40, 40] * SLICES, [0, 0, 1] * SLICES
+    random = np.random.default_rng(0)
+    return dw.Corpus.from_ids(
+        [f"w{i}" for i in range(WORDS)],
+        random.integers(0, WORDS, sum(lengths)),
+        np.r_[0, np.cumsum(lengths)],
+        chunk_slice=np.repeat(np.arange(SLICES), 3),
+        chunk_split=np.array(splits),
+        slices=[2000, 2001, 2002],
+    )
+
+
+@pytest.fixture(params=list(ENGINES))
+def make(request: pytest.FixtureRequest) -> Make:
+    """Give a function that makes an engine on one thread of the processor, from a copy of parameters."""
+    name = request.param
+    options: dict[str, Any] = {"threads": 1}
+    if ENGINES[name].package is not None:
+        pytest.importorskip(ENGINES[name].package).set_num_threads(1)
+    if ENGINES[name].takes_device:
+        options["device"] = "cpu"
+    return lambda parameters: make_engine(name, copy.deepcopy(parameters), SAMPLER, **options)
+
+
+@pytest.fixture
+def static() -> Parameters:
+    return make_parameters(1, WORDS, DIM)
+
+
+@pytest.fixture
+def sliced() -> Parameters:
+    return make_parameters(SLICES, WORDS, DIM)
+
+
+def values(engine: Engine) -> dict[str, Any]:
+    """Copy the parameters, as an engine may hand out its own."""
+    return {name: getattr(engine.parameters, name).copy() for name in NAMES}
+
+
+def held_out(corpus: dw.Corpus) -> Text:
+    return read_text(corpus, "valid", pass_number=0, sliced=True)
+
+
+SCORING: dict[str, Any] = {"half_window": 2, "negatives": 5, "key": 12345}
+
+
+def test_an_engine_says_what_it_runs_on(make: Make, static: Parameters) -> None:
+    assert make(static).machine.strip()
+
+
+@pytest.mark.parametrize("is_sliced", [True, False])
+def test_a_pass_is_read_into_rounds(make: Make, sliced: Parameters, corpus: dw.Corpus, is_sliced: bool) -> None:
+    plan = make_plan(sliced=is_sliced, rounds=4, number=1, subsample=2)
+    rounds = make(sliced).read(corpus, plan)
+    assert [part.positions for part in rounds] == [part.positions for part in read_pass(corpus, plan)]
+    assert sum(part.positions for part in rounds) == 100 * SLICES
+    assert all(part.positions > 0 for part in rounds)
+
+
+@pytest.mark.parametrize("model", ["static", "binned", "dynamic"])
+def test_rounds_are_those_of_the_reference(
+    make: Make, static: Parameters, sliced: Parameters, corpus: dw.Corpus, model: str
+) -> None:
+    parameters = static if model == "static" else sliced
+    # One block for each slice: engines may take the blocks of different slices in any order.
+    shape = {"block": 16, "rounds": 3} if model == "static" else {"block": 110, "rounds": 1}
+    plan = make_plan(sliced=model != "static", **shape)
+    step = make_step(coupled=model == "dynamic")
+    engine, reference = make(parameters), ReferenceEngine(copy.deepcopy(parameters), SAMPLER)
+    before = values(engine)
+    for _ in range(2):
+        for part, same in zip(engine.read(corpus, plan), read_pass(corpus, plan), strict=True):
+            total = engine.round(part, step)
+            assert isinstance(total, float)
+            assert total < 0
+            assert total == pytest.approx(reference.round(same, step), rel=1e-4)
+    after = values(engine)
+    for name in NAMES:
+        assert not np.array_equal(after[name], before[name]), name
+        np.testing.assert_allclose(after[name], getattr(reference.parameters, name), rtol=1e-3, atol=1e-4, err_msg=name)
+
+
+def test_a_round_without_text_takes_the_step_of_the_prior(make: Make, sliced: Parameters, corpus: dw.Corpus) -> None:
+    engine = make(sliced)
+    rounds = engine.read(corpus, make_plan(block=110, rounds=4))
+    empty = next(part for part in rounds if not part.positions)
+    before = values(engine)
+    assert engine.round(empty, make_step(alpha_precision=1.0, drift_precision=50.0)) == 0.0
+    after = values(engine)
+    assert (np.abs(after["alpha"]) < np.abs(before["alpha"])).all()
+    assert np.abs(np.diff(after["rho"], axis=0)).sum() < np.abs(np.diff(before["rho"], axis=0)).sum()
+    for name in ("rho_accumulator", "alpha_accumulator"):
+        np.testing.assert_array_equal(after[name], before[name])
+
+
+def test_broadcast_gives_every_slice_the_static_embeddings(make: Make, static: Parameters, corpus: dw.Corpus) -> None:
+    engine = make(static)
+    for part in engine.read(corpus, make_plan(sliced=False)):
+        engine.round(part, make_step(coupled=False))
+    before = values(engine)
+    engine = engine.broadcast(SLICES, 0.25)
+    after = values(engine)
+    np.testing.assert_array_equal(after["rho"], np.repeat(before["rho"], SLICES, axis=0))
+    np.testing.assert_array_equal(after["alpha"], before["alpha"])
+    np.testing.assert_array_equal(after["rho_accumulator"], np.full((SLICES, WORDS, DIM), 0.25))
+    np.testing.assert_array_equal(after["alpha_accumulator"], np.full((WORDS, DIM), 0.25))
+    for part in engine.read(corpus, make_plan()):
+        engine.round(part, make_step())
+    rho = values(engine)["rho"]
+    assert all(not np.array_equal(rho[t], rho[t + 1]) for t in range(SLICES - 1))  # each slice moves for itself
+
+
+@pytest.mark.parametrize("is_sliced", [True, False])
+def test_scores_are_those_of_the_reference(
+    make: Make, static: Parameters, sliced: Parameters, corpus: dw.Corpus, is_sliced: bool
+) -> None:
+    parameters = sliced if is_sliced else static
+    engine, reference = make(parameters), ReferenceEngine(copy.deepcopy(parameters), SAMPLER)
+    before = values(engine)
+    text = held_out(corpus)
+    for sampler in (SAMPLER, Sampler.make(np.ones(WORDS), 1)):  # its own, and another
+        for found, exact in zip(
+            engine.score(text, sampler=sampler, **SCORING),
+            reference.score(text, sampler=sampler, **SCORING),
+            strict=True,
+        ):
+            assert found.shape == (40 * SLICES,)
+            np.testing.assert_allclose(found, exact, rtol=1e-4, atol=1e-5)
+    for name in NAMES:
+        np.testing.assert_array_equal(values(engine)[name], before[name])
+
+
+def test_parameters_come_back_and_can_be_continued_from(make: Make, sliced: Parameters, corpus: dw.Corpus) -> None:
+    engine = make(sliced)
+    for name in NAMES:
+        np.testing.assert_allclose(getattr(engine.parameters, name), getattr(sliced, name), rtol=1e-6)
+    rounds = engine.read(corpus, make_plan(rounds=2))
+    engine.round(rounds[0], make_step())
+    continued = make(engine.parameters)
+    again = continued.read(corpus, make_plan(rounds=2))
+    assert engine.round(rounds[1], make_step()) == continued.round(again[1], make_step())
+    for name in NAMES:
+        np.testing.assert_array_equal(values(continued)[name], values(engine)[name])
+
+
+def test_a_snapshot_is_not_changed_by_later_rounds(make: Make, sliced: Parameters, corpus: dw.Corpus) -> None:
+    engine = make(sliced)
+    (part,) = engine.read(corpus, make_plan())
+    engine.round(part, make_step())
+    before = [array.copy() for array in engine.embeddings()]
+    np.testing.assert_array_equal(before[0], values(engine)["rho"])
+    np.testing.assert_array_equal(before[1], values(engine)["alpha"])
+    snapshot = engine.snapshot()
+    engine.round(part, make_step())
+    for kept, now, then in zip(snapshot(), engine.embeddings(), before, strict=True):
+        np.testing.assert_array_equal(kept, then)
+        assert not np.array_equal(now, then)
+
+
+@pytest.mark.parametrize("name", ["rho", "alpha"])
+def test_numbers_that_are_not_finite_are_noticed(make: Make, static: Parameters, corpus: dw.Corpus, name: str) -> None:
+    assert make(static).finite()
+    getattr(static, name).flat[0] = np.nan
+    engine = make(static)
+    (part,) = engine.read(corpus, make_plan(sliced=False))
+    with np.errstate(invalid="ignore"):
+        engine.round(part, make_step(coupled=False))
+    assert not engine.finite()
+
+
+def test_the_same_seed_gives_the_same_numbers_on_one_thread(make: Make, static: Parameters, corpus: dw.Corpus) -> None:
+    results, totals, scores = [], [], []
+    for seed in (3, 3, 4):
+        engine = make(static)
+        total = 0.0
+        for number in range(2):
+            plan = make_plan(number=number, subsample=number + 1, sliced=number > 0, rounds=2, seed=seed)
+            if number:
+                engine = engine.broadcast(SLICES, 0.01)
+            for part in engine.read(corpus, plan):
+                total += engine.round(part, make_step(coupled=number > 0))
+        results.append(values(engine))
+        totals.append(total)
+        scores.append(engine.score(held_out(corpus), sampler=SAMPLER, **SCORING))
+    assert totals[0] == totals[1] != totals[2]
+    np.testing.assert_array_equal(scores[0], scores[1])
+    for name in NAMES:
+        np.testing.assert_array_equal(results[0][name], results[1][name])
+        assert not np.array_equal(results[0][name], results[2][name])

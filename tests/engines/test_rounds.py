@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import numpy as np
+from cases import make_plan, make_text
+
+from driftword.engines.rounds import Sampler, make_rounds
+
+
+def test_negatives_follow_the_counts() -> None:
+    counts = np.array([1000, 100, 10, 0, 1])
+    drawn = Sampler.make(counts, 0.75).draw(7, np.arange(400_000))
+    share = np.bincount(drawn, minlength=5) / 400_000
+    expected = counts**0.75 / (counts**0.75).sum()
+    np.testing.assert_allclose(share, expected, atol=0.003)
+    assert share[3] == 0
+
+
+def test_rounds_share_every_slice_and_blocks_stay_in_theirs() -> None:
+    text = make_text([50, 3, 200, 80, 1], [0, 0, 1, 2, 2], 10)
+    parts = make_rounds(text, make_plan(rounds=3))
+    seen = np.zeros(len(text.ids), dtype=int)
+    for part in parts:
+        for b, t in enumerate(part.slice_of):
+            runs = range(part.run_offsets[b], part.run_offsets[b + 1])
+            assert sum(part.run_end[r] - part.run_begin[r] for r in runs) <= 16
+            for r in runs:
+                seen[part.run_begin[r] : part.run_end[r]] += 1
+                chunk = np.searchsorted(text.offsets, part.run_begin[r], side="right") - 1
+                assert text.slice_of[chunk] == t
+                assert (part.chunk_begin[r], part.chunk_end[r]) == (text.offsets[chunk], text.offsets[chunk + 1])
+        assert set(part.slice_of) == {0, 1, 2}
+    assert (seen == 1).all()
+    numbers = np.concatenate([part.number for part in parts])
+    assert len(np.unique(numbers)) == len(numbers)
