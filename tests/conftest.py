@@ -14,6 +14,8 @@ import pytest
 from hypothesis import settings
 
 import driftword as dw
+from driftword.corpus.vocabulary import Vocabulary
+from driftword.provenance import Provenance
 
 # A busy machine is not a failure, and what CI tries must not change from run to run.
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)
@@ -69,6 +71,15 @@ def sotu(tmp_path_factory: pytest.TempPathFactory) -> dw.Corpus:
 def small_model(small: dw.Corpus, tmp_path_factory: pytest.TempPathFactory) -> dw.Model:
     out = tmp_path_factory.mktemp("models") / "small.model"
     return dw.fit(small, dw.Spec(dim=8, context=4, rounds=2, prior_precision=0.1), passes=3, out=out)
+
+
+def random_model(words: list[str], *, slices: int = 4, moves: bool = True, count: int = 9) -> dw.Model:
+    """Make a model of random vectors; -1 is an unknown count."""
+    rho = np.random.default_rng(0).normal(size=(slices if moves else 1, len(words), 3)).astype(np.float32)
+    counts = np.full((slices, len(words)), count)
+    vocabulary = Vocabulary(tuple(words), dw.Slices.from_labels(range(1990, 1990 + slices)), counts, counts)
+    spec = dw.Spec(model="dynamic" if moves else "static", dim=3)
+    return dw.Model(rho, rho[0], vocabulary=vocabulary, spec=spec, provenance=Provenance("reference"))
 
 
 @pytest.fixture(scope="module")

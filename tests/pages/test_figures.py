@@ -19,7 +19,8 @@ value = st.one_of(st.none(), st.floats(-1e6, 1e6, allow_subnormal=False))
 
 
 def series(name: str, values: list[float | None], counts: list[int] | None = None) -> dict[str, object]:
-    return {"name": name, "values": values, "counts": counts}
+    observed = None if counts is None else [count > 0 for count in counts]
+    return {"name": name, "values": values, "counts": counts, "observed": observed}
 
 
 @given(

@@ -8,15 +8,14 @@ import json
 import re
 import subprocess
 import sys
-from dataclasses import asdict
 from html import unescape
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
 import driftword as dw
+from conftest import random_model
 from driftword.errors import ExistsError, OptionError
 from driftword.pages import offline_report
 from driftword.pages.offline_report import report
@@ -73,7 +72,7 @@ def test_no_file_of_the_users_is_replaced(small_model: dw.Model, tmp_path: Path)
     page.write_text("mine")
     with pytest.raises(OptionError, match="does not end in .html"):
         report(small_model, data, n=1, overwrite=True)
-    with pytest.raises(ExistsError, match="exists already; give another `out`, or pass `overwrite=True` to replace it"):
+    with pytest.raises(ExistsError, match="already exists; pass `overwrite=True` to replace it, or give another `out`"):
         report(small_model, page, n=1)
     assert data.read_text() == page.read_text() == "mine"
     assert "driftword" in report(small_model, page, n=1, overwrite=True).read_text()
@@ -92,7 +91,7 @@ def test_it_has_the_neighbours_in_every_slice(small_model: dw.Model, tmp_path: P
     page = report(small_model, tmp_path / "r.html", words=["ship", "court"], n=0).read_text()
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
     for word in ("ship", "court"):
-        expected = dw.neighbors(small_model, word, n=10)
+        expected = dw.neighbors(small_model, word, at="all", n=10)
         for t, label in enumerate(small_model.slices.labels):
             neighbors = [data["words"][number] for number in data["pages"][word]["neighbors"][t]]
             assert neighbors == expected.filter(pl.col("slice") == label)["word"].to_list()
@@ -128,12 +127,9 @@ def test_long_histories_are_thinned_evenly(tmp_path: Path, monkeypatch: pytest.M
 
 def test_words_that_look_like_scripts_stay_words(tmp_path: Path) -> None:
     evil = "</script><script>alert(1)</script>"
-    rho = np.random.default_rng(0).normal(size=(4, 3, 3)).astype(np.float32)
-    corpus = {"words": [evil, "plain", "__proto__"], "slices": dw.Slices.from_labels(range(1990, 1994))}
-    meta = {"spec": asdict(dw.Spec(dim=3)), "history": [], "provenance": {}}
-    model = dw.Model(rho, rho[0], corpus={**corpus, "counts": np.full((4, 3), 9)}, meta=meta)
+    model = random_model([evil, "plain", "__proto__"])
     page = report(model, tmp_path / "r.html").read_text()
     assert "<script>alert" not in page
     assert page.count("<script") == 2
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
-    assert set(data["pages"]) == set(corpus["words"])
+    assert set(data["pages"]) == set(model.words)

@@ -85,7 +85,7 @@ def test_the_command_listens_here_alone_and_says_where(small_model: dw.Model) ->
         port = address.rstrip("/").rpartition(":")[2]
         again = subprocess.run([*command[:-1], port], capture_output=True, text=True, check=False)
         assert again.returncode == 2
-        assert f"port {port} of 127.0.0.1 cannot be used" in again.stderr
+        assert f"Port {port} of 127.0.0.1 cannot be used" in again.stderr
     finally:
         process.send_signal(signal.SIGINT)
         _, complaint = process.communicate(timeout=PATIENCE / 1000)
@@ -103,7 +103,7 @@ def test_listening_to_others_warns_and_asks_for_a_token(small_model: dw.Model) -
     process.send_signal(signal.SIGINT)
     _, complaint = process.communicate(timeout=PATIENCE / 1000)
     assert re.search(r"\?token=[\w-]{12,}", line)
-    assert "whoever has the token" in " ".join(complaint.split())
+    assert "anyone who has the token" in " ".join(complaint.split())
     for wrong in (["--host", "no.such.host.invalid"], ["--host", "a..b"], ["--host", "8.8.8.8"], ["--token", " "]):
         ended = subprocess.run([*command, *wrong], capture_output=True, text=True, check=False)
         assert ended.returncode == 2

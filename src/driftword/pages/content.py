@@ -320,7 +320,7 @@ def _similarity_figure(model: Model, name: str, others: Sequence[str], *, color:
         series.append(_series(other, table["similarity"].to_list(), fewer.to_list()))
     return figure(
         f"Similarity of {name} to {others[0] if len(others) == 1 else 'other words'}",
-        "cosine similarity: 1 same direction, 0 unrelated", "lines", series=series, color=color,
+        "cosine similarity (1: same direction, 0: unrelated)", "lines", series=series, color=color,
     )  # fmt: skip
 
 
@@ -353,11 +353,10 @@ def citation(model: Model) -> str:
     texts += f" {made.citation}." if made.citation else ""
     if made.imported:
         return f"{texts} Imported embeddings, driftword {__version__}."
+    seed = "" if made.seed is None else f", seed {made.seed}"
     return (
-        f"{texts} "
-        f"{spec.model.capitalize()} Bernoulli embeddings (K = {spec.dim}, context {spec.context}, "
-        f"drift precision {spec.drift_precision:g}, seed {made.seed}), "
-        f"driftword {__version__}."
+        f"{texts} {spec.model.capitalize()} Bernoulli embeddings (K = {spec.dim}, context {spec.context}, "
+        f"drift precision {spec.drift_precision:g}{seed}), driftword {__version__}."
     )
 
 

@@ -214,7 +214,10 @@ def _data(model: Model, pages: list[Content]) -> str:
         "labels": model.slices.labels,
         "words": list(word_number),
         "few": MIN_COUNT,
-        "pages": {page["word"]: {"counts": page["counts"], "neighbors": neighbors[page["word"]]} for page in pages},
+        "pages": {
+            page["word"]: {"counts": page["counts"], "observed": page["observed"], "neighbors": neighbors[page["word"]]}
+            for page in pages
+        },
     }
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 

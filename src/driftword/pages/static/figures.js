@@ -2,7 +2,7 @@
 // Pages work without it: every slice is a link.
 "use strict";
 
-/** @typedef {{slice: string, count: number, neighbors: string[]}} SliceNeighbors */
+/** @typedef {{slice: string, count: number | null, neighbors: string[]}} SliceNeighbors A count of null is not known. */
 
 /**
  * Listen to pointers, fingers and keys on the trajectories of a page.
@@ -34,7 +34,7 @@ function watchTrajectories(getNeighbors, wordLink) {
     active = link;
     active.classList.add("active");
     panel.setAttribute("data-slice", found.slice);
-    panel.replaceChildren(bold(found.slice), ` ${times(found.count)}. Neighbours: `, ...commaSeparated(found.neighbors, wordLink), pinButton(link));
+    panel.replaceChildren(bold(found.slice), `${found.count === null ? "" : " " + times(found.count)}. Neighbours: `, ...commaSeparated(found.neighbors, wordLink), pinButton(link));
   }
 
   document.addEventListener("pointerover", showNeighbors);

@@ -1,7 +1,7 @@
 // Searches a report, shows and pins slices, and sorts its table. Everything in the report can be read without it.
 "use strict";
 
-/** @typedef {{counts: number[], neighbors: (number[] | null)[]}} WordData */
+/** @typedef {{counts: (number | null)[], observed: boolean[], neighbors: (number[] | null)[]}} WordData */
 /** @type {{labels: string[], words: string[], few: number, pages: Record<string, WordData>}} */
 const reportData = JSON.parse(document.getElementById("data")?.textContent ?? "{}");
 /** @type {Map<string, WordData>} Not an object: every object has properties such as "constructor". */
@@ -92,7 +92,7 @@ function showPassages(page, slice) {
   if (!title) return;
   const visible = passages.filter((passage) => !passage.hasAttribute("hidden")).length;
   const found = slice === undefined ? undefined : neighborsIn(page.getAttribute("data-word") ?? "", slice);
-  title.textContent = found === undefined ? "Passages" : `Passages, ${slice}: ${visible} of ${found.count.toLocaleString("en")} occurrences`;
+  title.textContent = found === undefined ? "Passages" : found.count === null ? `Passages, ${slice}` : `Passages, ${slice}: ${visible} of ${found.count.toLocaleString("en")} occurrences`;
 }
 
 /**
@@ -139,7 +139,8 @@ function changeMark(className, sign, description) {
 function togglePin(page, sliceLink) {
   const columns = page.querySelector(".columns");
   const slice = sliceLink.getAttribute("data-slice") ?? "";
-  const found = neighborsIn(page.getAttribute("data-word") ?? "", slice);
+  const word = page.getAttribute("data-word") ?? "";
+  const found = neighborsIn(word, slice);
   if (!columns || !found) return;
   const column = [...columns.children].find((one) => one.getAttribute("data-slice") === slice);
   if (column && columns.children.length === 1) return; // one slice is always pinned
@@ -147,21 +148,26 @@ function togglePin(page, sliceLink) {
   if (column) column.remove();
   else {
     const next = [...columns.children].find((other) => reportData.labels.indexOf(other.getAttribute("data-slice") ?? "") > reportData.labels.indexOf(slice));
-    columns.insertBefore(neighborColumn(found), next ?? null);
+    const observed = wordData.get(word)?.observed[reportData.labels.indexOf(slice)] ?? true;
+    columns.insertBefore(neighborColumn(found, observed), next ?? null);
   }
   markChanges(columns);
   showPassages(page, column ? undefined : slice);
 }
 
-/** @param {SliceNeighbors} found */
-function neighborColumn(found) {
+/**
+ * @param {SliceNeighbors} found
+ * @param {boolean} observed whether the word occurs in the training text of the slice
+ */
+function neighborColumn(found, observed) {
   const column = document.createElement("section");
   column.dataset.slice = found.slice;
   const title = document.createElement("h3");
   title.textContent = found.slice;
   const count = document.createElement("p");
-  count.className = found.count < reportData.few ? "count faint" : "count";
-  count.textContent = found.count === 0 ? "does not occur (interpolated)" : times(found.count) + (found.count < reportData.few ? " (uncertain)" : "");
+  const rare = found.count !== null && found.count < reportData.few;
+  count.className = rare || !observed ? "count faint" : "count";
+  count.textContent = (found.count === null ? "" : found.count === 0 ? "does not occur" : times(found.count)) + (!observed ? " (interpolated)" : rare ? " (uncertain)" : "");
   const words = document.createElement("ol");
   for (const other of found.neighbors) {
     const item = document.createElement("li");
