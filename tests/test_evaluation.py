@@ -8,7 +8,7 @@ import pytest
 import driftword as dw
 from conftest import letters
 from driftword.errors import OptionError, StoreError
-from driftword.evaluation import as_table
+from driftword.evaluation import comparison_table
 
 SPEC = dw.Spec(dim=8, context=4, rounds=2, learning_rate=0.1)
 
@@ -33,37 +33,42 @@ def test_scores_add_up(model: dw.Model, small: dw.Corpus) -> None:
 
 def test_a_model_meets_only_its_own_corpus(model: dw.Model, tmp_path: Path) -> None:
     other = dw.prepare(list(letters(seed=5)), out=tmp_path / "c")
-    with pytest.raises(StoreError, match="was fitted to another corpus .* open the one it was made from"):
+    with pytest.raises(StoreError, match="was fitted to another corpus .* open that one"):
         dw.evaluate(model, other)
 
 
 def test_asking_wrongly(model: dw.Model, small: dw.Corpus) -> None:
-    with pytest.raises(OptionError, match="there is no split 'dev'"):
+    with pytest.raises(OptionError, match="There is no split 'dev'"):
         dw.evaluate(model, small, split="dev")
-    with pytest.raises(OptionError, match="not by 'word'"):
+    with pytest.raises(OptionError, match="There is no by 'word'; choose one of slice, band"):
         dw.evaluate(model, small, by="word")
-    with pytest.raises(OptionError, match="there is no model 'other'"):
+    with pytest.raises(OptionError, match="There is no model 'other'"):
         dw.compare(small, models=["other"])
 
 
 def test_compare_is_the_papers_table(small: dw.Corpus, tmp_path: Path) -> None:
     table = dw.compare(small, contexts=(2, 4), spec=SPEC, passes=2, out=tmp_path / "models")
     assert table.select("context", "model").rows() == [(c, m) for c in (2, 4) for m in ("static", "binned", "dynamic")]
-    assert table.filter(pl.col("model") == "static")["L_gain"].null_count() == 2
-    for row in table.filter(pl.col("model") != "static").iter_rows(named=True):
-        static = table.filter((pl.col("context") == row["context"]) & (pl.col("model") == "static"))["L"][0]
-        assert row["L_gain"] == pytest.approx(row["L"] - static)
-        assert row["L_gain_se"] > 0
-    markdown, latex = (as_table(table, form=form) for form in ("markdown", "latex"))
-    assert markdown.splitlines()[0] == "|  | context 2 | context 4 |"
-    assert latex.startswith(r"\\begin{tabular}{lcc}".replace("\\\\", "\\"))
+    for row in table.iter_rows(named=True):
+        assert row["L_pos_se"] > 0
+        for base in ("static", "binned"):
+            if row["model"] == base:
+                assert row[f"over_{base}"] is None
+                continue
+            other = table.filter((pl.col("context") == row["context"]) & (pl.col("model") == base))["L"][0]
+            assert row[f"over_{base}"] == pytest.approx(row["L"] - other)
+            assert row[f"over_{base}_se"] > 0
+    markdown, latex = (comparison_table(table, format=format) for format in ("markdown", "latex"))
+    assert markdown.splitlines()[0] == "|  | context 2: L | context 2: L_pos | context 4: L | context 4: L_pos |"
+    assert latex.startswith(r"\begin{tabular}{lcccc}")
+    assert r"\pm" in latex
     stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "models").glob("*.model")}
     assert len(stamps) == 6
     again = dw.compare(small, contexts=(2, 4), spec=SPEC, passes=2, out=tmp_path / "models")
     assert again.equals(table)
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "models").glob("*.model")} == stamps
     other = {"contexts": (2,), "models": ["static"], "spec": SPEC, "passes": 3, "out": tmp_path / "models"}
-    with pytest.raises(StoreError, match="static-2.model' exists; use --overwrite"):
+    with pytest.raises(StoreError, match="static-2.model' already exists; pass `overwrite=True`"):
         dw.compare(small, **other)
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "models").glob("*.model")} == stamps
     longer = dw.compare(small, **other, overwrite=True)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +15,16 @@ QUICK = {"dim": 8, "context": 4, "rounds": 2}
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"model": "dynamics"}, "there is no model 'dynamics'; choose one of static, binned, dynamic"),
-        ({"resample": "never"}, "there is no resample 'never'"),
-        ({"context": 3}, "context is 3; it must be an even number"),
-        ({"context": 0}, "context is 0"),
-        ({"dim": 0}, "dim is 0; it must be a whole number from 1 up"),
-        ({"pool": 2.5}, "pool is 2.5"),
-        ({"learning_rate": 0}, "learning_rate is 0; it must be positive"),
-        ({"drift_precision": float("nan")}, "drift_precision is nan"),
-        ({"prior_precision": -1}, "prior_precision is -1"),
-        ({"final_rate": 2}, "final_rate is 2"),
+        ({"model": "dynamics"}, "There is no model 'dynamics'; choose one of static, binned, dynamic"),
+        ({"resample": "never"}, "There is no resample 'never'"),
+        ({"context": 3}, "`context` is 3; it must be even"),
+        ({"context": 0}, "`context` is 0"),
+        ({"dim": 0}, "`dim` is 0; it must be at least 1"),
+        ({"pool": 2.5}, "`pool` is 2.5; it must be a whole number"),
+        ({"learning_rate": 0}, "`learning_rate` is 0; it must be a positive number"),
+        ({"drift_precision": float("nan")}, "`drift_precision` is nan"),
+        ({"prior_precision": -1}, "`prior_precision` is -1"),
+        ({"final_rate": 2}, "`final_rate` is 2"),
     ],
 )
 def test_options_out_of_range(options: dict[str, Any], message: str) -> None:
@@ -36,7 +35,8 @@ def test_options_out_of_range(options: dict[str, Any], message: str) -> None:
 def test_a_spec_is_frozen_and_comes_back() -> None:
     spec = dw.Spec(model="binned", drift_precision=50.0)
     assert spec.prior == 2.5
-    assert dw.Spec.from_dict({**asdict(spec), "of_a_later_version": 1}) == spec
+    assert dw.Spec.from_dict({**spec.to_dict(), "of_a_later_version": 1}) == spec
+    assert dw.Spec.from_dict({"squares": 0.5}).initial_accumulator == 0.5  # its name in the first file format
     assert dw.Spec.from_dict({"squares": 0.5}) == dw.Spec(initial_accumulator=0.5)  # its name in older models
     with pytest.raises(AttributeError):
         spec.dim = 5  # type: ignore[misc]
@@ -62,8 +62,8 @@ def test_a_model_is_stored_and_opened(small: dw.Corpus, tmp_path: Path) -> None:
         _ = model["harbor"]
     with pytest.raises(UnknownSliceError):
         _ = model["harbour", 1700]
-    halved = dw.fit(small, dw.Spec(**QUICK), passes=2, out=tmp_path / "h", half=True, threads=1)
+    halved = dw.fit(small, dw.Spec(**QUICK), passes=2, out=tmp_path / "h", half_precision=True, threads=1)
     assert halved.rho.dtype == np.float16
     np.testing.assert_allclose(halved.rho, made.rho, atol=2e-3)
-    with pytest.raises(StoreError, match="holds a model, and a corpus is needed"):
+    with pytest.raises(StoreError, match="is a model, but a corpus is needed"):
         dw.Corpus.open(tmp_path / "m")
