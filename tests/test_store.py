@@ -181,7 +181,7 @@ def test_a_path_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match=r"Cannot write .*a part of the path is a file"):
         write(tmp_path / "file" / "c")
-    with pytest.raises(StoreError, match="there is no corpus at"):
+    with pytest.raises(StoreError, match="There is no corpus at"):
         store.open_store(tmp_path / "none", kind="corpus")
 
 
