@@ -4,9 +4,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import driftword as dw
 from conftest import letters
+from driftword.cli import app
 from driftword.errors import OptionError, StoreError
 from driftword.evaluation import comparison_table
 
@@ -73,3 +75,50 @@ def test_compare_is_the_papers_table(small: dw.Corpus, tmp_path: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "models").glob("*.model")} == stamps
     longer = dw.compare(small, **other, overwrite=True)
     assert longer["L"][0] != table["L"][0]  # another number of passes is another protocol
+
+
+def test_the_fingerprint_covers_all_that_a_model_sees(small: dw.Corpus, tmp_path: Path) -> None:
+    """Corpora that differ in subsampling, counts or seed alone are different corpora."""
+    common = {"phrases": False, "slices": "1y"}
+    corpora = {
+        name: dw.prepare(list(letters()), out=tmp_path / name, **{**common, **options})
+        for name, options in {
+            "all": {"subsample": None}, "some": {"subsample": 1e-3}, "fewer": {"subsample": 1e-4},
+        }.items()
+    }  # fmt: skip
+    assert len({corpus.fingerprint for corpus in corpora.values()}) == 3
+    arrays = {"chunk_slice": [0], "chunk_split": ["train"], "slices": [1900]}
+    one, more, seeded = (
+        dw.Corpus.from_ids(["a", "b"], [0, 1], [0, 2], **arrays, **options)  # type: ignore[arg-type]
+        for options in ({}, {"raw_counts": [5, 9]}, {"seed": 7})
+    )
+    assert len({one.fingerprint, more.fingerprint, seeded.fingerprint}) == 3
+    table = dw.compare(corpora["some"], contexts=(2,), models=["static"], spec=SPEC, passes=1, out=tmp_path / "models")
+    with pytest.raises(StoreError, match="static-2.model' already exists"):
+        dw.compare(corpora["fewer"], contexts=(2,), models=["static"], spec=SPEC, passes=1, out=tmp_path / "models")
+    assert table.height == 1
+    model = dw.Model.open(tmp_path / "models" / "static-2.model")
+    with pytest.raises(StoreError, match="was fitted to another corpus"):
+        dw.evaluate(model, corpora["fewer"])
+    assert dw.evaluate(model).height == 1  # it knows where its own is
+
+
+def test_comparisons_over_several_seeds(small: dw.Corpus, tmp_path: Path) -> None:
+    options = {"contexts": (2,), "models": ["dynamic", "static"], "spec": SPEC, "passes": 2}
+    both = dw.compare(small, **options, seeds=[0, 1], out=tmp_path / "models")
+    assert sorted(path.name for path in (tmp_path / "models").glob("*.model")) == [
+        f"{name}-2-seed{seed}.model" for name in ("dynamic", "static") for seed in (0, 1)
+    ]
+    single = [dw.compare(small, **options, seeds=seed, threads=1) for seed in (0, 1)]
+    mean = sum(table["L"] for table in single) / 2
+    assert both["L"].to_list() == pytest.approx(mean.to_list(), abs=0.02)
+    assert both["seeds"].to_list() == [2, 2]
+    assert both["L_seed_sd"].null_count() == 0
+    assert single[0]["L_seed_sd"].null_count() == 2
+    shown = CliRunner().invoke(
+        app, ["compare", str(small.path), "--contexts", "2", "--dim", "4", "--drift-precision", "50", "--rounds", "1",
+              "--passes", "2", "--seeds", "0,1"], env={"COLUMNS": "160"},
+    )  # fmt: skip
+    assert shown.exit_code == 0, shown.output
+    assert "over_binned" in shown.output
+    assert shown.output.count("±") >= 9

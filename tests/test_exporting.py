@@ -149,3 +149,37 @@ def test_other_wrong_files(tmp_path: Path) -> None:
     (tmp_path / "c.bin").write_bytes(b"2 2\na " + b"\0" * 8 + b"\nb ")
     with pytest.raises(SourceError, match="ends in word 2 of 2"):
         dw.read_word2vec({1990: tmp_path / "c.bin"})
+
+
+def test_counts_that_nobody_knows_are_shown_as_unknown(model: dw.Model, tmp_path: Path) -> None:
+    """Our own labels come back, and no count is made up: rank, page, table and figure say null or unknown."""
+    slices = dw.Slices.from_labels(["1990-2009", "2010-2019", "2020s"])
+    named = toy_model(model.rho, model.counts, WORDS, slices=slices, dim=5)
+    out = dw.export(named, tmp_path / "vectors", min_count=1)
+    back = dw.read_word2vec({label: out / f"{label}.vec" for label in slices.labels}, out=tmp_path / "back.model")
+    assert back.slices == slices
+    assert not back.vocabulary.counted
+    near = dw.neighbors(back, "ship", at="1990-2009")
+    assert near["count"].to_list() == [None] * len(near)
+    assert near.height == 2
+    table = dw.drift(back, n=None)
+    assert table["count_first"].to_list() == [None] * 3
+    assert set(table["word"]) == set(WORDS) - {"rare"}  # which the first file does not have
+    assert dw.trajectory(back, "ship")["count"].to_list() == [None] * 3
+    assert dw.trajectory(back, "rare")["count"].to_list() == [0, 0, None]
+    assert dw.frequency(back, "ship")["per_million"].to_list() == [None] * 3
+    assert dw.changes(back, "ship", min_count=5).height <= 2
+    assert dw.pace(back)["tokens"].to_list() == [None] * 3
+    with pytest.raises(OptionError, match="counts of this model are unknown, so `skip` cannot be used"):
+        dw.drift(back, skip=1)
+    with pytest.raises(OptionError, match="counts of this model are unknown"):
+        dw.drift(back, metric="relative")
+    for kind in ("trajectory", "neighbors", "frequency", "map", "changes"):
+        dw.plot.save(getattr(dw.plot, kind)(back, "ship"), tmp_path / f"{kind}.svg")
+    dw.plot.save(dw.plot.drift(back), tmp_path / "drift.svg")
+    page = dw.report(back, tmp_path / "r.html", n=2).read_text()
+    assert "an unknown number of times" in page
+    shown = CliRunner().invoke(app, ["neighbors", str(tmp_path / "back.model"), "ship"]).output
+    assert "count unknown" in shown
+    parquet = pl.read_parquet(dw.export(back, tmp_path / "m.parquet", format="parquet"))
+    assert parquet.filter(parquet["word"] == "ship")["count"].null_count() == 3
