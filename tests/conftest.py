@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,18 @@ def letters(n: int = 60, *, seed: int = 0) -> Iterator[tuple[str, str]]:
         topic = list(TOPICS)[i % len(TOPICS)]
         words = random.choice([*TOPICS[topic], "the", "and", "of"], size=120)
         yield " ".join(words).capitalize() + ".", f"{1850 + i % 10}-{i % 12 + 1:02}-15"
+
+
+def toy_model(rho: Any, counts: Any, words: Sequence[str], *, train_counts: Any = None, **options: Any) -> dw.Model:
+    """Make a model of given vectors and counts, one slice a decade from 1900 on."""
+    slices = options.pop("slices", None) or dw.Slices.from_labels([1900 + 10 * t for t in range(len(counts))])
+    counts = np.asarray(counts)
+    vocabulary = Vocabulary(tuple(words), slices, counts, counts if train_counts is None else np.asarray(train_counts))
+    rho = np.asarray(rho, dtype=np.float32)
+    return dw.Model(
+        rho, options.pop("alpha", np.zeros(rho.shape[1:], dtype=np.float32)), vocabulary=vocabulary,
+        spec=dw.Spec(**options), provenance=Provenance(engine="cpu"),
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="session")

@@ -53,7 +53,7 @@ def test_a_newcomer_with_a_csv(csv: Path, tmp_path: Path) -> None:
 
 def test_lists_of_words_come_from_files(csv: Path, tmp_path: Path) -> None:
     (tmp_path / "stop.txt").write_text("the\nand\n\nOf\n")
-    done = run("prepare", csv, "--stop", tmp_path / "stop.txt", "-o", tmp_path / "c", "--json", "--no-phrases")
+    done = run("prepare", csv, "--stopwords", tmp_path / "stop.txt", "-o", tmp_path / "c", "--json", "--no-phrases")
     assert json.loads(done.stdout)["words"] == 24
     missing = run("prepare", csv, "--keep", tmp_path / "none.txt", "-o", tmp_path / "d")
     assert (missing.returncode, "cannot be read" in missing.stderr) == (2, True)
@@ -67,8 +67,8 @@ def test_lists_of_words_come_from_files(csv: Path, tmp_path: Path) -> None:
         (["prepare", "letters.csv", "--slices", "1 year", "-o", "c"], "slices '1 year' is not understood"),
         (["prepare", "letters.csv", "--vocabulary", "0", "-o", "c"], "vocabulary is 0"),
         (["prepare", "letters.csv", "--time", "writer", "-o", "c"], "cannot be read (row 1: 'writer 0'"),
-        (["prepare", "letters.csv", "-o", "letters.csv/c"], "cannot write"),
-        (["info", "none"], "there is no corpus at 'none'"),
+        (["prepare", "letters.csv", "-o", "letters.csv/c"], "Cannot write"),
+        (["info", "none"], "There is no corpus at 'none'"),
         (["info", "."], "is not a driftword corpus"),
         (["prepare", "letters.csv"], "Missing option"),
     ],
@@ -129,7 +129,7 @@ def test_a_full_disk_leaves_nothing(csv: Path, tmp_path: Path) -> None:
 
     done = run("prepare", csv, "-o", tmp_path / "c", "--text", "body", preexec_fn=limit)
     assert done.returncode == 2, done.stderr
-    assert done.stderr.startswith(f"driftword: cannot write '{tmp_path / 'c'}'")
+    assert done.stderr.startswith(f"driftword: Cannot write '{tmp_path / 'c'}'")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -150,7 +150,7 @@ def test_an_interrupted_run_leaves_the_old_corpus(tmp_path: Path, number: int, s
     if number != signal.SIGKILL:
         assert [file.name for file in tmp_path.iterdir()] == ["c"]
     if number == signal.SIGINT:
-        assert complaint == "driftword: interrupted; nothing was written\n"
+        assert complaint == "driftword: Interrupted; nothing was written\n"
     dw.prepare(list(letters()), out=out, overwrite=True)  # clears what the killed one left
     assert [file.name for file in tmp_path.iterdir()] == ["c"]
 
@@ -164,7 +164,7 @@ def test_an_interrupted_run_leaves_the_old_corpus(tmp_path: Path, number: int, s
 )
 def test_an_interrupt_is_never_lost(interrupted: str) -> None:
     done = run_command(interrupted)
-    assert (done.returncode, done.stderr) == (130, "driftword: interrupted; nothing was written\n")
+    assert (done.returncode, done.stderr) == (130, "driftword: Interrupted; nothing was written\n")
 
 
 def test_an_interrupt_that_turned_into_another_error_is_no_fault() -> None:
@@ -172,20 +172,20 @@ def test_an_interrupt_that_turned_into_another_error_is_no_fault() -> None:
         "try: os.kill(os.getpid(), signal.SIGINT); time.sleep(1)",
         "except BaseException: raise TypeError('no type')",
     )
-    assert (done.returncode, done.stderr) == (130, "driftword: interrupted\n")
+    assert (done.returncode, done.stderr) == (130, "driftword: Interrupted\n")
 
 
 def run_command(*body: str) -> subprocess.CompletedProcess[str]:
     """Run a command made of these lines."""
     lines = [
         "import ctypes, os, signal, sys, time",
-        "from driftword.cli import shell",
-        "@shell.command('wait')",
+        "import driftword.cli; from driftword.cli.app import command, main",
+        "@command('wait')",
         "def wait() -> None:",
         *(f"    {line}" for line in body),
         "    for _ in range(1000): time.sleep(0.01)",
         "sys.argv = ['driftword', 'wait']",
-        "shell.main()",
+        "main()",
     ]
     return subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, env=PLAIN)
 
@@ -200,7 +200,7 @@ def test_a_reader_that_stops_early_is_no_fault(small: dw.Corpus) -> None:
 def test_output_that_cannot_be_written_is_told(small: dw.Corpus) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run([*PROGRAM, "info", small.path], stdout=full, stderr=subprocess.PIPE, text=True, env=PLAIN)
-    assert (done.returncode, done.stderr) == (2, "driftword: the output cannot be written: No space left on device\n")
+    assert (done.returncode, done.stderr) == (2, "driftword: The output cannot be written: No space left on device\n")
     latin = subprocess.run(
         [*PROGRAM, "info", small.path], capture_output=True, env={**PLAIN, "PYTHONIOENCODING": "latin-1"}
     )

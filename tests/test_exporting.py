@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import importlib
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +11,9 @@ from safetensors import safe_open
 from typer.testing import CliRunner
 
 import driftword as dw
+from conftest import toy_model
 from driftword.cli import app
-from driftword.errors import OptionError, SourceError, UnknownSliceError
+from driftword.errors import ExistsError, OptionError, SourceError, UnknownSliceError
 from driftword.exporting import FORMATS
 
 WORDS = ["ship", "social security", "naïve", "rare"]
@@ -23,19 +23,19 @@ WORDS = ["ship", "social security", "naïve", "rare"]
 def model() -> dw.Model:
     rho = np.random.default_rng(0).normal(size=(3, 4, 5)).astype(np.float32)
     counts = np.array([[9, 9, 9, 0], [9, 9, 9, 0], [9, 9, 9, 7]], dtype=np.int32)
-    corpus = {"words": WORDS, "slices": dw.Slices.from_labels([1990, 1991, 1992]), "counts": counts}
-    return dw.Model(rho, rho[0] * 2, corpus=corpus, meta={"spec": asdict(dw.Spec(dim=5)), "history": []})
+    slices = dw.Slices.from_labels([1990, 1991, 1992])
+    return toy_model(rho, counts, WORDS, slices=slices, alpha=rho[0] * 2, dim=5)
 
 
 @pytest.mark.parametrize(("form", "ending"), [("word2vec", "vec"), ("word2vec-binary", "bin")])
 def test_word2vec_files_come_back(model: dw.Model, tmp_path: Path, form: str, ending: str) -> None:
-    out = dw.export(model, tmp_path / "vectors", form=form, min_count=1)
+    out = dw.export(model, tmp_path / "vectors", format=form, min_count=1)
     files = {year: out / f"{year}.{ending}" for year in (1990, 1991, 1992)}
     assert sorted(out.iterdir()) == sorted([*files.values(), out / "export.json"])
     back = dw.read_word2vec(files, out=tmp_path / "back.model")
     assert back.words == ("ship", "social security", "naïve", "rare")
     np.testing.assert_allclose(back.rho[:, :3], model.rho[:, :3], rtol=1e-5)
-    assert (back.counts > 0).tolist() == (model.counts > 0).tolist()
+    assert (back.vocabulary.observed == (model.counts > 0)).all()
     np.testing.assert_allclose(back["rare", 1990], model["rare", 1992], rtol=1e-5)  # of the nearest slice that has it
     assert dw.neighbors(back, "ship", at=1990, n=5)["word"].sort().to_list() == ["naïve", "social security"]
     assert dw.drift(back, n=1).height == 1
@@ -45,44 +45,44 @@ def test_word2vec_files_come_back(model: dw.Model, tmp_path: Path, form: str, en
 @pytest.mark.parametrize(("form", "ending"), [("word2vec", "vec"), ("word2vec-binary", "bin")])
 def test_gensim_loads_them(model: dw.Model, tmp_path: Path, form: str, ending: str) -> None:
     keyed = importlib.import_module("gensim.models").KeyedVectors
-    out = dw.export(model, tmp_path / "vectors", form=form, at=1991)
+    out = dw.export(model, tmp_path / "vectors", format=form, at=1991)
     loaded = keyed.load_word2vec_format(str(out / f"1991.{ending}"), binary=ending == "bin")
     assert loaded.index_to_key == [word.replace(" ", "_") for word in WORDS]
     np.testing.assert_allclose(loaded["social_security"], model["social security", 1991], rtol=1e-5)
     assert [word for word, _ in loaded.most_similar("ship")] == [
-        word.replace(" ", "_") for word, _ in model.at(1991).most_similar("ship", min_count=0)
+        word.replace(" ", "_") for word, _ in model.at(1991, metric="cosine").most_similar("ship", min_count=0)
     ]
 
 
 def test_tables_and_arrays_hold_everything(model: dw.Model, tmp_path: Path) -> None:
-    table = pl.read_parquet(dw.export(model, tmp_path / "m.parquet", form="parquet", min_count=1))
+    table = pl.read_parquet(dw.export(model, tmp_path / "m.parquet", format="parquet", min_count=1))
     assert table.columns == ["word", "slice", "count", "vector"]
     assert table.height == 10
     row = table.filter((pl.col("word") == "rare") & (pl.col("slice") == "1992")).row(0, named=True)
     np.testing.assert_allclose(row["vector"], model["rare", 1992])
-    held = np.load(dw.export(model, tmp_path / "m.npz", form="numpy"))
+    held = np.load(dw.export(model, tmp_path / "m.npz", format="numpy"))
     np.testing.assert_array_equal(held["rho"], model.rho)
     assert held["words"].tolist() == WORDS
     assert held["slices"].tolist() == ["1990", "1991", "1992"]
-    with safe_open(dw.export(model, tmp_path / "m.safetensors", form="safetensors"), framework="numpy") as file:
+    with safe_open(dw.export(model, tmp_path / "m.safetensors", format="safetensors"), framework="numpy") as file:
         for name in ("rho", "alpha"):
             np.testing.assert_array_equal(file.get_tensor(name), getattr(model, name))
         assert json.loads(file.metadata()["driftword"])["words"] == WORDS
-    folder = dw.export(model, tmp_path / "projector", form="projector", at=[1990])
+    folder = dw.export(model, tmp_path / "projector", format="projector", at=[1990])
     assert np.loadtxt(folder / "1990.vectors.tsv").shape == (4, 5)
     assert pl.read_csv(folder / "1990.metadata.tsv", separator="\t")["word"].to_list() == WORDS
 
 
 def test_some_slices_and_what_cannot_be_left_out(model: dw.Model, tmp_path: Path) -> None:
-    held = np.load(dw.export(model, tmp_path / "m.npz", form="numpy", at=[1991, 1991]))
+    held = np.load(dw.export(model, tmp_path / "m.npz", format="numpy", at=[1991, 1991]))
     np.testing.assert_array_equal(held["rho"], model.rho[1:2])
     assert held["slices"].tolist() == ["1991"]
-    with safe_open(dw.export(model, tmp_path / "m.st", form="safetensors", at=1992), framework="numpy") as file:
+    with safe_open(dw.export(model, tmp_path / "m.st", format="safetensors", at=1992), framework="numpy") as file:
         np.testing.assert_array_equal(file.get_tensor("rho"), model.rho[2:])
         np.testing.assert_array_equal(file.get_tensor("alpha"), model.alpha)
-    with pytest.raises(OptionError, match="numpy holds every word"):
-        dw.export(model, tmp_path / "x.npz", form="numpy", min_count=5)
-    with pytest.raises(OptionError, match="no word occurs 50 times in '1990'"):
+    with pytest.raises(OptionError, match="The format numpy holds every word"):
+        dw.export(model, tmp_path / "x.npz", format="numpy", min_count=5)
+    with pytest.raises(OptionError, match="No word occurs at least 50 times in '1990'"):
         dw.export(model, tmp_path / "deep" / "x", min_count=50)
     with pytest.raises(UnknownSliceError):
         dw.export(model, tmp_path / "deep" / "x", at=1800)
@@ -91,29 +91,29 @@ def test_some_slices_and_what_cannot_be_left_out(model: dw.Model, tmp_path: Path
 
 def test_nothing_is_replaced_unasked_or_left_half(model: dw.Model, tmp_path: Path) -> None:
     out = tmp_path / "m.npz"
-    dw.export(model, out, form="numpy")
-    with pytest.raises(OptionError, match="exists"):
-        dw.export(model, out, form="numpy")
-    dw.export(model, out, form="numpy", overwrite=True)
-    with pytest.raises(OptionError, match=f"there is no format 'xml'; choose one of {', '.join(FORMATS)}"):
-        dw.export(model, out, form="xml")
+    dw.export(model, out, format="numpy")
+    with pytest.raises(ExistsError, match="already exists"):
+        dw.export(model, out, format="numpy")
+    dw.export(model, out, format="numpy", overwrite=True)
+    with pytest.raises(OptionError, match=f"There is no format 'xml'; choose one of {', '.join(FORMATS)}"):
+        dw.export(model, out, format="xml")
     assert [path.name for path in tmp_path.iterdir()] == ["m.npz"]
 
 
 def test_a_folder_of_other_things_is_never_replaced(model: dw.Model, tmp_path: Path) -> None:
     folder = dw.export(model, tmp_path / "vectors")
-    dw.export(model, folder, form="word2vec-binary", overwrite=True)
+    dw.export(model, folder, format="word2vec-binary", overwrite=True)
     assert {path.suffix for path in folder.iterdir()} == {".bin", ".json"}
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "results.tsv").write_text("years of work")
     for form in ("word2vec", "parquet"):
-        with pytest.raises(OptionError, match="holds 'results.tsv', which no export wrote"):
-            dw.export(model, mine, form=form, overwrite=True)
+        with pytest.raises(ExistsError, match="holds 'results.tsv', which no export wrote"):
+            dw.export(model, mine, format=form, overwrite=True)
     (folder / "thesis.txt").write_text("years of work")
     for form in ("word2vec", "numpy"):
-        with pytest.raises(OptionError, match="holds 'thesis.txt', which no export wrote"):
-            dw.export(model, folder, form=form, overwrite=True)
+        with pytest.raises(ExistsError, match="holds 'thesis.txt', which no export wrote"):
+            dw.export(model, folder, format=form, overwrite=True)
     assert (folder / "thesis.txt").read_text() == "years of work"
 
 
@@ -140,7 +140,7 @@ def test_files_that_are_no_vectors(tmp_path: Path, content: str, sentence: str) 
 def test_other_wrong_files(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="cannot be read"):
         dw.read_word2vec({1990: tmp_path / "nothing.vec"})
-    with pytest.raises(OptionError, match="no files"):
+    with pytest.raises(OptionError, match="`files` is empty"):
         dw.read_word2vec({})
     (tmp_path / "a.vec").write_text("1 1\na 1\n")
     (tmp_path / "b.vec").write_text("1 2\na 1 2\n")
@@ -149,3 +149,37 @@ def test_other_wrong_files(tmp_path: Path) -> None:
     (tmp_path / "c.bin").write_bytes(b"2 2\na " + b"\0" * 8 + b"\nb ")
     with pytest.raises(SourceError, match="ends in word 2 of 2"):
         dw.read_word2vec({1990: tmp_path / "c.bin"})
+
+
+def test_counts_that_nobody_knows_are_shown_as_unknown(model: dw.Model, tmp_path: Path) -> None:
+    """Our own labels come back, and no count is made up: rank, page, table and figure say null or unknown."""
+    slices = dw.Slices.from_labels(["1990-2009", "2010-2019", "2020s"])
+    named = toy_model(model.rho, model.counts, WORDS, slices=slices, dim=5)
+    out = dw.export(named, tmp_path / "vectors", min_count=1)
+    back = dw.read_word2vec({label: out / f"{label}.vec" for label in slices.labels}, out=tmp_path / "back.model")
+    assert back.slices == slices
+    assert not back.vocabulary.counted
+    near = dw.neighbors(back, "ship", at="1990-2009")
+    assert near["count"].to_list() == [None] * len(near)
+    assert near.height == 2
+    table = dw.drift(back, n=None)
+    assert table["count_first"].to_list() == [None] * 3
+    assert set(table["word"]) == set(WORDS) - {"rare"}  # which the first file does not have
+    assert dw.trajectory(back, "ship")["count"].to_list() == [None] * 3
+    assert dw.trajectory(back, "rare")["count"].to_list() == [0, 0, None]
+    assert dw.frequency(back, "ship")["per_million"].to_list() == [None] * 3
+    assert dw.changes(back, "ship", min_count=5).height <= 2
+    assert dw.pace(back)["tokens"].to_list() == [None] * 3
+    with pytest.raises(OptionError, match="counts of this model are unknown, so `skip` cannot be used"):
+        dw.drift(back, skip=1)
+    with pytest.raises(OptionError, match="counts of this model are unknown"):
+        dw.drift(back, metric="relative")
+    for kind in ("trajectory", "neighbors", "frequency", "map", "changes"):
+        dw.plot.save(getattr(dw.plot, kind)(back, "ship"), tmp_path / f"{kind}.svg")
+    dw.plot.save(dw.plot.drift(back), tmp_path / "drift.svg")
+    page = dw.report(back, tmp_path / "r.html", n=2).read_text()
+    assert "an unknown number of times" in page
+    shown = CliRunner().invoke(app, ["neighbors", str(tmp_path / "back.model"), "ship"]).output
+    assert "count unknown" in shown
+    parquet = pl.read_parquet(dw.export(back, tmp_path / "m.parquet", format="parquet"))
+    assert parquet.filter(parquet["word"] == "ship")["count"].null_count() == 3

@@ -14,8 +14,8 @@ import pytest
 
 import driftword as dw
 from conftest import PATIENCE, letters
-from driftword.errors import DriftwordError, OptionError, StoreError
-from driftword.fitting import _Job
+from driftword.errors import ExistsError, FitError, OptionError
+from driftword.fitting import _Training
 
 SPEC = dw.Spec(dim=8, context=4, rounds=3, block=16, run=8, pool=16, learning_rate=0.1, final_rate=1.0)
 
@@ -77,16 +77,16 @@ def test_killed_and_resumed_equals_never_killed(small: dw.Corpus, tmp_path: Path
     whole = dw.fit(small, SPEC, passes=5, patience=5, threads=1, out=tmp_path / "whole")
     code = f"""
 import driftword as dw, os, signal
-from driftword.fitting import _Job
-save = _Job.checkpoint
-def checkpoint(job):
-    save(job)
-    if len(job.history) == 3:
-        job._log()  # as if the next pass had been logged and not yet stored
+from driftword.checkpoints import Checkpoints
+save = Checkpoints.save
+def save_and_die(checkpoints, parameters, history, **options):
+    save(checkpoints, parameters, history, **options)
+    if len(history) == 3:
+        checkpoints.log(history[-1])  # as if the next pass had been logged and not yet stored
         os.kill(os.getpid(), signal.SIGKILL)
-_Job.checkpoint = checkpoint
+Checkpoints.save = save_and_die
 spec = dw.Spec(dim=8, context=4, rounds=3, block=16, run=8, pool=16, learning_rate=0.1, final_rate=1.0)
-options = {{"passes": 5, "patience": 5, "threads": 1, "checkpoint_seconds": 0}}
+options = {{"passes": 5, "patience": 5, "threads": 1, "checkpoint_every": 0}}
 dw.fit(dw.Corpus.open({str(small.path)!r}), spec, out={str(tmp_path / "cut")!r}, **options)
 """
     killed = subprocess.run([sys.executable, "-c", code], check=False)
@@ -94,7 +94,7 @@ dw.fit(dw.Corpus.open({str(small.path)!r}), spec, out={str(tmp_path / "cut")!r},
     assert not (tmp_path / "cut").exists()
     with pytest.raises(OptionError, match="was made with another spec"):
         dw.fit(small, replace(SPEC, learning_rate=0.2), passes=5, resume=True, out=tmp_path / "cut")
-    with pytest.raises(OptionError, match="an interrupted fit of .* is kept after pass"):
+    with pytest.raises(ExistsError, match="An interrupted fit of .* was kept after pass"):
         dw.fit(small, SPEC, passes=5, out=tmp_path / "cut")
     resumed = dw.fit(small, SPEC, passes=5, patience=5, threads=1, out=tmp_path / "cut", resume=True)
     assert (tmp_path / "cut" / "rho.npy").read_bytes() == (tmp_path / "whole" / "rho.npy").read_bytes()
@@ -115,14 +115,14 @@ def test_the_best_pass_is_kept_and_patience_ends(small: dw.Corpus, tmp_path: Pat
     wild = replace(SPEC, model="binned", learning_rate=0.5, drift_precision=1e-3)
     stored = dw.fit(small, wild, passes=12, patience=2, threads=1, out=tmp_path / "m")
     kept = dw.fit(small, wild, passes=12, patience=2, threads=1)
-    assert stored.meta["best_pass"] == kept.meta["best_pass"] < len(stored.history) <= stored.meta["best_pass"] + 2
+    assert stored.best_pass == kept.best_pass < len(stored.history) <= stored.best_pass + 2
     assert (stored.rho == kept.rho).all()
     score = dw.evaluate(stored, small, split="valid")["L"][0]
-    assert score == pytest.approx(stored.history[stored.meta["best_pass"] - 1]["L"], abs=1e-6)
+    assert score == pytest.approx(stored.history[stored.best_pass - 1]["L"], abs=1e-6)
 
 
 def test_divergence_is_named(small: dw.Corpus, tmp_path: Path) -> None:
-    with pytest.raises(DriftwordError, match="diverged in pass 1: .* smaller --learning-rate .it is 1e.20"):
+    with pytest.raises(FitError, match="diverged in pass 1: .* smaller `learning_rate` .it is 1e.20"):
         dw.fit(small, replace(SPEC, learning_rate=1e20), passes=3, out=tmp_path / "m")
     assert not (tmp_path / "m").exists()
 
@@ -141,24 +141,24 @@ def test_odd_corpora_fit() -> None:
 
 def test_too_little_text_is_named(tmp_path: Path) -> None:
     corpus = dw.prepare([("word", "1900"), ("word", "1901")], out=tmp_path / "c", min_count=1)
-    with pytest.raises(OptionError, match="there is too little text to train on"):
+    with pytest.raises(OptionError, match="There is too little text to train on"):
         dw.fit(corpus, dw.Spec(dim=2), out=tmp_path / "m")
     assert not (tmp_path / "m").exists()
 
 
 def test_wrong_options(small: dw.Corpus, tmp_path: Path) -> None:
     for options, message in [
-        ({"passes": 0}, "passes is 0"),
-        ({"threads": 0}, "threads is 0"),
-        ({"seed": -1}, "seed is -1"),
+        ({"passes": 0}, "`passes` is 0"),
+        ({"threads": 0}, "`threads` is 0"),
+        ({"seed": -1}, "`seed` is -1"),
         ({"engine": "tpu"}, "There is no engine 'tpu'; choose one of auto, cpu, torch, reference"),
-        ({"resume": True}, "only a fit with an output directory can be resumed"),
+        ({"resume": True}, "Only a fit with an output directory can be resumed"),
     ]:
         with pytest.raises(OptionError, match=message):
             dw.fit(small, SPEC, **options)  # type: ignore[arg-type]
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "x").write_text("")
-    with pytest.raises(StoreError, match="left alone"):
+    with pytest.raises(ExistsError, match="left alone"):
         dw.fit(small, SPEC, out=tmp_path / "mine", overwrite=True)
 
 
@@ -168,22 +168,22 @@ def test_the_best_pass_is_kept_however_seldom_checkpoints_are(
     """The third of six passes is made to score best: in memory, on disk, or first here and then there."""
     spec = replace(SPEC, final_rate=1.0)
     scores = iter([-5.0, -4.0, -3.0, -3.5, -3.6, -3.7] * 4)
-    monkeypatch.setattr(_Job, "_validate", lambda *_: dict.fromkeys(("L_pos", "L_neg", "L", "L_se"), next(scores)))
+    monkeypatch.setattr(_Training, "_validate", lambda *_: dict.fromkeys(("L_pos", "L_neg", "L", "L_se"), next(scores)))
     third = dw.fit(small, spec, passes=3, threads=1)
     for _ in range(3):
         next(scores)
     results = [
-        dw.fit(small, spec, passes=6, patience=9, threads=1, out=tmp_path / f"{seconds}", checkpoint_seconds=seconds)
+        dw.fit(small, spec, passes=6, patience=9, threads=1, out=tmp_path / f"{seconds}", checkpoint_every=seconds)
         for seconds in (0, 1e9)
     ]
-    whole = _Job.checkpoint
+    save = _Training.save
     monkeypatch.setattr(time, "perf_counter", iter(range(0, 10**6, 7)).__next__)  # due now and then
     stored = []
-    monkeypatch.setattr(_Job, "checkpoint", lambda job: (stored.append(len(job.history)), whole(job)))
-    results.append(dw.fit(small, spec, passes=6, patience=9, threads=1, out=tmp_path / "some", checkpoint_seconds=150))
+    monkeypatch.setattr(_Training, "save", lambda job, to: (stored.append(len(job.history)), save(job, to)))
+    results.append(dw.fit(small, spec, passes=6, patience=9, threads=1, out=tmp_path / "some", checkpoint_every=150))
     assert 0 < len(stored) < 6
     for model in results:
-        assert model.meta["best_pass"] == 3
+        assert model.best_pass == 3
         np.testing.assert_array_equal(model.rho, third.rho)
         np.testing.assert_array_equal(model.alpha, third.alpha)
     assert not list(tmp_path.glob(".*"))
@@ -201,9 +201,7 @@ def test_control_c_keeps_the_checkpoint_and_says_how_to_go_on(sotu: dw.Corpus, t
     process.send_signal(signal.SIGINT)
     _, complaint = process.communicate(timeout=PATIENCE / 1000)
     assert process.returncode == 130
-    assert complaint.startswith(
-        "driftword: interrupted; the passes that were complete are kept. Go on with: driftword fit"
-    )
+    assert complaint.startswith("driftword: Interrupted; the last checkpoint is kept. Continue with: driftword fit")
     assert complaint.rstrip().endswith("--resume")
     assert list(tmp_path.glob(".m.pass-*"))
     assert not (tmp_path / "m").exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import date, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import driftword as dw
+from conftest import toy_model
 from driftword.plot import layout
 
 PLACES = st.lists(st.tuples(st.integers(0, 600), st.integers(0, 400)), min_size=1, max_size=12)
@@ -93,9 +93,7 @@ def test_names_at_the_ends_of_lines_keep_apart() -> None:
 def test_words_that_would_end_the_drawing_are_drawn(tmp_path: Path) -> None:
     words = ["constructor", "__proto__", "a\x01b", "plain", "other"]
     rho = np.random.default_rng(0).normal(size=(4, 5, 3)).astype(np.float32)
-    corpus = {"words": words, "slices": dw.Slices.from_labels(range(1990, 1994)), "counts": np.full((4, 5), 9)}
-    meta = {"spec": asdict(dw.Spec(dim=3)), "history": [], "provenance": {}}
-    model = dw.Model(rho, rho[0], corpus=corpus, meta=meta)
+    model = toy_model(rho, np.full((4, 5), 9), words, dim=3)
     for name, chart in (("d", dw.plot.drift(model)), ("n", dw.plot.neighbors(model, "constructor", n=4))):
         text = dw.plot.save(chart, tmp_path / f"{name}.svg").read_text()
         ElementTree.fromstring(text)

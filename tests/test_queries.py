@@ -7,7 +7,6 @@ import io
 import json
 import subprocess
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import driftword as dw
+from conftest import toy_model
 from driftword import terminal
 from driftword.cli import app
 
@@ -35,10 +35,10 @@ def run(*arguments: str | Path, status: int = 0) -> str:
 
 
 QUESTIONS = {
-    "neighbors": ["ship", "--at", "1850", "--at", "1859"],
-    "drift": ["--min-count", "1", "-n", "5"],
-    "trajectory": ["ship"],
-    "similarity": ["ship", "wheat"],
+    "neighbors": ["ship", "--at", "1850,1859"],
+    "drift": ["--min-count", "1", "-n", "5", "--skip", "0"],
+    "trajectory": ["ship", "wheat"],
+    "similarity": ["ship", "wheat", "barn"],
     "towards": ["ship", "--low", "wheat,barn", "--high", "court"],
     "equivalents": ["ship", "--at", "1850", "--to", "1859"],
     "analogy": ["ship", "sailor", "barn", "--at", "1855"],
@@ -57,10 +57,10 @@ def test_every_question_has_three_forms(model: Path, question: str) -> None:
     assert len(held) == len(rows) > 0
     assert list(held[0]) == list(rows[0])
     assert "driftword " + question in run(question, "--help")
-    paper = run(question, model, *given, "--as", "markdown").splitlines()
+    paper = run(question, model, *given, "--format", "markdown").splitlines()
     assert len(paper) == len(rows) + 2
     assert len({line.replace("\\|", "").count("|") for line in paper}) == 1
-    paper = run(question, model, *given, "--as", "latex").splitlines()
+    paper = run(question, model, *given, "--format", "latex").splitlines()
     assert paper[0].startswith(r"\begin{tabular}{")
     assert len({line.count(" & ") for line in paper if line.endswith(r"\\")}) == 1
 
@@ -68,14 +68,17 @@ def test_every_question_has_three_forms(model: Path, question: str) -> None:
 def test_tables_are_those_of_python(model: Path) -> None:
     opened = dw.Model.open(model)
     assert json.loads(run("drift", model, "-n", "3", "--json")) == dw.drift(opened, n=3).to_dicts()
-    from_to = run("drift", model, "--from", "1852", "--to", "1857", "--json", "-n", "3")
-    assert json.loads(from_to) == dw.drift(opened, n=3, between=("1852", "1857")).to_dicts()
+    between = run("drift", model, "--between", "1852,1857", "--json", "-n", "3")
+    assert json.loads(between) == dw.drift(opened, n=3, between=("1852", "1857")).to_dicts()
     assert json.loads(run("changes", model, "ship", "--json")) == dw.changes(opened, "ship").to_dicts()
-    everywhere = run("neighbors", model, "ship", "--all", "-n", "2", "--min-count", "0", "--json")
-    assert json.loads(everywhere) == dw.neighbors(opened, "ship", n=2, min_count=0).to_dicts()
+    assert json.loads(run("neighbors", model, "ship", "--json")) == dw.neighbors(opened, "ship").to_dicts()
+    everywhere = run("neighbors", model, "ship", "--at", "all", "-n", "2", "--min-count", "0", "--json")
+    assert json.loads(everywhere) == dw.neighbors(opened, "ship", at="all", n=2, min_count=0).to_dicts()
+    several = dw.changes(opened, ["ship", "wheat"]).to_dicts()
+    assert json.loads(run("changes", model, "ship", "wheat", "--json")) == several
     ship = dw.neighbors(opened, "ship", at=1850, n=10)["word"].to_list()
     assert all(word in run("neighbors", model, "ship", "--at", "1850") for word in ship)
-    assert run("neighbors", model, "ship", "--all").count("\n") >= 10
+    assert run("neighbors", model, "ship", "--at", "all").count("\n") >= 10
 
 
 @pytest.mark.parametrize(
@@ -83,20 +86,23 @@ def test_tables_are_those_of_python(model: Path) -> None:
     [
         (["neighbors", "{}", "shipp"], "did you mean 'ship'"),
         (["neighbors", "{}", "ship", "--at", "1700"], "1700"),
-        (["neighbors", "{}", "ship", "--metric", "taxi"], "there is no metric 'taxi'"),
-        (["neighbors", "{}", "ship", "-n", "0"], "at least one"),
-        (["drift", "{}", "--from", "1859", "--to", "1850"], "in order of time"),
+        (["neighbors", "{}", "ship", "--metric", "taxi"], "There is no metric 'taxi'"),
+        (["neighbors", "{}", "ship", "-n", "0"], "-n is 0; it must be at least 1"),
+        (["drift", "{}", "--between", "1859,1850"], "--between leads from an earlier slice to a later one"),
         (["drift", "{}/../static.model"], "static model"),
         (["trajectory", "{}/../static.model", "ship"], "static model"),
-        (["towards", "{}", "ship", "--low", "", "--high", "court"], "a pole of meaning has no word"),
-        (["towards", "{}", "ship", "--low", "court", "--high", "court"], "stands at both poles"),
+        (["towards", "{}", "ship", "--low", "", "--high", "court"], "A pole of meaning has no word"),
+        (["towards", "{}", "ship", "--low", "court", "--high", "court"], "is at both poles"),
         (["similarity", "{}", "ship", "ship"], "nearest to itself"),
-        (["drift", "{}", "--min-count", "-3"], "cannot be negative"),
-        (["drift", "{}", "--from", ""], "no slice was named"),
-        (["drift", "{}", "--json", "--csv"], "choose one of --json, --csv and --as"),
-        (["plot", "{}", "--kind", "drift", "--min-count", "100000"], "nothing to draw"),
+        (["drift", "{}", "--min-count", "-3"], "--min-count is -3; it must be at least 0"),
+        (["drift", "{}", "--between", "1850"], "--between is '1850'; write two slices separated by a comma"),
+        (["drift", "{}", "--json", "--csv"], "json and csv were given; choose one"),
+        (["plot", "{}", "--kind", "drift", "--min-count", "100000"], "There is nothing to draw"),
         (["movers", "{}", "--at", "1850"], "the first slice"),
-        (["changes", "{}", "--as", "word"], "markdown or latex"),
+        (
+            ["changes", "{}", "--format", "word"],
+            "There is no format 'word'; choose one of table, json, csv",
+        ),
         (["drift", "{}/nothing"], "nothing"),
     ],
 )
@@ -110,12 +116,11 @@ def test_mistakes_end_in_a_sentence(model: Path, arguments: list[str], sentence:
 def test_words_that_look_like_markup_are_shown_as_they_are(tmp_path: Path) -> None:
     words = ["[red]", "[/x]", "</script><script>alert(1)</script>", "x" * 90, "plain"]
     rho = np.random.default_rng(0).normal(size=(4, 5, 3)).astype(np.float32)
-    corpus = {"words": words, "slices": dw.Slices.from_labels([1990, 1991, 1992, 1993]), "counts": np.full((4, 5), 9)}
-    model = dw.Model(rho, rho[0], corpus=corpus, meta={"spec": asdict(dw.Spec(dim=3)), "history": []})
+    model = toy_model(rho, np.full((4, 5), 9), words, dim=3)
     console = Console(width=80, file=io.StringIO())
     terminal.print_table(dw.drift(model), console)
-    terminal.print_neighbors(dw.neighbors(model, "plain", at=[1990, 1993]), model, "plain", console)
-    terminal.print_trajectory(dw.trajectory(model, "plain"), console)
+    terminal.print_neighbors(dw.neighbors(model, "plain", at=[1900, 1930]), model, "plain", console)
+    terminal.print_trajectories(dw.trajectory(model, "plain"), console)
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert shown.count("[red]") >= 4
     assert shown.count("[/x]") >= 4
@@ -149,14 +154,15 @@ def test_a_wrong_command_line_is_answered_in_a_sentence(model: Path) -> None:
 
 def test_more_than_there_are_is_all_there_are(model: Path) -> None:
     words = len(dw.Model.open(model).words)
-    assert len(json.loads(run("drift", model, "-n", "100000", "--json"))) == words
+    given = ["-n", "100000", "--min-count", "0", "--skip", "0", "--interpolated", "--json"]
+    assert len(json.loads(run("drift", model, *given))) == words
 
 
 def test_figures_are_written_in_every_format(model: Path, tmp_path: Path) -> None:
     starts = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF", "html": b"<!DOCTYPE html>", "json": b"{"}
     for form, start in starts.items():
         out = tmp_path / "new" / f"ship.{form}"
-        assert run("plot", model, "ship", "--out", out).strip() == f"wrote {out}"
+        assert run("plot", model, "ship", "--out", out).strip() == f"Wrote {out}"
         content = out.read_bytes()
         assert content.startswith(start)
         if form in ("svg", "html", "json"):
@@ -168,7 +174,7 @@ def test_figures_are_written_in_every_format(model: Path, tmp_path: Path) -> Non
         "changes": ["ship"], "drift": [], "history": [],
     }.items():  # fmt: skip
         out = tmp_path / f"{kind}.svg"
-        options = ["--from", "1851", "--to", "1858", "--skip", "2", "-n", "3"] if kind == "drift" else []
+        options = ["--between", "1851,1858", "--skip", "2", "-n", "3"] if kind == "drift" else []
         run("plot", model, *words, "--kind", kind, "--out", out, *options)
         assert all(word in out.read_text() for word in words)
 
@@ -177,14 +183,14 @@ def test_figures_are_written_in_every_format(model: Path, tmp_path: Path) -> Non
     ("arguments", "sentence"),
     [
         (["ship", "--out", "ship.bmp"], "'ship.bmp' ends in no format"),
-        (["ship", "--kind", "pie"], "there is no kind 'pie'"),
-        (["ship", "wheat"], "shows one word; 2 were given"),
+        (["ship", "--kind", "pie"], "There is no kind 'pie'"),
+        (["ship", "wheat"], "shows one word, and 2 were given"),
         (["ship", "--kind", "similarity"], "at least one other"),
         (["ship", "--kind", "drift"], "leave 'ship' out"),
         (["--kind", "map"], "0 were given"),
         (["shipp"], "did you mean 'ship'"),
         (["shipp", "--kind", "frequency"], "did you mean 'ship'"),
-        (["ship", "--kind", "map", "--skip", "3"], "a figure of map has no --skip"),
+        (["ship", "--kind", "map", "--skip", "3"], "A figure of map has no --skip"),
         (["ship", "--at", "1700"], "1700"),
     ],
 )

@@ -59,7 +59,7 @@ def test_folders_that_were_made_for_nothing_go_again(tmp_path: Path) -> None:
 def test_two_writers_of_one_store_do_not_clear_each_other(tmp_path: Path) -> None:
     with store.create(tmp_path / "c", kind="corpus") as writer:
         writer.meta["value"] = 1
-        with pytest.raises(StoreError, match="cannot write"):
+        with pytest.raises(StoreError, match="Cannot write"):
             write(tmp_path / "c", 2)
     assert store.open_store(tmp_path / "c", kind="corpus").meta["value"] == 1
 
@@ -110,7 +110,7 @@ def test_an_interrupt_at_any_line_leaves_the_old_store_or_the_new_one(tmp_path: 
 
 def test_overwriting_is_asked_for_and_only_replaces_stores(tmp_path: Path) -> None:
     write(tmp_path / "c", 1)
-    with pytest.raises(StoreError, match="--overwrite"):
+    with pytest.raises(StoreError, match="overwrite=True"):
         write(tmp_path / "c", 2)
     write(tmp_path / "c", 2, overwrite=True)
     assert store.open_store(tmp_path / "c", kind="corpus").meta["value"] == 2
@@ -129,7 +129,7 @@ def test_what_a_killed_process_left_is_cleared_or_given_back(tmp_path: Path) -> 
     write(tmp_path / "c", 1)
     (tmp_path / f".c.partial-{dead}").mkdir()
     (tmp_path / "c").rename(tmp_path / f".c.replaced-{dead}")
-    with pytest.raises(StoreError, match="--overwrite"):  # killed between two renames: the old one is back
+    with pytest.raises(StoreError, match="overwrite=True"):  # killed between two renames: the old one is back
         write(tmp_path / "c", 2)
     assert leftovers(tmp_path) == ["c"]
     assert store.open_store(tmp_path / "c", kind="corpus").meta["value"] == 1
@@ -151,7 +151,7 @@ def test_a_running_process_keeps_its_partial_store(tmp_path: Path) -> None:
         (lambda p: (p / "meta.json").write_text("{"), "not a driftword corpus"),
         (lambda p: (p / "meta.json").unlink(), "not a driftword corpus"),
         (lambda p: edit(p, version=99), "format 99"),
-        (lambda p: edit(p, kind="model"), "holds a model"),
+        (lambda p: edit(p, kind="model"), "is a model"),
     ],
 )
 def test_a_damaged_store_is_refused(tmp_path: Path, harm, message: str) -> None:  # type: ignore[no-untyped-def]
@@ -179,9 +179,9 @@ def test_verify_sees_a_changed_byte_in_a_large_file(tmp_path: Path) -> None:
 
 def test_a_path_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match=r"cannot write .*a part of the path is a file"):
+    with pytest.raises(StoreError, match=r"Cannot write .*a part of the path is a file"):
         write(tmp_path / "file" / "c")
-    with pytest.raises(StoreError, match="there is no corpus at"):
+    with pytest.raises(StoreError, match="There is no corpus at"):
         store.open_store(tmp_path / "none", kind="corpus")
 
 
@@ -197,7 +197,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
 def test_files_of_the_users_are_never_replaced(tmp_path: Path) -> None:
     write(tmp_path / "c", 1)
     (tmp_path / "c" / "notes.txt").write_text("mine")
-    with pytest.raises(StoreError, match="not driftword's, such as 'notes.txt'"):
+    with pytest.raises(StoreError, match="that driftword did not write, such as 'notes.txt'"):
         write(tmp_path / "c", 2, overwrite=True)
 
 
@@ -210,14 +210,14 @@ def test_meta_of_another_shape_is_no_store(tmp_path: Path, files: object) -> Non
 
 
 def test_what_polars_says_of_a_full_disk_is_understood(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="cannot write 'x': the disk is full"), store.writing("x"):
+    with pytest.raises(StoreError, match="Cannot write 'x': the disk is full"), store.writing("x"):
         raise RuntimeError("ComputeError: No space left on device (os error 28)")
 
 
 def test_a_pipe_or_device_is_never_replaced_by_a_file(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(StoreError, match="is no file that could be replaced"), store.replacing(pipe):
+    with pytest.raises(StoreError, match="is not a file that could be replaced"), store.replacing(pipe):
         raise AssertionError("nothing may be written")
     assert pipe.is_fifo()
     assert list(tmp_path.iterdir()) == [pipe]

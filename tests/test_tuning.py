@@ -56,7 +56,7 @@ def test_what_was_found_is_taken_up_again(small: dw.Corpus, tmp_path: Path) -> N
 
 
 def test_impossible_requests_are_refused(small: dw.Corpus) -> None:
-    with pytest.raises(OptionError, match="at least two"):
+    with pytest.raises(OptionError, match="`candidates` is 1; it must be at least 2"):
         dw.tune(small, candidates=1)
     alone = dw.Corpus.from_ids(["a", "b"], [0, 1], [0, 2], chunk_slice=[0], chunk_split=["train"], slices=[1900])
     with pytest.raises(OptionError, match="no validation text"):

@@ -60,6 +60,11 @@ class Checkpoints:
             lines = "".join(json.dumps(entry) + "\n" for entry in history)
             self._log_path.write_text(lines, encoding="utf-8")  # a later pass may have been logged and then lost
             return parameters, history
+        if existing:
+            raise OptionError(
+                f"No checkpoint of '{self.target}' can be continued: they are incomplete, or of an earlier driftword; "
+                "start again with `overwrite=True` instead of `resume=True`"
+            )
         return None
 
     def clear(self, *, overwrite: bool) -> None:

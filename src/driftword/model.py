@@ -288,4 +288,4 @@ def as_model(model: Model | str | os.PathLike[str]) -> Model:
         return model
     if isinstance(model, str | os.PathLike):
         return Model.open(model)
-    raise OptionError(f"{model!r:.60} is not a model; give a Model, or the path of one")
+    raise OptionError(f"{model!r:.60} is not a model; give a Model or the path of one")

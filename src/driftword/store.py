@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from driftword.errors import DriftwordError, ExistsError, StoreError
 
-VERSION: Final = 1
+VERSION: Final = 2  # format 1 had no training counts, and fingerprints of tokens and words alone
 META: Final = "meta.json"
 _SMALL: Final = 1 << 20  # files up to this size are hashed at every opening
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -12,21 +11,18 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import driftword as dw
-from driftword.explore import changepoints as cuts
+from conftest import toy_model
+from driftword.explore import changepoints
 
 WORDS = [f"word{i}" for i in range(400)]
 
 
 def make(rho: Any, counts: Any) -> dw.Model:
-    labels = [1900 + 10 * t for t in range(len(counts))]
-    size = np.shape(counts)[1]
-    corpus = {"words": WORDS[:size], "slices": dw.Slices.from_labels(labels), "counts": np.asarray(counts)}
-    meta = {"spec": asdict(dw.Spec()), "history": [], "provenance": {}}
-    return dw.Model(np.asarray(rho, dtype=np.float32), np.zeros((size, 1)), corpus=corpus, meta=meta)
+    return toy_model(rho, counts, WORDS[: np.shape(counts)[1]])
 
 
-def slow_cut(way: np.ndarray, seen: np.ndarray) -> tuple[int, float, float]:
-    """Return slice, gain and distance of a word's cut, worked out one by one."""
+def slow_split(way: np.ndarray, seen: np.ndarray) -> tuple[int, float, float]:
+    """Return slice, gain and distance of a word's best change point, worked out split by split."""
     times = np.flatnonzero(seen)
     found = {}
     for i in range(1, len(times)):
@@ -44,13 +40,13 @@ def slow_cut(way: np.ndarray, seen: np.ndarray) -> tuple[int, float, float]:
 
 
 @given(st.integers(1, 14), st.integers(1, 8), st.integers(1, 12), st.floats(0.1, 1), st.integers(0, 2**32))
-def test_ways_are_cut_as_one_by_one(slices: int, size: int, dim: int, share: float, seed: int) -> None:
+def test_trajectories_are_split_as_by_the_slow_twin(slices: int, size: int, dim: int, share: float, seed: int) -> None:
     random = np.random.default_rng(seed)
     ways = (random.normal(size=(slices, size, dim)).cumsum(axis=0) + 3 * random.normal()).astype(np.float32)
     seen = random.random((slices, size)) < share
-    found = cuts._cut(ways, seen)
+    found = changepoints._split(ways, seen)
     for w in range(size):
-        place, gain, distance = slow_cut(ways[:, w].astype(np.float64), seen[:, w])
+        place, gain, distance = slow_split(ways[:, w].astype(np.float64), seen[:, w])
         assert found.slice[w] == place
         assert found.gain[w] == pytest.approx(gain, rel=1e-3, abs=1e-4)
         assert found.distance[w] == pytest.approx(distance, rel=1e-3, abs=1e-4)
@@ -87,7 +83,7 @@ def test_a_word_without_peers_is_not_unusual() -> None:
     assert dw.changes(model, WORDS[0], n=1)["unusual"].to_list() == [0]
 
 
-def test_small_cuts_are_noise_and_need_evidence() -> None:
+def test_small_change_points_are_noise_and_need_evidence() -> None:
     rho = np.zeros((12, 3, 4))
     rho[4:, 0] = 1
     rho[8:, 0] = 0.8  # explains about 3% of all

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -10,21 +9,18 @@ import polars as pl
 import pytest
 
 import driftword as dw
+from conftest import toy_model
 from driftword import explore
 from driftword.errors import DriftwordError, OptionError
-from driftword.explore import telling
-from driftword.explore import vectors as space
-from driftword.explore.drift_ranking import METRICS
+from driftword.explore import representative_slices, vectors
+from driftword.explore.drift_metrics import METRICS
 
 SLICES = 9
 WORDS = ["still", "slow", "sudden", "returning", "rare", "late", *(f"other{i}" for i in range(54))]
 
 
-def make(rho: Any, counts: Any, words: list[str] | None = None) -> dw.Model:
-    labels = [1900 + 10 * t for t in range(len(counts))]
-    corpus = {"words": words or WORDS, "slices": dw.Slices.from_labels(labels), "counts": np.asarray(counts)}
-    meta = {"spec": asdict(dw.Spec()), "history": [], "provenance": {}}
-    return dw.Model(np.asarray(rho, dtype=np.float32), np.zeros((len(WORDS), 1)), corpus=corpus, meta=meta)
+def make(rho: Any, counts: Any, words: list[str] | None = None, **options: Any) -> dw.Model:
+    return toy_model(rho, counts, words or WORDS, **options)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +41,7 @@ def model() -> dw.Model:
 
 
 def test_neighbours_are_those_of_the_papers_equation(model: dw.Model) -> None:
-    table = dw.neighbors(model, "slow", at=1940, n=60, min_count=0)
+    table = dw.neighbors(model, "slow", at=1940, n=60, min_count=0, metric="paper")
     v, rho = model.word_id("slow"), model.rho[4].astype(float)
     for row in table.iter_rows(named=True):
         w = model.word_id(row["word"])
@@ -60,7 +56,7 @@ def test_neighbours_are_those_of_the_papers_equation(model: dw.Model) -> None:
 
 
 def test_only_words_that_occur_are_neighbours(model: dw.Model) -> None:
-    for metric in ("paper", "cosine", "centred"):
+    for metric in ("paper", "cosine", "centered"):
         early = dw.neighbors(model, "still", at=1900, n=100, metric=metric)
         assert not {"rare", "late"} & set(early["word"])
         assert "late" in dw.neighbors(model, "still", at=1980, n=100, metric=metric)["word"]
@@ -71,14 +67,16 @@ def test_neighbours_of_several_slices_stand_together(model: dw.Model) -> None:
     table = dw.neighbors(model, "slow", at=[1900, "1980"], n=3)
     assert table["slice"].to_list() == ["1900"] * 3 + ["1980"] * 3
     assert table["rank"].to_list() == [1, 2, 3] * 2
-    assert dw.neighbors(model, "slow", n=2)["slice"].n_unique() == SLICES
+    assert dw.neighbors(model, "slow", at="all", n=2)["slice"].n_unique() == SLICES
+    few = [model.slices.labels[t] for t in representative_slices(model, "slow")]
+    assert dw.neighbors(model, "slow", n=2).equals(dw.neighbors(model, "slow", at=few, n=2))
     for label in ("1900", "1980"):
         alone = dw.neighbors(model, "slow", at=label, n=3)
         assert alone.equals(table.filter(pl.col("slice") == label))
 
 
 def test_drift_is_the_papers_and_carries_its_evidence(model: dw.Model) -> None:
-    table = dw.drift(model, n=None)
+    table = dw.drift(model, n=None, min_count=0, skip=0, interpolated=True)
     assert len(table) == len(WORDS)
     for row in table.iter_rows(named=True):
         way = model[row["word"]]
@@ -88,14 +86,16 @@ def test_drift_is_the_papers_and_carries_its_evidence(model: dw.Model) -> None:
     late = evidence["late"]
     assert (late["count_first"], late["count_last"], late["slices"], late["interpolated"]) == (0, 50, 4, True)
     assert evidence["still"]["interpolated"] is False
-    assert not {"late", "rare"} & set(dw.drift(model, n=None, min_count=5)["word"])
+    assert not {"late", "rare"} & set(dw.drift(model, n=None)["word"])
+    assert "late" not in dw.drift(model, n=None, min_count=0)["word"]  # interpolated in the first slice
     half = dw.drift(model, n=1, between=(1900, 1940)).row(0, named=True)
     assert half["word"] == "returning"  # it has not come back yet
     assert half["drift"] == pytest.approx(
         float(np.linalg.norm(model["returning"][4] - model["returning"][0])), rel=1e-4
     )
     assert dw.drift(model, words=["still"], n=5)["word"].to_list() == ["still"]
-    assert set(dw.drift(model, n=None, skip=len(WORDS) - 2)["word"]) == {"rare", "late"}
+    most = {"n": None, "min_count": 0, "interpolated": True}
+    assert set(dw.drift(model, **most, skip=len(WORDS) - 2)["word"]) == {"rare", "late"}
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -108,13 +108,13 @@ def test_every_metric_finds_what_moved(model: dw.Model, metric: str) -> None:
     assert found["drift"].is_sorted(descending=True)
 
 
-def test_exchanged_neighbours_are_counted() -> None:
+def test_replaced_neighbours_are_counted() -> None:
     groups = np.repeat(np.eye(2), 30, axis=0) * 5
     noise = np.random.default_rng(0).normal(size=(60, 2)) * 0.01
     early, late = groups + noise, groups + noise
     late[0] = late[0][::-1]  # the first word leaves its group for the other
     model = make([early, late], np.full((2, 60), 9))
-    table = dw.drift(model, n=None, metric="neighbors")
+    table = dw.drift(model, n=None, metric="neighbors", skip=0)
     assert table.row(0, named=True)["word"] == WORDS[0]
     assert table.row(0, named=True)["drift"] == 1
     assert table.filter(pl.col("word") != WORDS[0])["drift"].max() < 0.2
@@ -129,15 +129,15 @@ def test_relative_drift_is_measured_among_equals() -> None:
     rho[1, :, 0] = step
     words = [f"w{i}" for i in range(400)]
     model = make(rho, np.stack([frequency, frequency]), words)
-    assert dw.drift(model, n=1, metric="relative")["word"].to_list() == ["w390"]
-    assert "w390" not in dw.drift(model, n=20)["word"]
+    assert dw.drift(model, n=1, metric="relative", skip=0)["word"].to_list() == ["w390"]
+    assert "w390" not in dw.drift(model, n=20, skip=0)["word"]
 
 
 def test_a_trajectory_is_a_line_through_time(model: dw.Model) -> None:
     way = dw.trajectory(model, "slow", at=[1900, 1980], n=3)
     assert way["slice"].to_list() == list(model.slices.labels)
-    assert way["place"].is_sorted()
-    steps = np.diff(way["place"].to_numpy())
+    assert way["position"].is_sorted()
+    steps = np.diff(way["position"].to_numpy())
     assert steps == pytest.approx(np.full(SLICES - 1, steps.mean()), rel=1e-3)
     assert way["similarity_first"][0] == pytest.approx(1)
     assert way["similarity_last"][-1] == pytest.approx(1)
@@ -149,23 +149,23 @@ def test_a_trajectory_is_a_line_through_time(model: dw.Model) -> None:
     assert dw.trajectory(model, "slow").filter(pl.col("neighbors").is_not_null()).height == 4
 
 
-def test_telling_slices_are_observed_and_far_apart(model: dw.Model) -> None:
-    assert telling(model, "late", n=2) == [5, 8]
-    chosen = telling(model, "returning", n=3)
+def test_representative_slices_are_observed_and_far_apart(model: dw.Model) -> None:
+    assert representative_slices(model, "late", n=2) == [5, 8]
+    chosen = representative_slices(model, "returning", n=3)
     assert chosen[0] == 0
     assert chosen[2] == 8
     assert 3 <= chosen[1] <= 5
-    assert telling(model, "rare", n=2) == [0, 8]
+    assert representative_slices(model, "rare", n=2) == [0, 8]
 
 
 def test_similarity_and_poles_through_time(model: dw.Model) -> None:
     near = dw.similarity(model, "slow", "sudden")
     assert near["similarity"][8] > near["similarity"][0] + 0.3
-    assert near["count_a"].to_list() == [50] * SLICES
-    place = dw.towards(model, "slow", (["other1", "other2"], ["sudden"]))
-    assert place["place"][8] > place["place"][0]
-    other_way = dw.towards(model, "slow", (["sudden"], ["other1", "other2"]))
-    np.testing.assert_allclose(place["place"], -other_way["place"].to_numpy(), atol=1e-6)
+    assert near["count"].to_list() == near["count_other"].to_list() == [50] * SLICES
+    place = dw.towards(model, "slow", low=["other1", "other2"], high="sudden")
+    assert place["position"][8] > place["position"][0]
+    other_way = dw.towards(model, "slow", low=["sudden"], high=["other1", "other2"])
+    np.testing.assert_allclose(place["position"], -other_way["position"].to_numpy(), atol=1e-6)
 
 
 def test_equivalents_stand_where_a_word_stood() -> None:
@@ -222,13 +222,20 @@ def test_a_slice_has_gensims_habits(model: dw.Model) -> None:
     assert len(view) == len(WORDS)
     np.testing.assert_array_equal(view["slow"], model["slow", 1940])
     assert view[["slow", "still"]].shape == (2, 20)
+    plain = model.at(1940, metric="cosine")
     x, y = view["slow"], view["still"]
-    assert view.similarity("slow", "still") == pytest.approx(
+    assert plain.similarity("slow", "still") == pytest.approx(
         float(x @ y / np.linalg.norm(x) / np.linalg.norm(y)), abs=1e-5
     )
     found = view.most_similar("slow", topn=3)
     assert found == view.most_similar(positive=["slow"], topn=3)
-    assert [word for word, _ in found] == dw.neighbors(model, "slow", at=1940, n=3, metric="cosine")["word"].to_list()
+    assert [word for word, _ in found] == dw.neighbors(model, "slow", at=1940, n=3)["word"].to_list()
+    cosine = dw.neighbors(model, "slow", at=1940, n=3, metric="cosine")
+    assert plain.most_similar("slow", topn=3) == [
+        (word, pytest.approx(value, abs=1e-5)) for word, value in cosine.select("word", "similarity").iter_rows()
+    ]
+    between = dw.similarity(model, "slow", "still").filter(pl.col("slice") == "1940")["similarity"][0]
+    assert view.similarity("slow", "still") == pytest.approx(between, abs=1e-5)
     mixed = view.most_similar(positive=["slow", "still"], negative=["sudden"], topn=100, min_count=0)
     assert not {"slow", "still", "sudden"} & {word for word, _ in mixed}
     assert view.most_similar(view["slow"], topn=1)[0][0] == "slow"
@@ -242,9 +249,9 @@ def test_a_slice_has_gensims_habits(model: dw.Model) -> None:
     assert "SLOW" in model
     with pytest.raises(OptionError, match="at least one word"):
         view.most_similar()
-    with pytest.raises(OptionError, match="topn is -1"):
+    with pytest.raises(OptionError, match="`topn` is -1"):
         view.most_similar("slow", topn=-1)
-    with pytest.raises(OptionError, match="has 20 numbers"):
+    with pytest.raises(OptionError, match="here they have 20 numbers"):
         view.most_similar(np.ones(3))
     with pytest.raises(DriftwordError, match="slow"):
         view["sloww"]
@@ -255,26 +262,26 @@ def test_wrong_questions_get_a_sentence(model: dw.Model) -> None:
         dw.neighbors(model, "slwo", at=1900)
     with pytest.raises(DriftwordError, match="1850"):
         dw.neighbors(model, "slow", at=1850)
-    with pytest.raises(OptionError, match="there is no metric 'euclid'"):
+    with pytest.raises(OptionError, match="There is no metric 'euclid'"):
         dw.neighbors(model, "slow", metric="euclid")
-    with pytest.raises(OptionError, match="there is no metric 'far'"):
+    with pytest.raises(OptionError, match="There is no metric 'far'"):
         dw.drift(model, metric="far")
-    with pytest.raises(OptionError, match="at least one"):
+    with pytest.raises(OptionError, match="`n` is 0; it must be at least 1"):
         dw.neighbors(model, "slow", n=0)
-    with pytest.raises(OptionError, match="is no word"):
+    with pytest.raises(OptionError, match="is not a word"):
         dw.neighbors(model, ["slow", "still"])  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="give two slices"):
         dw.drift(model, between=(1900,))  # type: ignore[arg-type]
-    with pytest.raises(OptionError, match="no slice was named"):
+    with pytest.raises(OptionError, match="No slice was named"):
         dw.neighbors(model, "slow", at=[])
     assert dw.drift(model, words="slow")["word"].to_list() == ["slow"]
     assert dw.changes(model, "sudden", min_count=10**9).is_empty()
     twice = dw.neighbors(model, "slow", at=[1900, "1900"])
     assert twice.equals(dw.neighbors(model, "slow", at=1900))
-    with pytest.raises(OptionError, match="in order of time"):
+    with pytest.raises(OptionError, match="from an earlier slice to a later one"):
         dw.drift(model, between=(1940, 1900))
-    with pytest.raises(OptionError, match="two lists of words"):
-        dw.towards(model, "slow", ("still", "late"))  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="A pole of meaning has no word"):
+        dw.towards(model, "slow", low=[], high="late")
     static = make(model.rho[:1], model.counts)
     with pytest.raises(OptionError, match="a single pass"):
         dw.drift(static)
@@ -283,7 +290,7 @@ def test_wrong_questions_get_a_sentence(model: dw.Model) -> None:
         with pytest.raises(OptionError, match="static model"):
             question(static)
     assert len(dw.neighbors(static, "slow", at=1930, n=3)) == 3
-    with pytest.raises(OptionError, match="three slices"):
+    with pytest.raises(OptionError, match="a change point needs three"):
         dw.changes(make(model.rho[:2], model.counts[:2]))
 
 
@@ -298,11 +305,11 @@ def test_neighbours_of_many_words_are_those_of_each(model: dw.Model) -> None:
     assert dw.neighborhoods(model, []).columns == ["slice", "word", "neighbors"]
 
 
-def test_centred_cosines_are_those_of_centred_vectors(model: dw.Model) -> None:
+def test_centered_cosines_are_those_of_centered_vectors(model: dw.Model) -> None:
     rho = model.rho[4].astype(float)
     held = rho - rho[np.asarray(model.counts[4]) >= 5].mean(axis=0)
     held /= np.linalg.norm(held, axis=1, keepdims=True)
-    for row in dw.neighbors(model, "slow", at=1940, n=60, metric="centred", min_count=5).iter_rows(named=True):
+    for row in dw.neighbors(model, "slow", at=1940, n=60, metric="centered", min_count=5).iter_rows(named=True):
         exact = held[model.word_id("slow")] @ held[model.word_id(row["word"])]
         assert row["similarity"] == pytest.approx(exact, abs=1e-5)
 
@@ -332,10 +339,10 @@ def test_a_question_about_some_slices_reads_those_alone(model: dw.Model, monkeyp
     """A model may be larger than memory."""
     fresh = make(model.rho, model.counts)  # of which nothing is known yet
     read: set[int] = set()
-    vectors = space.vectors
-    monkeypatch.setattr(space, "vectors", lambda held, t: (read.add(t), vectors(held, t))[1])
+    slice_vectors = vectors.slice_vectors
+    monkeypatch.setattr(vectors, "slice_vectors", lambda model, t: (read.add(t), slice_vectors(model, t))[1])
     dw.equivalents(fresh, "slow", at=1910, to=1930)
-    dw.neighbors(fresh, "slow", at=1930, metric="centred")
+    dw.neighbors(fresh, "slow", at=1930, metric="centered")
     dw.drift(fresh, metric="cosine", between=(1910, 1930))
     assert read == {1, 3}
 
@@ -354,9 +361,9 @@ def test_frequency_stands_beside_movement(model: dw.Model) -> None:
 
 def test_thin_slices_are_not_compared_by_default(model: dw.Model) -> None:
     counts = np.array(model.counts)
-    assert explore.ends(make(model.rho, counts)) == ("1900", "1980")
+    assert explore.attested_range(make(model.rho, counts)) == ("1900", "1980")
     counts[0, 10:] = counts[1, 10:] = counts[-1, 20:] = 1
-    assert explore.ends(make(model.rho, counts)) == ("1920", "1970")
+    assert explore.attested_range(make(model.rho, counts)) == ("1920", "1970")
     counts[:, :] = 0
     counts[4] = 50
-    assert explore.ends(make(model.rho, counts)) == ("1900", "1980")
+    assert explore.attested_range(make(model.rho, counts)) == ("1900", "1980")

@@ -3,7 +3,7 @@
 from driftword.explore.changepoints import changes
 from driftword.explore.drift_ranking import attested_range, drift, movers, pace, rank_drift
 from driftword.explore.nearest_neighbors import analogy, equivalents, neighborhoods, neighbors, similarity, towards
-from driftword.explore.representative_slices import representative_slices
+from driftword.explore.slice_selection import representative_slices
 from driftword.explore.trajectories import frequency, trajectory
 
 __all__ = [

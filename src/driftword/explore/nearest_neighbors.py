@@ -13,7 +13,7 @@ from driftword import checks
 from driftword.corpus.slices import At
 from driftword.errors import OptionError
 from driftword.explore import vectors
-from driftword.explore.representative_slices import representative_slices
+from driftword.explore.slice_selection import representative_slices
 from driftword.explore.vectors import ALL, MIN_COUNT, Array
 from driftword.model import Model, as_model
 

@@ -12,7 +12,7 @@ import polars as pl
 from driftword.corpus.slices import At
 from driftword.explore import vectors
 from driftword.explore.nearest_neighbors import neighbors
-from driftword.explore.representative_slices import attested_slices, representative_slices
+from driftword.explore.slice_selection import attested_slices, representative_slices
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.model import Model, as_model
 

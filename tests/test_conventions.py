@@ -1,0 +1,136 @@
+"""Conventions of the house: how errors are written, and that everything public is documented."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import driftword as dw
+from conftest import ROOT
+from driftword import errors
+from driftword.cli import app
+from driftword.cli.app import with_options
+
+PACKAGE = Path(dw.__file__).parent
+ERRORS = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
+DOCS = {page.name: page.read_text() for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))}
+COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+
+
+def messages() -> list[tuple[str, str]]:
+    """Return every error message of the package with its place; what is computed in it stands as {}."""
+    found = []
+    for file in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ERRORS
+            if call and node.args:  # type: ignore[attr-defined]
+                text = _text(node.args[0])  # type: ignore[attr-defined]
+                if text is not None:
+                    found.append((f"{file.relative_to(PACKAGE)}:{node.lineno}", text))  # type: ignore[attr-defined]
+    return found
+
+
+def _text(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+    return None
+
+
+def test_errors_begin_with_a_capital_or_the_quoted_value() -> None:
+    texts = messages()
+    assert len(texts) > 100
+    wrong = [f"{place}: {text}" for place, text in texts if not re.match(r"[A-Z'`{]", text)]
+    assert wrong == []
+
+
+def test_the_library_names_parameters_and_not_options() -> None:
+    wrong = [f"{place}: {text}" for place, text in messages() if re.search(r"(^|[\s(])--\w", text)]
+    assert wrong == []
+
+
+def test_the_command_line_names_options() -> None:
+    assert with_options("pass `overwrite=True`, or give another `out`") == "pass --overwrite, or give another --out"
+    assert with_options('pass `time_format="seconds"`') == "pass --time-format seconds"
+    assert with_options("`n` is 0; use `drift`, with `phrases=False`") == "-n is 0; use drift, with --no-phrases"
+
+
+def test_errors_are_what_python_expects() -> None:
+    assert issubclass(dw.OptionError, ValueError)
+    assert issubclass(dw.UnknownWordError, KeyError)
+    assert issubclass(dw.UnknownSliceError, KeyError)
+    assert issubclass(dw.ExistsError, FileExistsError)
+    assert {getattr(dw, name) for name in ERRORS} == {getattr(errors, name) for name in ERRORS}
+    assert str(dw.ExistsError("'x' already exists")) == "'x' already exists"
+
+
+def test_functions_and_modules_share_no_names() -> None:
+    for name in ("fitting", "evaluation", "tuning", "exporting"):
+        assert isinstance(importlib.import_module(f"driftword.{name}"), types.ModuleType)
+    for package in ("driftword", "driftword.corpus", "driftword.explore", "driftword.plot", "driftword.pages"):
+        module = importlib.import_module(package)
+        folder = Path(str(module.__file__)).parent
+        submodules = {file.stem for file in folder.glob("*.py")} | {
+            file.parent.name for file in folder.glob("*/__init__.py")
+        }
+        functions = {name for name in dir(module) if inspect.isfunction(getattr(module, name))}
+        assert not functions & submodules, package
+
+
+@pytest.mark.parametrize("name", sorted(dw.__all__))
+def test_every_public_name_is_documented(name: str) -> None:
+    value = getattr(dw, name)
+    assert inspect.getdoc(value)
+    if inspect.isfunction(value):
+        _check_parameters(name, value)
+    if not (inspect.isclass(value) and issubclass(value, Exception)):
+        assert any(re.search(rf"\b(dw|driftword)\.{name}\b", text) for text in DOCS.values()), (
+            f"dw.{name} is in no document"
+        )
+
+
+def test_every_public_method_and_chart_is_documented() -> None:
+    for owner in (dw.Corpus, dw.Model, dw.Slices, dw.plot):
+        public = [name for name, value in vars(owner).items() if not name.startswith("_") and inspect.isfunction(value)]
+        for name in public:
+            assert inspect.getdoc(getattr(owner, name)), f"{owner}.{name}"
+    for name in dw.plot.KINDS:
+        _check_parameters(f"plot.{name}", getattr(dw.plot, name))
+
+
+def _check_parameters(name: str, function: Any) -> None:
+    """Every parameter stands in the docstring's section, and nothing else does."""
+    section = inspect.cleandoc(function.__doc__ or "").partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+    listed = {part.strip(" *") for line in section.splitlines() if line[:1].strip() for part in line.split(",")}
+    assert listed == set(inspect.signature(function).parameters), name
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_option_is_documented(name: str) -> None:
+    command = COMMANDS[name]
+    assert command.help
+    assert f"driftword {name}" in command.help or name == "demo"  # an example
+    reference = DOCS["commands.md"].partition(f"## {name}\n")[2].partition("\n## ")[0]
+    assert reference, f"docs/commands.md has no section '{name}'"
+    for parameter in command.params:
+        if parameter.name != "help":
+            assert parameter.help, f"{name}: {parameter.name}"
+        if parameter.opts[0].startswith("-") and parameter.name != "help":
+            assert f"`{parameter.opts[0]}" in reference, f"docs/commands.md does not name {parameter.opts[0]} of {name}"
+
+
+def test_every_option_of_a_spec_is_on_the_command_line() -> None:
+    options = {parameter.name for parameter in COMMANDS["fit"].params}
+    assert set(dw.Spec().to_dict()) <= options
+    assert set(dw.Spec().to_dict()) - {"model", "context"} <= {
+        parameter.name for parameter in COMMANDS["compare"].params
+    }
