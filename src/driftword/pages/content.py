@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
-from driftword import __version__, explore
+from driftword import explore
 from driftword.checks import one_of, whole
 from driftword.errors import OptionError
 from driftword.explore.changepoints import NOTABLE
@@ -352,11 +353,11 @@ def citation(model: Model) -> str:
     texts = f"{model.title}, {model.slices.labels[0]} to {model.slices.labels[-1]}."
     texts += f" {made.citation}." if made.citation else ""
     if made.imported:
-        return f"{texts} Imported embeddings, driftword {__version__}."
+        return f"{texts} Imported embeddings, driftword {version('driftword')}."
     seed = "" if made.seed is None else f", seed {made.seed}"
     return (
         f"{texts} {spec.model.capitalize()} Bernoulli embeddings (K = {spec.dim}, context {spec.context}, "
-        f"drift precision {spec.drift_precision:g}{seed}), driftword {__version__}."
+        f"drift precision {spec.drift_precision:g}{seed}), driftword {version('driftword')}."
     )
 
 
