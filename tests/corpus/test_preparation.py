@@ -183,7 +183,7 @@ def test_text_that_makes_no_corpus(tmp_path: Path, source: list[Any], options: d
         ({"phrase_threshold": 2}, "`phrase_threshold` is 2"),
         ({"seed": -1}, "`seed` is -1"),
         ({"subsample": "lots"}, "`subsample` is 'lots'"),
-        ({"slices": "monthly"}, "slices 'monthly' is not understood"),
+        ({"slices": "monthly"}, "`slices` is 'monthly', which is not understood"),
         ({"tokens": "spacy"}, "There is no tokens 'spacy'; choose one of words, whitespace, list"),
     ],
 )

@@ -16,11 +16,11 @@ from driftword.corpus.tokens import TokenRule
 from driftword.errors import OptionError, UnknownWordError
 from driftword.suggestions import closest, did_you_mean
 
-#: The count of a word that occurs in a slice nobody knows how often, as in embeddings made elsewhere.
+#: The count of a word that occurs an unknown number of times, as in embeddings made elsewhere.
 UNKNOWN: Final = -1
 #: A word that occurs less often in a slice has a vector there that is mostly interpolated.
 MIN_COUNT: Final = 5
-#: Han letters and hiragana in a row; words borrowed from other languages, in katakana, may be as long.
+#: Han characters and hiragana in a row; katakana is left out, since borrowed words may be as long.
 _UNSPACED_RUN: Final = re.compile("[\u3040-\u309f\u3400-\u9fff]{6,}")
 
 
