@@ -282,4 +282,4 @@ def as_corpus(corpus: Corpus | str | os.PathLike[str]) -> Corpus:
         return corpus
     if isinstance(corpus, str | os.PathLike):
         return Corpus.open(corpus)
-    raise OptionError(f"`{corpus!r:.60}` is not a corpus; give a Corpus or the path of one")
+    raise OptionError(f"'{corpus!r:.60}' is not a corpus; give a Corpus or the path of one")

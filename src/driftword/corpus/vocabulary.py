@@ -53,14 +53,15 @@ class Vocabulary:
     def word_id(self, word: str) -> int:
         """Return the id of a word as a user may write it; the error for an unknown one suggests others."""
         if not isinstance(word, str):
-            raise OptionError(f"{word!r} is not a word; give one word as text")
+            raise OptionError(f"'{word}' is not a word; give one word as text")
         rule = TokenRule(numbers=True)
         spelling = " ".join(rule.spell(part) for part in word.split())
         for known in (word, spelling):
             if known in self.index:
                 return self.index[known]
-        phrases = [known for known in self.words if f" {spelling} " in f" {known} "][:3]
-        if phrases and spelling:
+        forms = {f" {form} " for form in (word.strip(), spelling) if form}
+        phrases = [known for known in self.words if any(form in f" {known} " for form in forms)][:3]
+        if phrases:
             names = ", ".join(f"'{known}'" for known in phrases)
             raise UnknownWordError(
                 f"'{word}' is in the vocabulary only as part of phrases, such as {names}", phrases, word
