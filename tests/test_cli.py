@@ -56,16 +56,35 @@ def test_lists_of_words_come_from_files(csv: Path, tmp_path: Path) -> None:
     done = run("prepare", csv, "--stopwords", tmp_path / "stop.txt", "-o", tmp_path / "c", "--json", "--no-phrases")
     assert json.loads(done.stdout)["words"] == 24
     missing = run("prepare", csv, "--keep", tmp_path / "none.txt", "-o", tmp_path / "d")
-    assert (missing.returncode, "cannot be read" in missing.stderr) == (2, True)
+    assert (missing.returncode, "cannot be read: No such file" in missing.stderr) == (2, True)
+    (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
+    latin = run("prepare", csv, "--stopwords", tmp_path / "latin.txt", "-o", tmp_path / "d")
+    assert (latin.returncode, "is not UTF-8; save it as UTF-8" in latin.stderr) == (2, True)
+
+
+def test_options_about_text_reach_the_library(tmp_path: Path) -> None:
+    lines = ["Das Schiff verließ den Hafen am frühen Morgen.", "The ship left the harbour early in the morning."]
+    rows = "".join(f'{1900 + i % 4},"{lines[i % 2]}"\n' for i in range(40))
+    (tmp_path / "a.csv").write_bytes(f"year,text\n{rows}".encode("cp1252"))
+    options = ("--language", "de", "--encoding", "cp1252", "--tokens", "whitespace", "--json")
+    done = run("prepare", tmp_path / "a.csv", *options, "-o", tmp_path / "c")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["report"]["other_languages"] == {"en": 20}
+    corpus = dw.Corpus.open(tmp_path / "c")
+    assert "verließ" in " ".join(corpus.words)
+    assert (corpus.options.tokens, corpus.options.encoding, corpus.options.language) == ("whitespace", "cp1252", "de")
+    wrong = run("prepare", tmp_path / "a.csv", "--tokens", "spacy", "-o", tmp_path / "d")
+    assert wrong.returncode == 2
+    assert "whitespace" in wrong.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["prepare", "none.csv", "-o", "c"], "driftword: there is no file 'none.csv'"),
+        (["prepare", "none.csv", "-o", "c"], "driftword: There is no file 'none.csv'"),
         (["prepare", "letters.csv", "--text", "bdy", "-o", "c"], "has: body, year, writer; did you mean 'body'?"),
-        (["prepare", "letters.csv", "--slices", "1 year", "-o", "c"], "slices '1 year' is not understood"),
-        (["prepare", "letters.csv", "--vocabulary", "0", "-o", "c"], "vocabulary is 0"),
+        (["prepare", "letters.csv", "--slices", "1 year", "-o", "c"], "is '1 year', which is not understood"),
+        (["prepare", "letters.csv", "--vocabulary", "0", "-o", "c"], "is 0; it must be at least 1"),
         (["prepare", "letters.csv", "--time", "writer", "-o", "c"], "cannot be read (row 1: 'writer 0'"),
         (["prepare", "letters.csv", "-o", "letters.csv/c"], "Cannot write"),
         (["info", "none"], "There is no corpus at 'none'"),
@@ -98,16 +117,16 @@ def test_pipes_are_named(csv: Path, tmp_path: Path) -> None:
     for source in ("-", "/dev/stdin", tmp_path / "pipe.csv"):
         done = run("prepare", source, "-o", tmp_path / "c", input="text,year\na,1900\n")
         assert done.returncode == 2
-        assert "is no file; driftword reads a source more than once, so save it as a file first" in done.stderr
+        assert "is not a file; driftword reads a source more than once, so save it as a file first" in done.stderr
 
 
 def test_words_without_spaces_are_noticed(tmp_path: Path) -> None:
     rows = [f'{{"text": "{chr(0x4E00 + i) * 8}，{chr(0x5E00 + i) * 7}。", "year": {1900 + i % 3}}}' for i in range(60)]
     (tmp_path / "zh.jsonl").write_text("\n".join(rows), encoding="utf-8")
     done = run("prepare", tmp_path / "zh.jsonl", "-o", tmp_path / "c", "--min-count", 1)
-    assert "not to be separated by spaces; split them first and pass --tokens" in done.stdout
+    assert "its words do not seem to be separated by spaces; split them first" in done.stdout
     done = run("prepare", tmp_path / "zh.jsonl", "-o", tmp_path / "d", "--min-count", 5)
-    assert (done.returncode, "as words are not separated by spaces" in done.stderr) == (2, True)
+    assert (done.returncode, "as its words are not separated by spaces" in done.stderr) == (2, True)
 
 
 def test_json_knows_no_nan(capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,9 +69,9 @@ def test_a_word_that_is_absent_gives_an_empty_table(small: dw.Corpus, tmp_path: 
 
 
 def test_asking_wrongly(small: dw.Corpus) -> None:
-    with pytest.raises(OptionError, match="n is 0"):
+    with pytest.raises(OptionError, match="`n` is 0; it must be at least 1"):
         small.passages("the", n=0)
-    with pytest.raises(OptionError, match="width is -1"):
+    with pytest.raises(OptionError, match="`width` is -1"):
         small.passages("the", width=-1)
     with pytest.raises(UnknownWordError):
         small.passages("unicorn")
@@ -181,5 +181,5 @@ def test_a_word_is_found_in_a_whole_document(sotu: dw.Corpus) -> None:
         begin, end = spans[rank]
         assert " ".join(row["text"][begin:end].split()) == line["keyword"]
         assert " ".join(row["text"][:begin].split()).endswith(line["left"].strip())
-    with pytest.raises(OptionError, match="there is no text 999999"):
+    with pytest.raises(OptionError, match="There is no document 999999"):
         find_in_document(sotu, 999999, "union")

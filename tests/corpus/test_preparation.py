@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import filecmp
+import json
 import os
 from collections import Counter
 from datetime import date, datetime
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -181,7 +183,7 @@ def test_text_that_makes_no_corpus(tmp_path: Path, source: list[Any], options: d
         ({"phrase_threshold": 2}, "`phrase_threshold` is 2"),
         ({"seed": -1}, "`seed` is -1"),
         ({"subsample": "lots"}, "`subsample` is 'lots'"),
-        ({"slices": "monthly"}, "slices 'monthly' is not understood"),
+        ({"slices": "monthly"}, "`slices` is 'monthly', which is not understood"),
         ({"tokens": "spacy"}, "There is no tokens 'spacy'; choose one of words, whitespace, list"),
     ],
 )
@@ -294,7 +296,7 @@ def test_columns_of_every_type_survive(tmp_path: Path) -> None:
 
 def test_nested_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": {"title": "alpha"}, "year": 1900}')
-    with pytest.raises(SourceError, match="Column 'text' holds .* which is neither text nor a list of words"):
+    with pytest.raises(SourceError, match="Column 'text' holds .* which is not a list of words"):
         prepared(tmp_path, tmp_path / "a.jsonl")
 
 
@@ -357,3 +359,107 @@ def test_dates_in_words_only_of_text_files(tmp_path: Path) -> None:
         SourceError, match="1 file has no date in its name or folder .'nodate.txt'.; pass `time_from_name`"
     ):
         prepared(tmp_path, tmp_path / "t")
+
+
+def test_documents_of_which_nothing_remains_are_counted(tmp_path: Path) -> None:
+    texts = ["ship sail"] * 6 + ["1914 1918", "!!!", "σκάφος", "корабль"]
+    corpus = prepared(tmp_path, [(text, 1900) for text in texts], min_count=3)
+    assert (corpus.report.no_words, corpus.report.no_vocabulary, corpus.report.documents) == (2, 2, 10)
+    assert corpus.info()["documents"] == 6
+    left_out = corpus.summary()["left out"].splitlines()
+    assert left_out[:2] == ["2 documents without any word", "2 documents without a word of the vocabulary"]
+
+
+def test_the_report_says_which_encoding_was_read(tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    for year in (1900, 1901):
+        (tmp_path / "t" / f"{year}.txt").write_bytes("Größe und Straße".encode("cp1252"))
+    (tmp_path / "t" / "1902.txt").write_text("Größe und Straße", encoding="utf-8")
+    corpus = prepared(tmp_path, tmp_path / "t")
+    assert set(corpus.words) == {"größe", "und", "straße"}
+    assert corpus.report.detected_encodings == {"windows-1252": 2}
+    assert "2 files read as Windows-1252; if that is wrong, pass `encoding`" in corpus.summary()["note"]
+    forced = prepared(tmp_path, tmp_path / "t", encoding="utf-8", overwrite=True)
+    assert forced.report.detected_encodings == {}
+    assert forced.report.replaced_characters == 6
+    assert forced.options.encoding == "utf-8"
+
+
+def test_two_digit_years_ask_for_a_format(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"text": ["ship", "sail"], "year": [85, 92]})
+    with pytest.raises(SourceError, match='pass `time_format="%y"` if 85 means 1985'):
+        prepared(tmp_path, frame)
+    assert prepared(tmp_path, frame, time_format="%y").slices.labels[0] == "1985"
+    some = [("ship", "1985"), ("sail", "92")]
+    with pytest.raises(SourceError, match="row 2: '92'.*pass `time_format=\"%y\"`"):
+        prepared(tmp_path / "no", some)
+
+
+WORD_LISTS = [["ship", "New York", "Ship", ""], ["sail", "ship"], [], None]
+
+
+@pytest.mark.parametrize("kind", ["polars", "pandas", "arrays", "arrow", "parquet", "ipc", "jsonl", "csv", "pairs"])
+def test_lists_of_words_are_taken_as_they_are(tmp_path: Path, kind: str) -> None:
+    frame = pl.DataFrame({"text": WORD_LISTS, "year": [1900, 1901, 1902, 1903]})
+    options: dict[str, Any] = {}
+    source: Any = frame
+    if kind in ("pandas", "arrow"):
+        source = frame.to_pandas() if kind == "pandas" else frame.to_arrow()
+    elif kind == "arrays":
+        source = pd.DataFrame(
+            {"text": [np.array(words, dtype=object) for words in WORD_LISTS[:3]], "year": [1900, 1901, 1902]}
+        )
+    elif kind == "pairs":
+        source = [(words, 1900 + i) for i, words in enumerate(WORD_LISTS)]
+    elif kind in ("parquet", "ipc", "jsonl"):
+        source = tmp_path / f"a.{kind}"
+        {"parquet": frame.write_parquet, "ipc": frame.write_ipc, "jsonl": frame.write_ndjson}[kind](source)
+    elif kind == "csv":
+        source = tmp_path / "a.csv"
+        pl.DataFrame({"text": [json.dumps(words) for words in WORD_LISTS[:3]], "year": [1900, 1901, 1902]}).write_csv(
+            source
+        )
+        options["tokens"] = "list"  # only a user can tell that text is a list
+    corpus = prepared(tmp_path, source, **options)
+    assert spelled(corpus) == ["ship", "New York", "Ship", "sail", "ship"]
+    assert corpus.options.tokens == "list"
+    assert corpus.report.numbers == 0
+    assert corpus.passages("ship")["left"].to_list() == ["", "sail "]
+    assert corpus.passages("New York")["keyword"].to_list() == ["New York"]
+    assert corpus.passages("Ship")["left"].to_list() == ["ship New York "]
+
+
+def test_phrases_in_lists_of_words(tmp_path: Path) -> None:
+    rows = [(["the", "health", "care", "bill", f"w{i % 7}"], 1900) for i in range(60)]
+    corpus = prepared(tmp_path, rows, phrases=True, phrase_threshold=0.1)
+    phrase = next(word for word in corpus.words if "health care" in word)
+    assert corpus.passages(phrase, n=3).height == 3
+
+
+@pytest.mark.parametrize(
+    ("texts", "tokens", "message"),
+    [
+        ([["a"]], "whitespace", "Column 'text' holds lists; if they are lists of words, pass `tokens=\"list\"`"),
+        ([["a"]], str.split, "holds lists; if they are lists of words"),
+        ([[1, 2]], "words", "holds lists of Int64, not of words; name another with `text`"),
+        (["a b"], "list", "holds 'a b', which is not a list of words; .*leave `tokens` out"),
+        ([1.5], "words", "holds Float64, not text; name another with `text`"),
+    ],
+)
+def test_columns_that_are_not_what_tokens_says(tmp_path: Path, texts: list[Any], tokens: Any, message: str) -> None:
+    with pytest.raises(SourceError, match=message):
+        prepared(tmp_path, pl.DataFrame({"text": texts, "year": [1900]}), tokens=tokens)
+
+
+def test_texts_and_lists_do_not_mix(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="Some items have a text and some a list of words"):
+        prepared(tmp_path, [("a", 1900), (["b"], 1901)])
+
+
+def test_facts_of_a_corpus_are_typed(tmp_path: Path) -> None:
+    corpus = prepared(tmp_path, [("ship sail", 1900)], slices=[1900, date(1910, 1, 1)], seed=3)
+    assert [entry.name for entry in corpus.inputs] == ["pairs"]
+    assert len(corpus.inputs[0].sha256 or "") == 64
+    assert corpus.options.slices == ("1900", "1910-01-01")
+    assert (corpus.seed, corpus.citation, corpus.report.rows) == (3, None, 1)
+    assert "numpy" in corpus.versions

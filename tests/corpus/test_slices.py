@@ -50,7 +50,7 @@ def test_equal_slices_balance_tokens_and_split_no_date() -> None:
     assert made.labels == ("1900-1908", "1909")
     even = laid("equal:5", *dates)
     assert even.labels == ("1900-1901", "1902-1903", "1904-1905", "1906-1907", "1908-1909")
-    with pytest.raises(OptionError, match="equal:11 needs at least 11 different dates, and the documents have 10"):
+    with pytest.raises(OptionError, match="`slices` is 'equal:11', but the documents have only 10 different dates"):
         laid("equal:11", *dates)
 
 
@@ -120,10 +120,10 @@ def test_slices_given_by_hand_are_checked() -> None:
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        ("1 fortnight", "slices '1 fortnight' is not understood; write a number and a unit"),
+        ("1 fortnight", "`slices` is '1 fortnight', which is not understood; write a number and a unit"),
         ("0y", "must be from 1 to 9999"),
         ("equal:0", "must be from 1 to 9999"),
-        ([1990], "at least two edges"),
+        ([1990], "`slices` needs at least two edges"),
         ("2000,1990", "ascending order"),
         ([1990, "soon"], "'soon' is not a year or date"),
         ("", "is not understood"),
@@ -135,5 +135,5 @@ def test_rules_that_make_no_slices(rule, message: str) -> None:  # type: ignore[
 
 
 def test_a_stray_date_is_suspected() -> None:
-    with pytest.raises(OptionError, match="3,652,0.. slices, more than 5,000; .* stray date"):
+    with pytest.raises(OptionError, match="would be 3,652,0.., more than 5,000; .* stray date"):
         laid("1d", date(1, 1, 1), date(9999, 12, 31))

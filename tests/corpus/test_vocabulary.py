@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driftword.corpus.slices import Slices
 from driftword.corpus.subsampling import AUTO_TOKENS, choose_subsample, keep_probability
-from driftword.corpus.vocabulary import choose_words
-from driftword.errors import OptionError
+from driftword.corpus.vocabulary import Vocabulary, choose_words
+from driftword.errors import OptionError, UnknownWordError
 
 WORDS = ["", "the", "ship", "boat", "anchor", "zeal"]
 COUNTS = np.array([99, 50, 7, 7, 3, 1])
@@ -60,3 +61,13 @@ def test_rules_for_t() -> None:
     for bad in ("abc", 0, -1, 2, "nan"):
         with pytest.raises(OptionError, match=f"`subsample` is {bad!r}; use 'auto'"):
             choose_subsample(bad, COUNTS)
+
+
+def test_a_part_of_a_phrase_is_recognised_in_its_own_case() -> None:
+    words = ("Hafen Schiff", "Sturm")
+    counts = np.ones((1, 2), dtype=np.int32)
+    vocabulary = Vocabulary(words, Slices.from_labels([1900]), counts, counts)
+    with pytest.raises(UnknownWordError, match="'Hafen' is in the vocabulary only as part of phrases"):
+        vocabulary.word_id("Hafen")
+    assert "Sturm" in vocabulary
+    assert "" not in vocabulary

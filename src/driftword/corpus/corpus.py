@@ -1,9 +1,9 @@
 """The `Corpus`: every token of the vocabulary, in chunks that have a slice and a split.
 
 It is immutable and mapped into memory, so opening one is instant whatever its
-size. `prepare` stores tokens in order of their slice, and within a slice in the
-order of their documents. A chunk is a run of consecutive words of one document
-that belongs to one split; no context may cross it.
+size. `prepare` stores tokens in order of their slices, and within a slice in order
+of their documents. A chunk is a run of consecutive words of one document that
+belongs to one split; no context reaches beyond it.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class Corpus(TokenizedText):
         return ids, np.r_[0, np.cumsum(lengths)], chunk, position
 
     def _samples(self, split: str, at: At | None, pass_number: int) -> Iterator[Sample]:
-        """Yield samples of many chunks at a time: numbers are cheap, calls are not."""
+        """Yield samples of many chunks at a time, which is faster than chunk by chunk."""
         which = self.chunk_split == split_number(split)
         if at is not None:
             which &= self.chunk_slice == self.slices.index(at)
@@ -173,14 +173,14 @@ class Corpus(TokenizedText):
             stop = max(int(np.searchsorted(filled, (filled[i - 1] if i else 0) + _BLOCK, side="right")), i + 1)
             positions = _ranges(begin[i:stop], end[i:stop])
             ids = self.tokens[positions]
-            kept = self.kept(positions, ids, pass_number)
-            before = np.r_[0, np.cumsum(kept)]
+            sampled = self.kept(positions, ids, pass_number)
+            before = np.r_[0, np.cumsum(sampled)]
             offsets = before[np.r_[0, np.cumsum(end[i:stop] - begin[i:stop])]]
-            yield ids[kept], offsets, chosen[i:stop], positions[kept]
+            yield ids[sampled], offsets, chosen[i:stop], positions[sampled]
             i = stop
 
     def kept(self, positions: npt.NDArray[np.int64], ids: npt.NDArray[Any], pass_number: int) -> npt.NDArray[np.bool_]:
-        """Tell which tokens a pass sees: a function of seed, pass and position alone."""
+        """Tell which tokens a pass sees: a function of seed, pass and position only."""
         if self.subsample is None:
             return np.ones(len(ids), dtype=bool)
         key = randomness.key(self.seed, "subsample", pass_number)
@@ -282,4 +282,4 @@ def as_corpus(corpus: Corpus | str | os.PathLike[str]) -> Corpus:
         return corpus
     if isinstance(corpus, str | os.PathLike):
         return Corpus.open(corpus)
-    raise OptionError(f"`{corpus!r:.60}` is not a corpus; give a Corpus or the path of one")
+    raise OptionError(f"'{corpus!r:.60}' is not a corpus; give a Corpus or the path of one")

@@ -1,8 +1,8 @@
 """A long sequence of word ids on disk, read and written in batches of whole documents.
 
-Preparation passes over the corpus several times. Keeping the ids in a plain file
-and reading it with ordinary reads (not a memory map, whose pages would count as
-ours) keeps memory the same for any number of documents.
+Preparation passes over the corpus several times. With the ids in a plain file and
+ordinary reads (not a memory map, whose pages would count as ours), memory is the
+same for any number of documents.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class IdStream:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - it has no name and goes with the process
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - it has no name and is gone with the process
         self._lengths: list[npt.NDArray[np.int64]] = []
 
     def append(self, ids: npt.NDArray[np.uint32], lengths: npt.NDArray[np.int64]) -> None:
@@ -38,7 +38,7 @@ class IdStream:
         return np.concatenate(self._lengths) if self._lengths else np.zeros(0, dtype=np.int64)
 
     def batches(self) -> Iterator[tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]]:
-        """Yield ids of some whole documents, with where each document ends among them."""
+        """Yield the ids of some whole documents, and where each document ends among them."""
         ends = np.cumsum(self.lengths)
         begin = start = 0
         while begin < len(ends):
@@ -76,7 +76,7 @@ class IdStream:
         return selected
 
     def close(self) -> None:
-        """Give the disk space back."""
+        """Free the disk space."""
         self._file.close()
 
     def __del__(self) -> None:

@@ -123,7 +123,7 @@ class Ingestion:
         )
         if rows == 0:
             raise SourceError("The source has no rows; it needs at least one document with a text and a date")
-        if bad_dates and (not skip_bad_dates or not self._days):
+        if bad_dates and (not skip_bad_dates or not (self._days or report.other_languages)):
             raise self._bad_dates(source, bad_dates, examples, skipped=skip_bad_dates)
         if not self._days:
             raise self._nothing_read(report)
@@ -141,7 +141,7 @@ class Ingestion:
         kind = batch[self.text].dtype
         nested = isinstance(kind, pl.List | pl.Array) or self.text in source.notes.nested
         if nested and self.rule.kind == "words" and not self._days:
-            self.rule = TokenRule("list")  # the default is for text, and this is split already
+            self.rule = TokenRule("list")  # the default is for text, and this is already split
         if nested and self.rule.kind != "list":
             raise SourceError(f"Column '{self.text}' holds lists; if they are lists of words, pass `tokens=\"list\"`")
         if not (nested or kind in (pl.String, pl.Categorical, pl.Enum, pl.Null)):
@@ -169,8 +169,8 @@ class Ingestion:
             words = None
         if not is_words(words):
             raise SourceError(
-                f"Column '{self.text}' holds {_shown(text)}, which is neither text nor a list of words; "
-                "name another with `text`, or leave `tokens` out if this is plain text"
+                f"Column '{self.text}' holds {_shown(text)}, which is not a list of words; name another column "
+                "with `text`, or leave `tokens` out if it holds plain text"
             )
         return list(words)
 

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
+import numpy as np
 import polars as pl
 
 from driftword.errors import OptionError
-from driftword.suggestions import did_you_mean
 
 _CHARACTERS: Final = 2_000  # of a text that are looked at
 _LEAST_SURE: Final = 0.2  # below this probability the language of a text cannot be told
-_SAMPLE: Final = 400  # documents that are looked at to notice a mixed corpus
+_SAMPLE: Final = 200  # documents that are looked at to notice a mixed corpus
 _SURE: Final = 0.5  # what a noticed language must reach, so that word lists and tables do not count
 _SHORTEST: Final = 40
-_UNTOLD: Final = ("und", "zxx")  # codes of "undetermined" and "not a language"
+_NO_LANGUAGE: Final = "zxx"  # what py3langid calls numbers, markup and the like
 
 
 class LanguageDetector:
-    """Tells the language of texts.
+    """Tells the language of texts; raises ImportError where py3langid is not installed.
 
     Parameters
     ----------
@@ -29,17 +30,27 @@ class LanguageDetector:
     """
 
     def __init__(self, least_sure: float = _LEAST_SURE) -> None:
-        from py3langid.langid import MODEL_FILE, LanguageIdentifier
+        import py3langid
 
-        self._identifier: Any = LanguageIdentifier.from_model_file(
-            MODEL_FILE, norm_probs=True, min_confidence=least_sure
-        )
-        self.languages = sorted(set(map(str, self._identifier.labels)) - set(_UNTOLD))
+        self._rank: Callable[[str], list[tuple[str, float]]] = py3langid.rank  # loads its model once per process
+        self._least_sure = least_sure
+
+    @property
+    def languages(self) -> list[str]:
+        """Codes of the languages that can be told."""
+        return sorted({code for code, _ in self._rank("") if code != _NO_LANGUAGE})
 
     def detect(self, texts: Sequence[str]) -> list[str | None]:
         """Return the language code of each text; None where it cannot be told."""
-        codes = (str(self._identifier.classify(text[:_CHARACTERS])[0]) for text in texts)
-        return [None if code in _UNTOLD else code for code in codes]
+        return [self._detect(text[:_CHARACTERS]) for text in texts]
+
+    def _detect(self, text: str) -> str | None:
+        ranked = self._rank(text)
+        # py3langid scales the log likelihoods so to keep probabilities calibrated across lengths.
+        scores = np.array([score for _, score in ranked]) / math.sqrt(max(len(text.encode(errors="replace")), 1))
+        probability = 1 / float(np.exp(scores - scores[0]).sum())
+        language = ranked[0][0]
+        return None if probability < self._least_sure or language == _NO_LANGUAGE else language
 
 
 class LanguageFilter:
@@ -59,8 +70,7 @@ class LanguageFilter:
                 "To choose documents by `language`, install the language detector: pip install 'driftword[language]'"
             ) from None
         if language not in self._detector.languages:
-            known = did_you_mean(str(language), self._detector.languages)
-            raise OptionError(f"'{language}' is not a known language code; give one such as 'en', 'de' or 'fr'{known}")
+            raise OptionError(f"'{language}' is not a known language; give `language` as a code such as 'en' or 'de'")
         self.language = language
         self.others: Counter[str] = Counter()
 
@@ -89,10 +99,10 @@ class LanguageSample:
             self._step *= 2
 
     def languages(self) -> dict[str, int]:
-        """Return how many documents of the sample are in which language, most frequent first; empty if none is told."""
+        """Return how many documents of the sample are in which language; empty where the detector is not installed."""
+        texts = [text for text in self._texts if len(text) >= _SHORTEST]
         try:
-            detector = LanguageDetector(least_sure=_SURE)
+            detected = LanguageDetector(least_sure=_SURE).detect(texts) if texts else []
         except ImportError:
             return {}
-        detected = detector.detect([text for text in self._texts if len(text) >= _SHORTEST])
         return dict(Counter(code for code in detected if code is not None).most_common())

@@ -1,9 +1,9 @@
 """From a word back to the texts: keyword in context.
 
-The tokens say which documents hold the word and as which of its occurrences;
-those few documents are read and split again, the very same way, to find the
-characters. Text that a user's own tokenizer split is searched for the word as
-it is written, and corpora made of ids show their words.
+The tokens tell which documents hold the word, and how often. Those few documents
+are read and split again as before, to find the characters. Text that was split by
+a user's own tokenizer is searched for the word as it is written, and a corpus made
+of ids shows its words.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword import store
+from driftword import checks, store
 from driftword.corpus.slices import At
 from driftword.corpus.spans import Asked, Span, locate
 from driftword.corpus.tokenized_text import TokenizedText
@@ -27,34 +27,32 @@ from driftword.suggestions import did_you_mean
 
 _BATCH: Final = 256  # documents that are read and split at a time
 
-Wanted = dict[int, "list[_Place]"]
+#: Occurrences to show, by the id of their word.
+_Wanted = dict[int, "list[_Occurrence]"]
 
 
 def find_lines(
     corpus: TokenizedText, word: str, *, at: At | None, n: int, width: int, where: Mapping[str, str] | None = None
 ) -> tuple[pl.DataFrame, list[int]]:
-    """See `Corpus.passages`; beside each line, how many occurrences its document has before it."""
-    if n < 1:
-        raise OptionError(f"n is {n}; ask for at least one passage")
-    if width < 0:
-        raise OptionError(f"width is {width}; it counts characters, so it cannot be negative")
+    """See `Corpus.passages`; return the lines, and for each how many occurrences its document has before it."""
+    n, width = checks.whole("n", n, least=1), checks.whole("width", width)
     number, slices = corpus.word_id(word), _slices(corpus, at)
     if not where:
         counts = corpus.counts[slices, number].astype(np.int64)
-        chosen = {slices[i]: quota for i, quota in _quotas(counts, n)}
-        places = [p for t, quota in chosen.items() for p in _spread(corpus, _positions(corpus, number, t), quota)]
+        quotas = {slices[i]: quota for i, quota in _quotas(counts, n)}
+        chosen = [one for t, quota in quotas.items() for one in _spread(corpus, _positions(corpus, number, t), quota)]
     else:
-        found = _positions_where(corpus, number, slices, where)
-        quotas = _quotas(np.array([len(positions) for positions in found]), n)
-        places = [p for i, quota in quotas for p in _spread(corpus, found[i], quota)]
-    return _tables(corpus, {number: places}, width, Progress())[number], [place.rank for place in places]
+        positions = _positions_where(corpus, number, slices, where)
+        shares = _quotas(np.array([len(in_slice) for in_slice in positions]), n)
+        chosen = [one for i, quota in shares for one in _spread(corpus, positions[i], quota)]
+    return _tables(corpus, {number: chosen}, width, Progress())[number], [occurrence.rank for occurrence in chosen]
 
 
 def find_in_document(corpus: TokenizedText, document: int, word: str) -> tuple[dict[str, Any], list[Span]]:
-    """Return a document with all its columns, and where in its text a word stands."""
+    """Return a document with all its columns, and where in its text a word occurs."""
     total = corpus.documents.select(pl.len()).collect().item()
     if not 0 <= document < total:
-        raise OptionError(f"there is no text {document}; they are numbered from 0 to {total - 1}")
+        raise OptionError(f"There is no document {document}; they are numbered from 0 to {total - 1}")
     row = next(_read(corpus, [document]))[document]
     chunks = np.flatnonzero(corpus.chunk_document == document)
     if not len(chunks):
@@ -62,8 +60,8 @@ def find_in_document(corpus: TokenizedText, document: int, word: str) -> tuple[d
     tokens = corpus.tokens[int(corpus.offsets[chunks[0]]) : int(corpus.offsets[chunks[-1] + 1])]
     count = int((tokens == corpus.word_id(word)).sum())
     spans = locate(corpus, [row["text"]], [Asked(0, word, rank, count) for rank in range(count)])
-    known = [span for span in spans if span is not None]
-    return row, known if len(known) == count else [hit.span() for hit in _hits(row["text"], word)]
+    located = [span for span in spans if span is not None]
+    return row, located if len(located) == count else [match.span() for match in _matches(row["text"], word)]
 
 
 def count_passages(corpus: TokenizedText, word: str, *, at: At | None, where: Mapping[str, str] | None = None) -> int:
@@ -81,59 +79,62 @@ def _slices(corpus: TokenizedText, at: At | None) -> list[int]:
 def _positions_where(
     corpus: TokenizedText, number: int, slices: list[int], where: Mapping[str, str]
 ) -> list[npt.NDArray[np.int64]]:
-    """Return where the word stands in documents that have these values, slice by slice."""
+    """Return the positions of the word in documents that have these values, slice by slice."""
     allowed = _allowed(corpus, where)
-    found = (_positions(corpus, number, t) for t in slices)
-    return [positions[allowed[_documents(corpus, positions)]] for positions in found]
+    by_slice = (_positions(corpus, number, t) for t in slices)
+    return [positions[allowed[_documents(corpus, positions)]] for positions in by_slice]
 
 
 def find_in_slices(
     corpus: TokenizedText, wanted: Mapping[str, Mapping[str, int]], *, width: int, bar: Progress | None = None
 ) -> dict[str, pl.DataFrame]:
-    """Return so many lines of several words from slices, as `wanted` says for each; a document is read only once."""
-    places: Wanted = {}
+    """Return lines of several words; for each word, `wanted` says how many to take from which slice."""
+    chosen: _Wanted = {}
     for word, numbers in wanted.items():
-        everywhere = np.flatnonzero(corpus.tokens == corpus.word_id(word))
-        slices = corpus.chunk_slice[_chunks(corpus, everywhere)]
-        places[corpus.word_id(word)] = [
-            place
+        positions = np.flatnonzero(corpus.tokens == corpus.word_id(word))
+        slices = corpus.chunk_slice[_chunks(corpus, positions)]
+        chosen[corpus.word_id(word)] = [
+            occurrence
             for label, n in numbers.items()
-            for place in _spread(corpus, everywhere[slices == corpus.slices.index(label)], n)
+            for occurrence in _spread(corpus, positions[slices == corpus.slices.index(label)], n)
         ]
-    tables = _tables(corpus, places, width, bar or Progress())
+    tables = _tables(corpus, chosen, width, bar or Progress())
     return {word: tables[corpus.word_id(word)] for word in wanted}
 
 
 def _allowed(corpus: TokenizedText, where: Mapping[str, str]) -> npt.NDArray[np.bool_]:
     """Return which documents have these values in their other columns."""
     if not corpus.has_documents:
-        raise OptionError("this corpus was made of ids, so its documents have no columns to choose by")
+        raise OptionError(
+            "This corpus was made of ids, so its documents have no columns to choose by; leave `where` out"
+        )
     columns = [name for name in corpus.documents.collect_schema() if name not in ("text", "slice")]
     for name in where:
         if name not in columns:
-            known = did_you_mean(name, columns) or f"; they have {', '.join(columns)}"
-            raise OptionError(f"the documents have no column '{name}'{known}")
-    columns_asked = corpus.documents.select(list(where)).collect()
-    same = [_is(columns_asked[name], value) for name, value in where.items()]
-    allowed: npt.NDArray[np.bool_] = np.logical_and.reduce(same)
+            hint = did_you_mean(name, columns) or f"; they have {', '.join(columns)}"
+            raise OptionError(f"The documents have no column '{name}'{hint}")
+    table = corpus.documents.select(list(where)).collect()
+    allowed: npt.NDArray[np.bool_] = np.logical_and.reduce(
+        [_equals(table[name], value) for name, value in where.items()]
+    )
     return allowed
 
 
-def _is(column: pl.Series, value: str) -> npt.NDArray[np.bool_]:
+def _equals(column: pl.Series, value: str) -> npt.NDArray[np.bool_]:
     """Return where a column has a value, as Polars or Python would write it, or as a number."""
     same = column.cast(pl.String, strict=False).eq_missing(value)
     if not same.any():
-        known = column.drop_nulls().unique().to_list()
-        wanted = [one for one in known if str(one) == value]
+        distinct = column.drop_nulls().unique().to_list()
+        matching = [one for one in distinct if str(one) == value]
         if column.dtype.is_numeric():
             with contextlib.suppress(ValueError):
-                wanted += [one for one in known if float(one) == float(value)]
-        same = column.is_in(wanted).fill_null(value=False) if wanted else same
+                matching += [one for one in distinct if float(one) == float(value)]
+        same = column.is_in(matching).fill_null(value=False) if matching else same
     return same.to_numpy()
 
 
-class _Place(NamedTuple):
-    """One occurrence: where its token stands, in which chunk and document, and which of the document's it is."""
+class _Occurrence(NamedTuple):
+    """One occurrence of a word: position of its token, chunk and document, and which of the document's it is."""
 
     position: int
     chunk: int
@@ -143,7 +144,7 @@ class _Place(NamedTuple):
 
 
 def _quotas(counts: npt.NDArray[np.int64], n: int) -> list[tuple[int, int]]:
-    """Return how many lines to take from which slices: evenly from those that have the word."""
+    """Return how many lines to take from which slices: evenly from those in which the word occurs."""
     slices = np.flatnonzero(counts)
     if len(slices) > n:
         slices = slices[np.floor((np.arange(n) + 0.5) * len(slices) / n).astype(np.int64)]
@@ -157,15 +158,15 @@ def _quotas(counts: npt.NDArray[np.int64], n: int) -> list[tuple[int, int]]:
 
 
 def _positions(corpus: TokenizedText, number: int, t: int) -> npt.NDArray[np.int64]:
-    """Return where the word stands in one slice."""
+    """Return the positions of the word in one slice."""
     chunks = np.flatnonzero(corpus.chunk_slice == t)
-    found = [np.zeros(0, dtype=np.int64)]
-    # Chunks of a slice mostly follow each other: take each unbroken run at once.
+    positions = [np.zeros(0, dtype=np.int64)]
+    # Chunks of a slice mostly follow each other: search each unbroken run at once.
     for run in np.split(chunks, np.flatnonzero(np.diff(chunks) > 1) + 1):
         if len(run):
             begin, end = int(corpus.offsets[run[0]]), int(corpus.offsets[run[-1] + 1])
-            found.append(np.flatnonzero(corpus.tokens[begin:end] == number) + begin)
-    return np.concatenate(found)
+            positions.append(np.flatnonzero(corpus.tokens[begin:end] == number) + begin)
+    return np.concatenate(positions)
 
 
 def _chunks(corpus: TokenizedText, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -176,7 +177,7 @@ def _documents(corpus: TokenizedText, positions: npt.NDArray[np.int64]) -> npt.N
     return np.asarray(corpus.chunk_document[_chunks(corpus, positions)])
 
 
-def _spread(corpus: TokenizedText, positions: npt.NDArray[np.int64], n: int) -> list[_Place]:
+def _spread(corpus: TokenizedText, positions: npt.NDArray[np.int64], n: int) -> list[_Occurrence]:
     """Choose n occurrences, from as many documents as possible, evenly over all of them."""
     if not len(positions):
         return []
@@ -191,20 +192,20 @@ def _spread(corpus: TokenizedText, positions: npt.NDArray[np.int64], n: int) -> 
         evenly = np.floor((np.arange(need) + 0.5) * len(level) / need).astype(np.int64)
         chosen += [(int(d), rank) for d in level[evenly]]
         rank += 1
-    places = []
+    occurrences = []
     for d, r in sorted(chosen):
         position = int(positions[first[d] + r])
         chunk = int(np.searchsorted(corpus.offsets, position, side="right")) - 1
         begin, end = _document_ends(corpus, chunk)
-        # A slice may begin inside a document only in corpora made of ids; count from the document's start.
+        # Count from the start of the document: in a corpus made of ids, a slice may begin inside one.
         same = corpus.tokens[begin:end] == corpus.tokens[position]
         earlier, total = int(same[: position - begin].sum()), int(same.sum())
-        places.append(_Place(position, chunk, int(corpus.chunk_document[chunk]), earlier, total))
-    return places
+        occurrences.append(_Occurrence(position, chunk, int(corpus.chunk_document[chunk]), earlier, total))
+    return occurrences
 
 
 def _document_ends(corpus: TokenizedText, chunk: int) -> tuple[int, int]:
-    """Return where the tokens of a chunk's document begin and end."""
+    """Return the positions where the tokens of a chunk's document begin and end."""
     document, first, last = corpus.chunk_document[chunk], chunk, chunk + 1
     while first > 0 and corpus.chunk_document[first - 1] == document:
         first -= 1
@@ -213,31 +214,31 @@ def _document_ends(corpus: TokenizedText, chunk: int) -> tuple[int, int]:
     return int(corpus.offsets[first]), int(corpus.offsets[last])
 
 
-def _tables(corpus: TokenizedText, wanted: Wanted, width: int, bar: Progress) -> dict[int, pl.DataFrame]:
+def _tables(corpus: TokenizedText, wanted: _Wanted, width: int, bar: Progress) -> dict[int, pl.DataFrame]:
     """Cut the lines of several words out of their documents."""
     if not corpus.has_documents:
         return {
-            number: _table(corpus, [_from_ids(corpus, place, width) for place in places], places, None)
-            for number, places in wanted.items()
+            number: _table(corpus, [_from_ids(corpus, one, width) for one in chosen], chosen, None)
+            for number, chosen in wanted.items()
         }
-    by_document: dict[int, list[tuple[int, _Place]]] = {}
-    for number, places in wanted.items():
-        for place in places:
-            by_document.setdefault(place.document, []).append((number, place))
-    lines: dict[tuple[int, _Place], tuple[str, str, str]] = {}
-    about: dict[int, dict[str, Any]] = {}
+    by_document: dict[int, list[tuple[int, _Occurrence]]] = {}
+    for number, chosen in wanted.items():
+        for occurrence in chosen:
+            by_document.setdefault(occurrence.document, []).append((number, occurrence))
+    lines: dict[tuple[int, _Occurrence], tuple[str, str, str]] = {}
+    columns: dict[int, dict[str, Any]] = {}
     bar.stage("reading the texts", total=len(by_document))
     for rows in _read(corpus, sorted(by_document)):
         texts = [row["text"] for row in rows.values()]
-        here = [(i, *one) for i, document in enumerate(rows) for one in by_document[document]]
-        asked = [Asked(i, corpus.words[number], place.rank, place.total) for i, number, place in here]
-        for (i, number, place), span in zip(here, locate(corpus, texts, asked), strict=True):
-            lines[number, place] = _line(corpus, number, place, text=texts[i], span=span, width=width)
+        in_batch = [(i, *one) for i, document in enumerate(rows) for one in by_document[document]]
+        asked = [Asked(i, corpus.words[number], one.rank, one.total) for i, number, one in in_batch]
+        for (i, number, one), span in zip(in_batch, locate(corpus, texts, asked), strict=True):
+            lines[number, one] = _line(corpus, number, one, text=texts[i], span=span, width=width)
         bar.update(more=len(rows))
-        about |= {document: {**row, "text": None} for document, row in rows.items()}
+        columns |= {document: {**row, "text": None} for document, row in rows.items()}
     return {
-        number: _table(corpus, [lines[number, place] for place in places], places, about)
-        for number, places in wanted.items()
+        number: _table(corpus, [lines[number, one] for one in chosen], chosen, columns)
+        for number, chosen in wanted.items()
     }
 
 
@@ -248,13 +249,13 @@ def _read(corpus: TokenizedText, documents: list[int]) -> Iterator[dict[int, dic
     for document in documents:
         blocks.setdefault(document // _BATCH if many else 0, []).append(document)
     try:
-        for block, held in blocks.items():
+        for block, numbers in blocks.items():
             if many:
                 frame = corpus.documents.slice(block * _BATCH, _BATCH).collect()
-                rows = {document: frame.row(document - block * _BATCH, named=True) for document in held}
+                rows = {document: frame.row(document - block * _BATCH, named=True) for document in numbers}
             else:
-                frames = pl.collect_all([corpus.documents.slice(document, 1) for document in held])
-                rows = {document: frame.row(0, named=True) for document, frame in zip(held, frames, strict=True)}
+                frames = pl.collect_all([corpus.documents.slice(document, 1) for document in numbers])
+                rows = {document: frame.row(0, named=True) for document, frame in zip(numbers, frames, strict=True)}
             yield rows
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         assert corpus.path is not None
@@ -262,16 +263,16 @@ def _read(corpus: TokenizedText, documents: list[int]) -> Iterator[dict[int, dic
 
 
 def _line(
-    corpus: TokenizedText, number: int, place: _Place, *, text: str, span: tuple[int, int] | None, width: int
+    corpus: TokenizedText, number: int, occurrence: _Occurrence, *, text: str, span: tuple[int, int] | None, width: int
 ) -> tuple[str, str, str]:
     """Cut the line of one occurrence out of its text."""
     if span is not None:
         return _cut(text, *span, width)
-    return _search(text, corpus.words[number], place.rank, width) or _from_ids(corpus, place, width)
+    return _search(text, corpus.words[number], occurrence.rank, width) or _from_ids(corpus, occurrence, width)
 
 
 def _cut(text: str, begin: int, end: int, width: int) -> tuple[str, str, str]:
-    # A little more than the width, so that folding white space leaves enough; then whole words only.
+    # Take more than the width, so that enough is left after collapsing white space; then cut at whole words.
     left = " ".join(text[max(0, begin - 2 * width) : begin].split())
     right = " ".join(text[end : end + 2 * width].split())
     if text[:begin][-1:].isspace():
@@ -288,22 +289,23 @@ def _cut(text: str, begin: int, end: int, width: int) -> tuple[str, str, str]:
 
 
 def _search(text: str, word: str, rank: int, width: int) -> tuple[str, str, str] | None:
-    hits = _hits(text, word)
-    if not hits:
+    matches = _matches(text, word)
+    if not matches:
         return None
-    hit = hits[min(rank, len(hits) - 1)]
-    return _cut(text, hit.start(), hit.end(), width)
+    match = matches[min(rank, len(matches) - 1)]
+    return _cut(text, match.start(), match.end(), width)
 
 
-def _hits(text: str, word: str) -> list[re.Match[str]]:
-    """Find a word as it is written, for texts split by a user's own function."""
+def _matches(text: str, word: str) -> list[re.Match[str]]:
+    """Find a word as it is written, in texts that were split by a user's own function."""
     pattern = r"\s+".join(re.escape(part) for part in word.split())
-    hits = list(re.finditer(rf"(?<!\w){pattern}(?!\w)", text, re.IGNORECASE))
-    return hits or list(re.finditer(pattern, text, re.IGNORECASE))
+    matches = list(re.finditer(rf"(?<!\w){pattern}(?!\w)", text, re.IGNORECASE))
+    return matches or list(re.finditer(pattern, text, re.IGNORECASE))
 
 
-def _from_ids(corpus: TokenizedText, place: _Place, width: int) -> tuple[str, str, str]:
-    position, chunk = place.position, place.chunk
+def _from_ids(corpus: TokenizedText, occurrence: _Occurrence, width: int) -> tuple[str, str, str]:
+    """Show the words around an occurrence, where there is no text."""
+    position, chunk = occurrence.position, occurrence.chunk
     reach = max(width // 4, 1)
     begin, end = int(corpus.offsets[chunk]), int(corpus.offsets[chunk + 1])
     before = corpus.tokens[max(begin, position - reach) : position]
@@ -320,12 +322,12 @@ def _from_ids(corpus: TokenizedText, place: _Place, width: int) -> tuple[str, st
 def _table(
     corpus: TokenizedText,
     lines: list[tuple[str, str, str]],
-    places: list[_Place],
+    occurrences: list[_Occurrence],
     rows: dict[int, dict[str, Any]] | None,
 ) -> pl.DataFrame:
-    labels = [corpus.slices.labels[corpus.chunk_slice[place.chunk]] for place in places]
+    labels = [corpus.slices.labels[corpus.chunk_slice[one.chunk]] for one in occurrences]
     base = pl.DataFrame(
-        [(*line, label, place.document) for line, label, place in zip(lines, labels, places, strict=True)],
+        [(*line, label, one.document) for line, label, one in zip(lines, labels, occurrences, strict=True)],
         schema={"left": pl.String, "keyword": pl.String, "right": pl.String, "slice": pl.String, "document": pl.Int64},
         orient="row",
     )
@@ -334,5 +336,5 @@ def _table(
     schema = corpus.documents.collect_schema()
     extra = {name: kind for name, kind in schema.items() if name not in ("text", "slice")}
     return base.with_columns(
-        pl.Series(name, [rows[place.document][name] for place in places], dtype=kind) for name, kind in extra.items()
+        pl.Series(name, [rows[one.document][name] for one in occurrences], dtype=kind) for name, kind in extra.items()
     )

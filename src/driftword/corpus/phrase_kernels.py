@@ -2,8 +2,8 @@
 
 A *pair* is two content words with nothing, one connector or two connectors
 between them. It is one number, ``(first * n_ids + second) * n_gaps + gap``.
-Hash tables are open-addressed arrays with -1 for an empty place and a power
-of two as their size.
+Hash tables are open-addressed arrays whose size is a power of two; -1 marks an
+empty slot.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _slot(key, mask):
 
 @njit(cache=True)
 def _pair_at(ids, i, end, connector, eligible, n_ids, n_connectors):
-    """Return the pair that starts at position i and where its second word stands; -1 for none."""
+    """Return the pair that starts at position i and the position of its second word; -1 for none."""
     first = ids[i]
     if not eligible[first] or connector[first] >= 0:
         return np.int64(EMPTY), i
@@ -58,7 +58,7 @@ def sketch_pairs(ids, ends, connector, eligible, n_connectors, sketch):
 
 @njit(cache=True)
 def count_pairs(ids, ends, connector, eligible, n_connectors, sketch, floor, keys, counts):
-    """Count exactly the pairs whose bound reaches `floor`; return how many places were newly filled."""
+    """Count exactly the pairs whose bound reaches `floor`; return how many slots were newly filled."""
     sketch_mask = sketch.shape[0] - 1
     mask = keys.shape[0] - 1
     n_ids = eligible.shape[0]
@@ -69,13 +69,13 @@ def count_pairs(ids, ends, connector, eligible, n_connectors, sketch, floor, key
             key, _ = _pair_at(ids, i, end, connector, eligible, n_ids, n_connectors)
             if key == EMPTY or sketch[_slot(key, sketch_mask)] < floor:
                 continue
-            place = _slot(key, mask)
-            while keys[place] != key and keys[place] != EMPTY:
-                place = (place + 1) & mask
-            if keys[place] == EMPTY:
-                keys[place] = key
+            slot = _slot(key, mask)
+            while keys[slot] != key and keys[slot] != EMPTY:
+                slot = (slot + 1) & mask
+            if keys[slot] == EMPTY:
+                keys[slot] = key
                 filled += 1
-            counts[place] += 1
+            counts[slot] += 1
         begin = end
     return filled
 
@@ -85,22 +85,22 @@ def insert(new_keys, new_values, keys, values):
     """Put keys with their values into a table that has room for them."""
     mask = keys.shape[0] - 1
     for k in range(new_keys.shape[0]):
-        place = _slot(new_keys[k], mask)
-        while keys[place] != EMPTY:
-            place = (place + 1) & mask
-        keys[place] = new_keys[k]
-        values[place] = new_values[k]
+        slot = _slot(new_keys[k], mask)
+        while keys[slot] != EMPTY:
+            slot = (slot + 1) & mask
+        keys[slot] = new_keys[k]
+        values[slot] = new_values[k]
 
 
 @njit(cache=True)
 def _find(key, keys, values):
     """Return the value of a key; -1 where it is not in the table, or no key at all."""
     mask = keys.shape[0] - 1
-    place = _slot(key, mask)
-    while key != EMPTY and keys[place] != EMPTY:
-        if keys[place] == key:
-            return values[place]
-        place = (place + 1) & mask
+    slot = _slot(key, mask)
+    while key != EMPTY and keys[slot] != EMPTY:
+        if keys[slot] == key:
+            return values[slot]
+        slot = (slot + 1) & mask
     return np.int64(EMPTY)
 
 

@@ -1,12 +1,12 @@
 """Frequent collocations become one word: "health care", "secretary of state".
 
-A pair of words is a phrase where it occurs often enough and its normalised
+Two words are a phrase if they occur together often enough and their normalised
 pointwise mutual information (Bouma 2009) reaches a threshold. Connectors such
-as "of" and "the" may stand inside a phrase, never at its ends. Two rounds let
-phrases grow: "security council" first, "un security council" after it.
+as "of" and "the" may occur inside a phrase, never at its ends. Two rounds let
+phrases grow: "security council" first, then "un security council".
 
-Pairs are counted on word ids, in two readings of the stream: a hashed bound in
-fixed memory first, then exact counts of those pairs alone that can be frequent.
+Pairs are counted on word ids in two passes over the stream: first an upper bound
+by hash, in fixed memory, then exact counts of the pairs that can be frequent.
 `join_strings` does with words what the kernels do with ids; passages use it.
 """
 
@@ -27,25 +27,8 @@ SKETCH_BITS: Final = 24
 CONNECTORS: Final = (
     *("a", "an", "the", "of", "and", "or", "for", "to", "in", "on", "at", "by", "with", "from", "as"),
     *("de", "la", "le", "les", "du", "des", "et", "en", "au", "aux", "el", "los", "las", "del", "y"),
-    *(
-        "da",
-        "do",
-        "dos",
-        "das",
-        "e",
-        "di",
-        "della",
-        "dei",
-        "und",
-        "der",
-        "den",
-        "dem",
-        "von",
-        "für",
-        "zu",
-        "van",
-        "het",
-    ),
+    *("da", "do", "dos", "das", "e", "di", "della", "dei"),
+    *("und", "der", "den", "dem", "von", "für", "zu", "van", "het"),
 )
 _LONERS_TEXT = """
     i you he she it we they me him her us them my your his its our their mine yours ours theirs
@@ -59,24 +42,24 @@ _LONERS_TEXT = """
     through throughout against toward towards over under above below up down out off without within
     it's that's let's i'm we're don't
 """
-#: Words that take part in no phrase: they stand beside anything, so "it is" would be one.
+#: Words that are never part of a phrase: they occur next to anything, so "it is" would be one.
 LONERS: Final = frozenset(_LONERS_TEXT.split())
 
 
 @dataclass(frozen=True)
 class PhraseRule:
-    """When two words are one.
+    """When two words are joined into a phrase.
 
     Parameters
     ----------
     threshold
-        Least normalised PMI, between 0 (chance) and 1 (never apart).
+        Smallest normalised PMI of a phrase, from 0 (together by chance) to 1 (never apart).
     min_count
-        Least number of occurrences; None for 10, or one in a million words if that is more.
+        How often a phrase must occur; None for 10 times, or once in a million words if that is more.
     connectors
-        Words that may stand inside a phrase but not at its ends.
+        Words that may occur inside a phrase but not at its ends.
     loners
-        Words that join no phrase, beside those of `LONERS`.
+        Words that are never part of a phrase, besides those of `LONERS`.
     """
 
     threshold: float = 0.45
@@ -85,13 +68,13 @@ class PhraseRule:
     loners: frozenset[str] = frozenset()
 
     def floor(self, n_tokens: int) -> int:
-        """Return the least count for a stream of this length."""
+        """Return how often a phrase must occur in a text of this length."""
         return self.min_count if self.min_count is not None else max(10, round(n_tokens * 1e-6))
 
 
 @dataclass
 class PhraseTable:
-    """Phrases found, in the order they were found; per round, scores by first part and by the parts after it."""
+    """Phrases in the order they were joined; for each round, scores by first part and by the parts after it."""
 
     rounds: list[dict[str, dict[tuple[str, ...], float]]] = field(default_factory=list)
     rows: list[tuple[str, list[str], int, int, float]] = field(default_factory=list)
@@ -110,10 +93,10 @@ class PhraseTable:
     @classmethod
     def from_table(cls, table: pl.DataFrame) -> PhraseTable:
         """Read back what `table` returned."""
-        found = cls([{} for _ in range(ROUNDS)], table.rows())
-        for _, parts, number, _, score in found.rows:
-            found.rounds[number - 1].setdefault(parts[0], {})[tuple(parts[1:])] = score
-        return found
+        phrases = cls([{} for _ in range(ROUNDS)], table.rows())
+        for _, parts, number, _, score in phrases.rows:
+            phrases.rounds[number - 1].setdefault(parts[0], {})[tuple(parts[1:])] = score
+        return phrases
 
 
 def find_and_join(
@@ -124,20 +107,20 @@ def find_and_join(
     progress: Callable[[int], None],
 ) -> tuple[IdStream, PhraseTable]:
     """Find phrases in the stream, append them to `words`, and return the stream with them joined."""
-    found = PhraseTable()
+    phrases = PhraseTable()
     for _ in range(ROUNDS):
-        stream = _round(stream, words, rule, found, progress=progress)
-    return stream, found
+        stream = _round(stream, words, rule, phrases, progress=progress)
+    return stream, phrases
 
 
 def _round(
-    stream: IdStream, words: list[str], rule: PhraseRule, found: PhraseTable, *, progress: Callable[[int], None]
+    stream: IdStream, words: list[str], rule: PhraseRule, phrases: PhraseTable, *, progress: Callable[[int], None]
 ) -> IdStream:
     from driftword.corpus import phrase_kernels as kernels  # Numba loads only where it is used
 
     known = {word: number for number, word in enumerate(words)}
     counts = stream.counts(len(words))
-    counts[0] = 0  # id 0 stands for a dropped token: nothing joins across it
+    counts[0] = 0  # id 0 is a dropped token: no phrase reaches across it
     n_tokens = int(counts.sum())
     floor = rule.floor(n_tokens)
     eligible = counts >= floor
@@ -163,7 +146,7 @@ def _round(
     chosen = np.flatnonzero((count >= floor) & (npmi >= rule.threshold))
     chosen = chosen[np.argsort(pair[chosen])]
 
-    found.rounds.append({})
+    phrases.rounds.append({})
     phrase_id = np.empty(len(chosen), dtype=np.uint32)
     rows = []
     for k, c in enumerate(chosen):
@@ -174,9 +157,9 @@ def _round(
             known[phrase] = len(words)
             words.append(phrase)
         phrase_id[k] = known[phrase]
-        found.rounds[-1].setdefault(parts[0], {})[tuple(parts[1:])] = float(npmi[c])
-        rows.append((phrase, parts, len(found.rounds), int(count[c]), float(npmi[c])))
-    found.rows += sorted(rows, key=lambda row: (-row[3], row[0], row[1]))
+        phrases.rounds[-1].setdefault(parts[0], {})[tuple(parts[1:])] = float(npmi[c])
+        rows.append((phrase, parts, len(phrases.rounds), int(count[c]), float(npmi[c])))
+    phrases.rows += sorted(rows, key=lambda row: (-row[3], row[0], row[1]))
 
     keys = np.full(1 << max(4, (2 * len(chosen)).bit_length()), kernels.EMPTY, dtype=np.int64)
     which = np.zeros(len(keys), dtype=np.int64)
@@ -200,7 +183,7 @@ def _count(
     floor: int,
     progress: Callable[[int], None],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Count the pairs whose hashed bound reaches `floor`, in a table that grows before it is half full."""
+    """Count the pairs whose upper bound reaches `floor`, in a hash table that grows before it is half full."""
     from driftword.corpus import phrase_kernels as kernels
 
     keys = np.full(1 << 16, kernels.EMPTY, dtype=np.int64)
@@ -219,7 +202,7 @@ def _count(
 
 
 def _gap_words(gap: int, n_connectors: int) -> list[int]:
-    """Return the connectors that a gap code stands for."""
+    """Return the connectors that a gap code means."""
     if gap == 0:
         return []
     if gap <= n_connectors:
@@ -232,14 +215,14 @@ def join_strings(
     rounds: Sequence[Mapping[str, Mapping[tuple[str, ...], float]]],
     connectors: Collection[str],
 ) -> list[tuple[str, int, int]]:
-    """Join phrases in one document; return each word with its first and last token."""
+    """Join phrases in one document; return each word with the positions of its first and last token."""
     inner = frozenset(connectors)
     spans = [(token, i, i) for i, token in enumerate(tokens)]
     for phrases in rounds:
         joined: list[tuple[str, int, int]] = []
         i = 0
         while i < len(spans):
-            # Few words begin a phrase: the others pass at the cost of one lookup.
+            # Few words begin a phrase; the others cost one lookup each.
             here = _candidate(spans, i, phrases, inner) if spans[i][0] in phrases else None
             if here is not None:
                 after = _candidate(spans, here[0], phrases, inner)

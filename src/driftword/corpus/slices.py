@@ -54,13 +54,13 @@ class Slices:
 
     def __post_init__(self) -> None:
         if not len(self.labels) == len(self.first) == len(self.last):
-            raise OptionError("slices need a label, a first and a last day each")
+            raise OptionError("Slices need a label, a first and a last day each")
         if len(set(self.labels)) < len(self.labels):
-            raise OptionError("slices need labels that are all different")
+            raise OptionError("Slices need labels that are all different")
         if any(last < first for first, last in zip(self.first, self.last, strict=True)):
-            raise OptionError("a slice cannot end before it begins")
+            raise OptionError("A slice cannot end before it begins")
         if any(last >= first for last, first in zip(self.last, self.first[1:], strict=False)):
-            raise OptionError("slices must follow each other in time without overlap")
+            raise OptionError("Slices must follow each other in time without overlap")
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -70,7 +70,7 @@ class Slices:
         if isinstance(at, str) and at in self.labels:
             return self.labels.index(at)
         if at == "":
-            raise UnknownSliceError(f"no slice was named; {self._ends()}")
+            raise UnknownSliceError(f"No slice was named; {self._ends()}")
         low, high = self._range(at)
         hits = [t for t in range(len(self)) if self.first[t] <= high and low <= self.last[t]]
         if len(hits) == 1:
@@ -84,9 +84,9 @@ class Slices:
         """Return the slice of each day (days since 1970-01-01), -1 for days outside."""
         first = np.array(self.first, dtype="datetime64[D]").astype(np.int64)
         last = np.array(self.last, dtype="datetime64[D]").astype(np.int64)
-        slot = np.searchsorted(first, days, side="right") - 1
-        outside = (slot < 0) | (days > last[np.maximum(slot, 0)])
-        return np.where(outside, -1, slot).astype(np.int32)
+        slice_of = np.searchsorted(first, days, side="right") - 1
+        outside = (slice_of < 0) | (days > last[np.maximum(slice_of, 0)])
+        return np.where(outside, -1, slice_of).astype(np.int32)
 
     def table(self) -> pl.DataFrame:
         """Return one row per slice: label, first and last day."""
@@ -108,7 +108,7 @@ class Slices:
         for name, period in zip(names, periods, strict=True):
             if period is None:
                 raise OptionError(
-                    f"'{name}' names no year, range of years, month or day; give `Slices` with date ranges instead"
+                    f"'{name}' is not a year, range of years, month or day; give `slices` as Slices with date ranges"
                 )
         known = [period for period in periods if period is not None]
         return cls(names, tuple(p[0] for p in known), tuple(p[1] for p in known))
@@ -158,26 +158,26 @@ def make_slices(rule: SliceRule, days: npt.NDArray[np.int32], tokens: npt.NDArra
     if equal := _EQUAL.fullmatch(rule):
         return _equal(int(equal[1]), days, tokens)
     match = _GRID.fullmatch(rule)
-    assert match  # check_rule saw to it
+    assert match  # `check_rule` saw to it
     return _grid(int(match[1]), match[2], low, high)
 
 
 def check_rule(rule: SliceRule) -> None:
     """Raise `OptionError` unless `rule` can be laid over some documents."""
     if not isinstance(rule, (str, Sequence)):
-        raise OptionError(f"slices {rule!r} is not understood; {_HELP}")
+        raise OptionError(f"`slices` is {rule!r}, which is not understood; {_HELP}")
     if isinstance(rule, str) and "," not in rule:
         match = _GRID.fullmatch(rule) or _EQUAL.fullmatch(rule)
         if not match:
-            raise OptionError(f"slices '{rule}' is not understood; {_HELP}")
+            raise OptionError(f"`slices` is '{rule}', which is not understood; {_HELP}")
         if int(match[1]) == 0 or int(match[1]) > 9999:
-            raise OptionError(f"slices '{rule}': the number must be from 1 to 9999; {_HELP}")
+            raise OptionError(f"`slices` is '{rule}'; its number must be from 1 to 9999")
         return
     edges = [_edge(value) for value in (rule.split(",") if isinstance(rule, str) else rule)]
     if len(edges) < 2:
-        raise OptionError(f"slices need at least two edges, and got {len(edges)}; {_HELP}")
+        raise OptionError(f"`slices` needs at least two edges, such as 1946,1970,1991,2023, but has {len(edges)}")
     if any(b <= a for a, b in pairwise(edges)):
-        raise OptionError("the edges of slices must be in ascending order, each given once")
+        raise OptionError("The edges given as `slices` must be in ascending order, each of them once")
 
 
 def _edge(value: int | str | date) -> date:
@@ -198,19 +198,19 @@ def _equal(count: int, days: npt.NDArray[np.int32], tokens: npt.NDArray[np.int64
     distinct, which = np.unique(days, return_inverse=True)
     if len(distinct) < count:
         raise OptionError(
-            f"equal:{count} needs at least {count} different dates, and the documents have {len(distinct)}; "
-            f"use equal:{len(distinct)} or fewer"
+            f"`slices` is 'equal:{count}', but the documents have only {len(distinct)} different dates; "
+            f'pass `slices="equal:{len(distinct)}"` or fewer'
         )
     weight = np.bincount(which, weights=np.maximum(tokens, 1))
     middle = (np.cumsum(weight) - weight / 2) / weight.sum()
-    slot = np.minimum((middle * count).astype(np.int64), count - 1)
-    # A heavy date can swallow its neighbours' share: see that every slice starts at a date of its own.
-    starts = np.searchsorted(slot, np.arange(count))
+    slice_of = np.minimum((middle * count).astype(np.int64), count - 1)
+    # A date with much text can take up its neighbours' share: make every slice start at a date of its own.
+    starts = np.searchsorted(slice_of, np.arange(count))
     starts = np.maximum.accumulate(starts - np.arange(count)) + np.arange(count)
     starts = np.minimum(starts, len(distinct) - count + np.arange(count))
     first = tuple(_to_date(int(distinct[i])) for i in starts)
     final = _to_date(int(distinct[-1]))
-    if all(d.month == d.day == 1 for d in (*first, final)):  # dated by year: the last one lasts a year
+    if all(d.month == d.day == 1 for d in (*first, final)):  # dated by year: the last slice lasts a year
         final = date(final.year, 12, 31)
     last = (*(d - _DAY for d in first[1:]), final)
     return Slices(_labels(first, last), first, last)
@@ -249,8 +249,8 @@ def _grid(step: int, unit: str, low: date, high: date) -> Slices:
 def _check_count(count: int, step: int, unit: str, low: date, high: date) -> None:
     if count > MOST_SLICES:
         raise OptionError(
-            f"slices of {step}{unit} from {low} to {high} would make {count:,} slices, more than {MOST_SLICES:,}; "
-            "use longer slices, or look for a stray date far from the others"
+            f"Slices of {step}{unit} from {low} to {high} would be {count:,}, more than {MOST_SLICES:,}; "
+            "make `slices` longer, or look for a stray date far from the others"
         )
 
 

@@ -114,7 +114,7 @@ def open_source(
     if isinstance(source, Iterable) and not isinstance(source, (bytes, bytearray)):
         total = len(source) if isinstance(source, Sequence) else None
         return Source("pairs", _pairs(source), total_rows=total)
-    raise SourceError(f"`{source!r:.60}` is not a source of text; give a path, a DataFrame, or (text, time) pairs")
+    raise SourceError(f"'{source!r:.60}' is not a source of text; give a path, a DataFrame, or (text, time) pairs")
 
 
 def choose_column(given: str | None, columns: Sequence[str], *, role: str, usual: Sequence[str]) -> str:

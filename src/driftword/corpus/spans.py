@@ -1,8 +1,8 @@
-"""Where in a text a word stands.
+"""Where in a text a word occurs.
 
-A word is found by splitting the text as it was split when the corpus was made. Few words need the whole
-text for that: what looks like the word is split with what is around it, and if that finds as many
-occurrences as the corpus has counted in the document, they are all there are.
+A word is found by splitting the text as it was split when the corpus was made. The whole text is seldom needed for
+that: only what looks like the word is split, with the characters around it. If that gives as many occurrences as the
+corpus has counted in the document, they are all of them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from driftword.corpus.tokenized_text import TokenizedText
 from driftword.corpus.tokens import TokenRule, mend
 
 _AROUND: Final = 120  # characters on either side of what looks like a word
-_MOST_SPELLED: Final = 500_000  # spellings that are remembered
+_MOST_SPELLED: Final = 500_000  # spellings that are cached
 
 Span = tuple[int, int]
 
@@ -34,22 +34,22 @@ class Asked(NamedTuple):
 
 
 def locate(corpus: TokenizedText, texts: Sequence[str], asked: Sequence[Asked]) -> list[Span | None]:
-    """Return the first and the last character of occurrences; None where a user's own function split the texts."""
+    """Return where occurrences begin and end; None where a user's own function split the texts."""
     if corpus.options.tokens == "custom":
         return [None] * len(asked)
-    known = nearby(corpus, texts, {(one.text, one.word): one.total for one in asked})
+    spans = nearby(corpus, texts, {(one.text, one.word): one.total for one in asked})
     most: dict[tuple[int, str], int] = {}
     for one in asked:
-        if (one.text, one.word) not in known:
+        if (one.text, one.word) not in spans:
             most[one.text, one.word] = max(one.rank, most.get((one.text, one.word), 0))
     unsure = sorted({text for text, _ in most})
     words = dict(zip(unsure, _split(corpus, [texts[i] for i in unsure]), strict=True))
-    known |= {(i, word): everywhere(corpus, texts[i], words[i], word, rank) for (i, word), rank in most.items()}
-    return [next(iter(known[one.text, one.word][one.rank : one.rank + 1]), None) for one in asked]
+    spans |= {(i, word): everywhere(corpus, texts[i], words[i], word, rank) for (i, word), rank in most.items()}
+    return [next(iter(spans[one.text, one.word][one.rank : one.rank + 1]), None) for one in asked]
 
 
 class _Words(NamedTuple):
-    """The words of a text: as they are written, and as they are spelled in the vocabulary."""
+    """The words of a text, as written and as spelled in the vocabulary."""
 
     raw: list[str]
     spelled: list[str]
@@ -81,7 +81,7 @@ def everywhere(corpus: TokenizedText, text: str, words: _Words, word: str, rank:
 def nearby(
     corpus: TokenizedText, texts: Sequence[str], totals: Mapping[tuple[int, str], int]
 ) -> dict[tuple[int, str], list[Span]]:
-    """Find all occurrences of words in texts by what is around each; those for which that is not sure are left out."""
+    """Find all occurrences of words in texts from the characters around each; uncertain words are left out."""
     spans: dict[tuple[int, str], list[Span]] = {}
     windows: list[tuple[tuple[int, str], int, int, int]] = []  # whose, its ends, and what looks like the word
     for key, total in totals.items():
@@ -89,15 +89,15 @@ def nearby(
         alike = [match.start() for match in _pattern(key[1]).finditer(text)]
         if len(alike) >= total and 4 * _AROUND * len(alike) < len(text):  # or the whole text is no more work
             spans[key] = []
-            windows += [(key, *_around(text, place), place) for place in alike]
+            windows += [(key, *_around(text, position), position) for position in alike]
     parts = _split(corpus, [texts[key[0]][begin:end] for key, begin, end, _ in windows])
     connectors, barriers = _connectors(corpus), _barriers(corpus)
-    for (key, begin, end, place), words in zip(windows, parts, strict=True):
+    for (key, begin, end, position), words in zip(windows, parts, strict=True):
         text = texts[key[0]]
         begins = [begin + at for at in _begins(text[begin:end], words.raw)]
-        if key not in spans or place not in begins:  # it is the middle of another word
+        if key not in spans or position not in begins:  # it is the middle of another word
             continue
-        first = last = begins.index(place)
+        first = last = begins.index(position)
         if words.spelled[first] not in barriers:
             low, high = _stretch(words.spelled, first, barriers)
             if (low == 0 and begin > 0) or (high == len(words.raw) and end < len(text)):
@@ -109,7 +109,7 @@ def nearby(
             continue
         if last >= 0:
             spans[key].append((begins[first], begins[last] + len(words.raw[last])))
-    return {key: found for key, found in spans.items() if len(found) == totals[key]}
+    return {key: located for key, located in spans.items() if len(located) == totals[key]}
 
 
 def occurrences(corpus: TokenizedText, words: Sequence[str], target: str, rank: int) -> list[tuple[int, int]]:
@@ -122,23 +122,23 @@ def occurrences(corpus: TokenizedText, words: Sequence[str], target: str, rank: 
     part = target.partition(" ")[0]
     hits: list[tuple[int, int]] = []
     done = 0  # words before this one have been looked at
-    for place in [i for i, word in enumerate(words) if word in (part, target)]:
+    for position in [i for i, word in enumerate(words) if word in (part, target)]:
         if len(hits) > rank:
             break
-        if place < done:
+        if position < done:
             continue
-        if words[place] in barriers:
-            hits += [(place, place)] if words[place] == target else []
+        if words[position] in barriers:
+            hits += [(position, position)] if words[position] == target else []
             continue
-        begin, done = _stretch(words, place, barriers)
+        begin, done = _stretch(words, position, barriers)
         joined = join_strings(words[begin:done], corpus.phrases.rounds, connectors)
         hits += [(begin + first, begin + last) for name, first, last in joined if name == target]
     return hits
 
 
-def _stretch(words: Sequence[str], place: int, barriers: frozenset[str]) -> tuple[int, int]:
-    """Return the ends of the words around one among which a phrase may lie."""
-    begin = end = place
+def _stretch(words: Sequence[str], position: int, barriers: frozenset[str]) -> tuple[int, int]:
+    """Return the ends of the words around a position that a phrase may be part of."""
+    begin = end = position
     while begin > 0 and words[begin - 1] not in barriers:
         begin -= 1
     while end < len(words) and words[end] not in barriers:
@@ -164,14 +164,14 @@ def _begins(text: str, tokens: Sequence[str]) -> list[int]:
     return begins
 
 
-def _around(text: str, place: int) -> Span:
-    """Return the ends of what is around a place, at spaces where there are some."""
-    begin, end = max(place - _AROUND, 0), min(place + _AROUND, len(text))
+def _around(text: str, position: int) -> Span:
+    """Return the ends of the characters around a position, at spaces if possible."""
+    begin, end = max(position - _AROUND, 0), min(position + _AROUND, len(text))
     if begin > 0:
-        begin = text.find(" ", begin, place) + 1 or begin
+        begin = text.find(" ", begin, position) + 1 or begin
     if end < len(text):
-        last = text.rfind(" ", place, end)
-        end = last if last > place else end
+        last = text.rfind(" ", position, end)
+        end = last if last > position else end
     return begin, end
 
 

@@ -1,10 +1,10 @@
 """Held-out text: chunks of consecutive words, 80/10/10 within every slice.
 
-Documents are cut into pieces, short ones stay whole. In each slice the pieces
-are put into an order that depends on the seed alone; the first tenth of the
-words goes to validation, the second to test, the rest to training. Neighbouring
-pieces of one document that land in the same split become one chunk again, so
-that as few contexts as possible are cut.
+Documents are divided into pieces; short ones stay whole. In each slice the pieces
+are shuffled in an order that depends only on the seed: the first tenth of the
+words goes to validation, the second to test, the rest to training. Adjacent
+pieces of one document in the same split become one chunk again, so that as few
+contexts as possible are broken.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ SPLITS: Final = ("train", "valid", "test")
 HELD_OUT: Final = 0.1
 LONGEST_PIECE: Final = 1_000
 SHORTEST_PIECE: Final = 50
-#: With ten shortest pieces each tenth of a slice is sure to get one.
+#: With ten of the shortest pieces, each tenth of a slice is certain to get one.
 ENOUGH_WORDS: Final = 10 * SHORTEST_PIECE
 
 
 def cut(
     lengths: npt.NDArray[np.int64], slice_of: npt.NDArray[np.int32], n_slices: int, *, seed: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Cut documents into chunks and give each chunk a split.
+    """Divide documents into chunks and assign each chunk to a split.
 
     Parameters
     ----------

@@ -16,11 +16,11 @@ from driftword.corpus.tokens import TokenRule
 from driftword.errors import OptionError, UnknownWordError
 from driftword.suggestions import closest, did_you_mean
 
-#: The count of a word that occurs in a slice nobody knows how often, as in embeddings made elsewhere.
+#: The count of a word that occurs an unknown number of times, as in embeddings made elsewhere.
 UNKNOWN: Final = -1
 #: A word that occurs less often in a slice has a vector there that is mostly interpolated.
 MIN_COUNT: Final = 5
-#: Han letters and hiragana in a row; words borrowed from other languages, in katakana, may be as long.
+#: Han characters and hiragana in a row; katakana is left out, since borrowed words may be as long.
 _UNSPACED_RUN: Final = re.compile("[\u3040-\u309f\u3400-\u9fff]{6,}")
 
 
@@ -53,14 +53,15 @@ class Vocabulary:
     def word_id(self, word: str) -> int:
         """Return the id of a word as a user may write it; the error for an unknown one suggests others."""
         if not isinstance(word, str):
-            raise OptionError(f"{word!r} is not a word; give one word as text")
+            raise OptionError(f"'{word}' is not a word; give one word as text")
         rule = TokenRule(numbers=True)
         spelling = " ".join(rule.spell(part) for part in word.split())
         for known in (word, spelling):
             if known in self.index:
                 return self.index[known]
-        phrases = [known for known in self.words if f" {spelling} " in f" {known} "][:3]
-        if phrases and spelling:
+        forms = {f" {form} " for form in (word.strip(), spelling) if form}
+        phrases = [known for known in self.words if any(form in f" {known} " for form in forms)][:3]
+        if phrases:
             names = ", ".join(f"'{known}'" for known in phrases)
             raise UnknownWordError(
                 f"'{word}' is in the vocabulary only as part of phrases, such as {names}", phrases, word
