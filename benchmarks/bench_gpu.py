@@ -66,7 +66,7 @@ def run_fit(corpus: dw.Corpus, spec: dw.Spec, **options: Any) -> dict[str, Any]:
     begin = time.perf_counter()
     model = dw.fit(corpus, spec, patience=99, show_progress=False, **options)
     wall = time.perf_counter() - begin
-    best = model.history[model.best_pass - 1]
+    best = next(entry for entry in model.history if entry["pass"] == model.best_pass)
     seconds = sum(entry["seconds"] for entry in model.history)
     return {
         "seconds": seconds,
@@ -167,25 +167,25 @@ def dense_loop(corpus: dw.Corpus, spec: dw.Spec, *, batch: int = 10_000, batches
     shape = (len(corpus.slices), len(corpus.words), spec.dim)
     rho = torch.nn.Parameter(0.1 * torch.randn(shape, device=DEVICE))
     alpha = torch.nn.Parameter(0.1 * torch.randn(shape[1:], device=DEVICE))
-    optimiser = torch.optim.Adagrad([rho, alpha], lr=0.05)
-    ids, *_ = corpus.sample("train", pass_number=1)
-    ids = torch.tensor(ids[: batch * batches].astype(np.int64), device=DEVICE)
+    optimizer = torch.optim.Adagrad([rho, alpha], lr=0.05)
+    sample, *_ = corpus.sample("train", pass_number=1)
+    ids = torch.tensor(sample[: batch * batches].astype(np.int64), device=DEVICE)
     offsets = [d for d in range(-spec.context // 2, spec.context // 2 + 1) if d]
     weight = torch.tensor(corpus.raw_counts.astype(np.float64) ** 0.75, device=DEVICE)
     slices = torch.randint(0, shape[0], (batches,)).tolist()
 
     def step(n: int) -> None:
-        here = torch.arange(n * batch, (n + 1) * batch, device=DEVICE)
-        context = sum(alpha[ids[(here + d).clamp(0, len(ids) - 1)]] for d in offsets)
+        positions = torch.arange(n * batch, (n + 1) * batch, device=DEVICE)
+        context: Any = sum(alpha[ids[(positions + d).clamp(0, len(ids) - 1)]] for d in offsets)
         absent = torch.multinomial(weight, batch * spec.negatives, replacement=True).view(batch, -1)
         own = rho[slices[n]]
-        likely = torch.nn.functional.logsigmoid((own[ids[here]] * context).sum(-1)).sum()
+        likely = torch.nn.functional.logsigmoid((own[ids[positions]] * context).sum(-1)).sum()
         unlikely = torch.nn.functional.logsigmoid(-(own[absent] @ context[..., None])).sum()
         prior = spec.drift_precision / 2 * (rho[1:] - rho[:-1]).square().sum() + spec.prior / 2 * alpha.square().sum()
         loss = prior - len(ids) / batch * (likely + unlikely)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
 
     for n in range(5):
         step(n)
@@ -202,9 +202,9 @@ def seeds(corpus: dw.Corpus) -> None:
     print("\nseeds      context   engine   validation L of seeds 0, 1, 2   mean")
     for context in (2, 8):
         for engine in ("torch", "cpu"):
-            found = [run_fit(corpus, dw.Spec(context=context), engine=engine, seed=seed)["L"] for seed in range(3)]
-            shown = ", ".join(f"{score:.4f}" for score in found)
-            print(f"           {context:7}   {engine:8} {shown}   {np.mean(found):.4f}")
+            scores = [run_fit(corpus, dw.Spec(context=context), engine=engine, seed=seed)["L"] for seed in range(3)]
+            shown = ", ".join(f"{score:.4f}" for score in scores)
+            print(f"           {context:7}   {engine:8} {shown}   {np.mean(scores):.4f}")
 
 
 class Zipf:

@@ -2,22 +2,21 @@
 
     python benchmarks/equivalents.py un.model
 
-Facts that anyone can look up: a name in one year, and the name of the same country,
-institution or office in another. Each is asked in both directions, with four ways to
+Uses facts that anyone can look up: the name of a country, institution or office in one
+year, and its name in another. Each is asked in both directions, with four ways to
 compare vectors of different slices. Prints the mean reciprocal rank of the right
-answer, and in how many cases it was first or among the first ten, where both names
-occur at least five times in their years.
+answer, and how often it came first or among the first ten. Only names that occur at
+least five times in the training text of their years are asked about.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import numpy as np
 
 import driftword as dw
-from driftword.explore import vectors as space
+from driftword.explore import vectors
 from machine import describe
 
 FACTS = (
@@ -47,24 +46,24 @@ FACTS = (
 )
 
 
-def ranks(model: dw.Model, *, centre: bool, sign: bool) -> list[int]:
+def answer_ranks(model: dw.Model, *, center: bool, sign: bool) -> list[int]:
     """Return the rank of every right answer."""
-    found = []
-    for one, at, other, to in (*FACTS, *((d, c, b, a) for b, a, d, c in FACTS)):
-        if one not in model or other not in model:
+    ranks = []
+    vocabulary = model.vocabulary
+    slice_vectors = vectors.centered if center else vectors.slice_vectors
+    for word, at, answer, to in (*FACTS, *((d, c, b, a) for b, a, d, c in FACTS)):
+        if word not in model or answer not in model:
             continue
-        v, w, s, t = model.word_id(one), model.word_id(other), model.slices.index(at), model.slices.index(to)
-        if model.counts[s][v] < space.MIN_COUNT or model.counts[t][w] < space.MIN_COUNT:
+        v, w, s, t = model.word_id(word), model.word_id(answer), model.slices.index(at), model.slices.index(to)
+        attested = vocabulary.attested(t, vectors.MIN_COUNT)
+        if not (vocabulary.attested(s, vectors.MIN_COUNT)[v] and attested[w]):
             continue
-        here, there = (space.vectors(model, x) for x in (s, t))
-        known = space.occurring(model, t, space.MIN_COUNT)
-        if centre:
-            here, there = space.centred(here, space.occurring(model, s, space.MIN_COUNT)), space.centred(there, known)
-        query: Any = np.sign(here[v]) if sign else here[v]
-        scores = np.where(known, space.unit(there) @ query, -np.inf)
-        scores[v] = -np.inf  # the word itself is not what is asked for
-        found.append(1 + int((scores > scores[w]).sum()))
-    return found
+        query = slice_vectors(model, s)[v]
+        similarity = vectors.unit(slice_vectors(model, t)) @ (np.sign(query) if sign else query)
+        similarity[~attested] = -np.inf
+        similarity[v] = -np.inf  # the word itself is not an answer
+        ranks.append(1 + int((similarity > similarity[w]).sum()))
+    return ranks
 
 
 def main() -> None:
@@ -73,15 +72,17 @@ def main() -> None:
     print(describe(), end="\n\n")
     model = dw.Model.open(sys.argv[1])
     print("comparison                    asked   mean reciprocal rank   first   first ten")
-    for name, centre, sign in (
+    for name, center, sign in (
         ("cosine", False, False),
         ("cosine, means removed", True, False),
         ("the paper's signs", False, True),
         ("signs, means removed", True, True),
     ):
-        found = np.array(ranks(model, centre=centre, sign=sign))
-        first, ten = (int((found <= n).sum()) for n in (1, 10))
-        print(f"{name:28}{len(found):7}{(1 / found).mean():23.3f}{first:8}{ten:12}")
+        ranks = np.array(answer_ranks(model, center=center, sign=sign))
+        if not len(ranks):
+            sys.exit("None of the names occurs often enough in this model")
+        first, ten = (int((ranks <= n).sum()) for n in (1, 10))
+        print(f"{name:28}{len(ranks):7}{(1 / ranks).mean():23.3f}{first:8}{ten:12}")
 
 
 if __name__ == "__main__":

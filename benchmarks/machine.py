@@ -13,7 +13,7 @@ DATA = Path(os.environ.get("DRIFTWORD_DATA", ROOT.parent / "shared" / "data"))
 
 
 def describe(*packages: str) -> str:
-    """Return one line on the machine, one on the versions, one on the commit."""
+    """Return three lines: the machine, the versions and the commit."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     names = ("driftword", "numpy", "polars", *packages)
     commit = subprocess.run(

@@ -3,8 +3,8 @@
     python benchmarks/options.py sotu.corpus model=static,dynamic prior_precision=0.1,1,3 passes=10
 
 Each line is one fit: its options, the best validation score with L_pos in brackets,
-the pass that reached it, and the score after every pass. `passes`, `seed`,
-`threads`, `patience` and `reproducible` go to the fit, everything else to the Spec.
+the pass that reached it, and the score after every pass. `passes`, `seed`, `threads`,
+`patience` and `reproducible` are options of `fit`, all others are options of `Spec`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from typing import Any
 import driftword as dw
 from machine import describe
 
-FIT = ("passes", "seed", "threads", "patience", "reproducible")
+FIT_OPTIONS = ("passes", "seed", "threads", "patience", "reproducible")
 
 
-def value(text: str) -> Any:
+def parse_value(text: str) -> Any:
+    """Read a number or a truth value; anything else is text."""
     try:
         return json.loads(text)
     except ValueError:
@@ -34,18 +35,18 @@ def main() -> None:
     print(describe(), end="\n\n")
     corpus = dw.Corpus.open(sys.argv[1])
     names = [argument.partition("=")[0] for argument in sys.argv[2:]]
-    values = [[value(v) for v in argument.partition("=")[2].split(",")] for argument in sys.argv[2:]]
-    for chosen in itertools.product(*values):
-        options = dict(zip(names, chosen, strict=True))
+    values = [[parse_value(v) for v in argument.partition("=")[2].split(",")] for argument in sys.argv[2:]]
+    for combination in itertools.product(*values):
+        options = dict(zip(names, combination, strict=True))
         begin = time.perf_counter()
-        spec = dw.Spec(**{name: v for name, v in options.items() if name not in FIT})
-        model = dw.fit(corpus, spec, **{name: v for name, v in options.items() if name in FIT})
-        best = model.history[model.meta["best_pass"] - 1]
-        course = " ".join(f"{entry['L']:.3f}" for entry in model.history)
+        spec = dw.Spec(**{name: v for name, v in options.items() if name not in FIT_OPTIONS})
+        model = dw.fit(corpus, spec, **{name: v for name, v in options.items() if name in FIT_OPTIONS})
+        best = next(entry for entry in model.history if entry["pass"] == model.best_pass)
+        scores = " ".join(f"{entry['L']:.3f}" for entry in model.history)
         shown = " ".join(f"{name}={v}" for name, v in options.items())
         print(
             f"{shown:70} L {best['L']:.4f} ({best['L_pos']:.4f}) pass {best['pass']}/{len(model.history)}"
-            f"   {course}   {time.perf_counter() - begin:.0f} s",
+            f"   {scores}   {time.perf_counter() - begin:.0f} s",
             flush=True,
         )
 

@@ -1,7 +1,9 @@
 """How long does it take to go from a word to its passages? Give a corpus directory.
 
+    python benchmarks/passages.py un.corpus
+
 Looks up the twenty most frequent words and eighty drawn at random, in all slices and
-in the middle one, and prints the median and the slowest.
+in the middle one, and prints the median and the slowest time.
 """
 
 from __future__ import annotations
@@ -21,9 +23,9 @@ def main() -> None:
     print(describe(), end="\n\n")
     corpus = dw.Corpus.open(sys.argv[1])
     corpus.passages(corpus.words[0])
-    random = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     seconds = []
-    for word in [*corpus.words[:20], *random.choice(corpus.words, 80)]:
+    for word in [*corpus.words[:20], *rng.choice(corpus.words, 80)]:
         for at in (None, corpus.slices.labels[len(corpus.slices) // 2]):
             begin = time.perf_counter()
             corpus.passages(str(word), at=at)

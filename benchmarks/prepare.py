@@ -1,8 +1,8 @@
 """How fast and how small is `prepare`?
 
-Prepares the UN General Debate corpus without and with phrases, and repeated four
-times, each in a process of its own, beside the pipeline that most research code
-has: Python's `re`, a `Counter` and lists of ids. Run with ``make bench``.
+Prepares the UN General Debates without phrases, with phrases, and four copies of them,
+each in a process of its own. Compares with the pipeline of most research code: Python's
+`re`, a `Counter` and lists of ids. Run with ``make bench``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ SOURCE = DATA / "un_general_debates.parquet"
 
 
 def plain_python(out: Path) -> int:
-    """Tokenise, count and encode as a straightforward script would."""
+    """Tokenise, count and encode as a straightforward script would; return how many tokens were read."""
     word = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
     texts = pl.read_parquet(SOURCE, columns=["text"])["text"].to_list()
     documents = [word.findall(text.lower()) for text in texts]
@@ -38,6 +39,7 @@ def plain_python(out: Path) -> int:
 
 
 def driftword(out: Path, *, phrases: bool, copies: int) -> int:
+    """Prepare several copies of the text; return how many tokens were read."""
     import driftword as dw
 
     source = SOURCE
@@ -47,10 +49,10 @@ def driftword(out: Path, *, phrases: bool, copies: int) -> int:
         for i in range(copies):
             (source / f"{i}.parquet").symlink_to(SOURCE.absolute())
     corpus = dw.prepare(source, text="text", time="year", out=out / "un.corpus", phrases=phrases, show_progress=False)
-    return int(corpus.report.tokens_read)
+    return corpus.report.tokens_read
 
 
-RUNS = {
+RUNS: dict[str, Callable[[Path], int]] = {
     "re + Counter": plain_python,
     "driftword, no phrases": lambda out: driftword(out, phrases=False, copies=1),
     "driftword, phrases": lambda out: driftword(out, phrases=True, copies=1),
@@ -73,10 +75,10 @@ def main() -> None:
         return
     print(describe(), end="\n\n")
     if not SOURCE.exists():
-        print(f"skipped: {SOURCE} is not there; set DRIFTWORD_DATA to the folder that holds it")
+        print(f"skipped: {SOURCE} does not exist; set DRIFTWORD_DATA to the folder that holds it")
         return
-    heads = f"{'tokens':>13}{'seconds':>9}{'M tokens/s':>12}{'peak GiB':>10}{'speed ratio':>13}"
-    print(f"{'UN General Debates 1946-2022':30}{heads}")
+    header = f"{'tokens':>13}{'seconds':>9}{'M tokens/s':>12}{'peak GiB':>10}{'speed ratio':>13}"
+    print(f"{'UN General Debates 1946-2022':30}{header}")
     base = 0.0
     for name in RUNS:
         done = subprocess.run([sys.executable, __file__, name], capture_output=True, text=True, check=True)

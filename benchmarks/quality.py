@@ -4,10 +4,11 @@
     python benchmarks/quality.py un.corpus each      the default subsampling, drawn anew for each pass
 
 Each model has the options that were best for it on validation text (see
-docs/choosing-options.md); the table reports the test text, which nobody looked at
-before. Differences are paired by document. `once` draws one subsample, as the paper
-does; `each` draws one for each pass; both by default. A third argument limits the
-contexts, as in ``8`` or ``2,8``, a fourth the models, as in ``static,dynamic``.
+docs/choosing-options.md); the table reports test text, which no choice was based on.
+Differences are paired by document. The second argument says how text is subsampled:
+`once`, as in the paper; `each`, anew for each pass; or `default`, with the default
+options of every model; ``once,each`` unless given. A third argument limits the contexts, as in
+``8`` or ``2,8``, a fourth the models, as in ``static,dynamic``.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ CHOSEN: dict[tuple[str, int, str], dict[str, Any]] = {
 
 
 def gain(scores: Scores, base: Scores | None) -> str:
+    """Return the gain in L over another model, paired by document, with its standard error."""
     if base is None:
         return ""
     difference = scores.positive + scores.negative - base.positive - base.negative
@@ -53,13 +55,13 @@ def main() -> None:
     contexts = [int(c) for c in sys.argv[3].split(",")] if len(sys.argv) > 3 else [2, 8]
     models = sys.argv[4].split(",") if len(sys.argv) > 4 else ["static", "binned", "dynamic"]
     print(describe(), end="\n\n")
-    t = corpus.meta["subsample"]
+    t = corpus.subsample
     print(f"{'no subsampling' if t is None else f't = {t:g}'}; L_pos in brackets; gains in L on the test text\n")
     print("| subsample | context | model | validation L | test L | over static | over binned | pass | seconds |")
     print("|---|---|---|---|---|---|---|---|---|")
     for protocol in protocols:
         for context in contexts:
-            held: dict[str, Scores] = {}
+            scores_of: dict[str, Scores] = {}
             for name in models:
                 options = CHOSEN.get((protocol, context, name), {})
                 passes = options.get("passes", 10)
@@ -72,14 +74,14 @@ def main() -> None:
                 )
                 model = dw.fit(corpus, spec, passes=passes)
                 seconds = time.perf_counter() - begin
-                best = model.history[model.meta["best_pass"] - 1]
-                scores = held[name] = score(model, corpus, split="test")
+                best = next(entry for entry in model.history if entry["pass"] == model.best_pass)
+                scores = scores_of[name] = score(model, corpus, split="test")
                 summary = scores.summary()
                 print(
                     f"| {protocol} | {context} | {name} | {best['L']:.4f} ({best['L_pos']:.3f}) "
                     f"| {summary['L']:.4f} ± {summary['L_se']:.4f} ({summary['L_pos']:.3f}) "
-                    f"| {gain(scores, held.get('static')) if name != 'static' else ''} "
-                    f"| {gain(scores, held.get('binned')) if name == 'dynamic' else ''} "
+                    f"| {gain(scores, scores_of.get('static')) if name != 'static' else ''} "
+                    f"| {gain(scores, scores_of.get('binned')) if name == 'dynamic' else ''} "
                     f"| {best['pass']}/{len(model.history)} | {seconds:.0f} |",
                     flush=True,
                 )

@@ -1,7 +1,9 @@
-"""What a threshold t leaves of a corpus: the table behind ``subsample="auto"``.
+"""How much of a corpus does a threshold t leave? The table behind ``subsample="auto"``.
 
-For each corpus and t: tokens a pass sees, and how many occurrences remain of
-words in three bands of frequency, in an average slice.
+    python benchmarks/subsampling.py
+
+For each corpus and t: how many tokens a pass sees, and how many occurrences remain of the
+median word of three frequency bands, in an average slice.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import driftword as dw
-from driftword.corpus.vocabulary import choose_subsample, keep_probability
+from driftword.corpus.subsampling import choose_subsample, keep_probability
 from machine import DATA, describe
 
 BANDS = {"ranks 100-300": (100, 300), "1,000-3,000": (1_000, 3_000), "5,000-10,000": (5_000, 10_000)}
@@ -29,15 +31,14 @@ def main() -> None:
         for name, corpus in corpora.items():
             auto = choose_subsample("auto", corpus.raw_counts)
             for t in (1e-5, 1e-4, 1e-3, None):
-                keep = keep_probability(corpus.raw_counts, t)
-                kept = corpus.raw_counts * keep
-                cells = [np.median(kept[low:high]) / len(corpus.slices) for low, high in BANDS.values()]
+                remaining = corpus.raw_counts * keep_probability(corpus.raw_counts, t)
+                per_slice = [np.median(remaining[low:high]) / len(corpus.slices) for low, high in BANDS.values()]
                 label = ("none" if t is None else f"{t:g}") + ("*" if t == auto else "")
                 print(
-                    f"{name:16}{label:>8}{kept.sum():>15,.0f}{kept.sum() / corpus.n_tokens:>8.0%}"
-                    + "".join(f"{cell:>16.1f}" for cell in cells)
+                    f"{name:16}{label:>8}{remaining.sum():>15,.0f}{remaining.sum() / corpus.n_tokens:>8.0%}"
+                    + "".join(f"{count:>16.1f}" for count in per_slice)
                 )
-    print("\n* what auto chooses")
+    print("\n* the choice of auto")
 
 
 if __name__ == "__main__":
