@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from driftword.cli.app import CORPUS, CSV, JSON, command
+from driftword.cli.app import CORPUS, JSON, command, question
 from driftword.errors import OptionError
 
 
@@ -184,7 +184,7 @@ def info(
         terminal.print_corpus(opened, terminal.out())
 
 
-@command(no_args_is_help=True)
+@question
 def passages(
     path: Annotated[Path, CORPUS],
     word: Annotated[str, typer.Argument(help='A word, or a phrase in quotes: "social security".', show_default=False)],
@@ -197,9 +197,7 @@ def passages(
         list[str] | None,
         typer.Option(help="Only documents with this value in a column: COLUMN=VALUE. May be given several times."),
     ] = None,
-    as_json: Annotated[bool, JSON] = False,
-    as_csv: Annotated[bool, CSV] = False,
-) -> None:
+) -> Any:
     """Show a word in the texts it occurs in, one line per occurrence.
 
     Lines come from all slices, or from one of them with --at.
@@ -212,21 +210,21 @@ def passages(
 
       driftword passages sotu.corpus "social security" -n 20 --csv > lines.csv
     """
-    from driftword import tables, terminal
+    from driftword import terminal
     from driftword.corpus import Corpus
 
     corpus = Corpus.open(path)
     conditions = dict(_condition(text) for text in where or [])
     lines = corpus.passages(word, at=at, n=n, width=width, where=conditions or None)
-    if as_json:
-        terminal.print_json(lines.to_dicts())
-    elif as_csv:
-        print(tables.csv(lines), end="")
-    elif lines.is_empty():
-        in_slice = f" in {corpus.slices.labels[corpus.slices.index(at)]}" if at else ""
-        print(f"'{word}' does not occur{in_slice}{' in such documents' if conditions else ''}.")
-    else:
-        terminal.print_passages(lines, terminal.out())
+
+    def for_people(lines: Any, console: Any) -> None:
+        if lines.is_empty():
+            in_slice = f" in {corpus.slices.labels[corpus.slices.index(at)]}" if at else ""
+            print(f"'{word}' does not occur{in_slice}{' in such documents' if conditions else ''}.")
+        else:
+            terminal.print_passages(lines, console)
+
+    return lines, for_people
 
 
 def _condition(text: str) -> tuple[str, str]:
