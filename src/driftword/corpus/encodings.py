@@ -53,14 +53,14 @@ def detect_encoding(stream: _Bytes) -> str:
     decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
     valid = invalid = letters = 0
     while valid + invalid < _ENOUGH:
-        text = decoder.decode(block, final=not block)
-        letters += len(_LETTER.findall(text))
-        if not text.isascii():
+        if not block.isascii() or decoder.getstate()[0]:  # most blocks of most files are ASCII
+            text = decoder.decode(block, final=not block)
             if _UNDEFINED.search(text):
                 return UTF_8
             n_invalid = len(_INVALID.findall(text))
             invalid += n_invalid
             valid += len(_BEYOND_ASCII.findall(text)) - n_invalid
+            letters += len(_LETTER.findall(text))
         if not block:
             break
         block = stream.read(_BLOCK)
