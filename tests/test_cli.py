@@ -124,7 +124,7 @@ def test_words_without_spaces_are_noticed(tmp_path: Path) -> None:
     rows = [f'{{"text": "{chr(0x4E00 + i) * 8}，{chr(0x5E00 + i) * 7}。", "year": {1900 + i % 3}}}' for i in range(60)]
     (tmp_path / "zh.jsonl").write_text("\n".join(rows), encoding="utf-8")
     done = run("prepare", tmp_path / "zh.jsonl", "-o", tmp_path / "c", "--min-count", 1)
-    assert "its words do not seem to be separated by spaces; split them first" in done.stdout
+    assert "its words do not seem to be separated by spaces; split them first and pass --tokens" in done.stdout
     done = run("prepare", tmp_path / "zh.jsonl", "-o", tmp_path / "d", "--min-count", 5)
     assert (done.returncode, "as its words are not separated by spaces" in done.stderr) == (2, True)
 

@@ -40,11 +40,11 @@ def test_a_model_meets_only_its_own_corpus(model: dw.Model, tmp_path: Path) -> N
 
 
 def test_asking_wrongly(model: dw.Model, small: dw.Corpus) -> None:
-    with pytest.raises(OptionError, match="There is no split 'dev'"):
+    with pytest.raises(OptionError, match="`split` is 'dev'"):
         dw.evaluate(model, small, split="dev")
-    with pytest.raises(OptionError, match="There is no by 'word'; choose one of slice, band"):
+    with pytest.raises(OptionError, match="`by` is 'word'; choose one of slice, band"):
         dw.evaluate(model, small, by="word")
-    with pytest.raises(OptionError, match="There is no model 'other'"):
+    with pytest.raises(OptionError, match="`models` is 'other'"):
         dw.compare(small, models=["other"])
 
 

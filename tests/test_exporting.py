@@ -95,7 +95,7 @@ def test_nothing_is_replaced_unasked_or_left_half(model: dw.Model, tmp_path: Pat
     with pytest.raises(ExistsError, match="already exists"):
         dw.export(model, out, format="numpy")
     dw.export(model, out, format="numpy", overwrite=True)
-    with pytest.raises(OptionError, match=f"There is no format 'xml'; choose one of {', '.join(FORMATS)}"):
+    with pytest.raises(OptionError, match=f"`format` is 'xml'; choose one of {', '.join(FORMATS)}"):
         dw.export(model, out, format="xml")
     assert [path.name for path in tmp_path.iterdir()] == ["m.npz"]
 

@@ -151,7 +151,7 @@ def test_wrong_options(small: dw.Corpus, tmp_path: Path) -> None:
         ({"passes": 0}, "`passes` is 0"),
         ({"threads": 0}, "`threads` is 0"),
         ({"seed": -1}, "`seed` is -1"),
-        ({"engine": "tpu"}, "There is no engine 'tpu'; choose one of auto, cpu, torch, reference"),
+        ({"engine": "tpu"}, "`engine` is 'tpu'; choose one of auto, cpu, torch, reference"),
         ({"resume": True}, "Only a fit with an output directory can be resumed"),
     ]:
         with pytest.raises(OptionError, match=message):

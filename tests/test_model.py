@@ -16,8 +16,8 @@ QUICK = {"dim": 8, "context": 4, "rounds": 2}
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"model": "dynamics"}, "There is no model 'dynamics'; choose one of static, binned, dynamic"),
-        ({"resample": "never"}, "There is no resample 'never'"),
+        ({"model": "dynamics"}, "`model` is 'dynamics'; choose one of static, binned, dynamic"),
+        ({"resample": "never"}, "`resample` is 'never'"),
         ({"context": 3}, "`context` is 3; it must be even"),
         ({"context": 0}, "`context` is 0"),
         ({"dim": 0}, "`dim` is 0; it must be at least 1"),

@@ -86,7 +86,7 @@ def test_tables_are_those_of_python(model: Path) -> None:
     [
         (["neighbors", "{}", "shipp"], "did you mean 'ship'"),
         (["neighbors", "{}", "ship", "--at", "1700"], "1700"),
-        (["neighbors", "{}", "ship", "--metric", "taxi"], "There is no metric 'taxi'"),
+        (["neighbors", "{}", "ship", "--metric", "taxi"], "--metric is 'taxi'; choose one of centered, cosine, paper"),
         (["neighbors", "{}", "ship", "-n", "0"], "-n is 0; it must be at least 1"),
         (["drift", "{}", "--between", "1859,1850"], "--between leads from an earlier slice to a later one"),
         (["drift", "{}/../static.model"], "static model"),
@@ -101,7 +101,7 @@ def test_tables_are_those_of_python(model: Path) -> None:
         (["movers", "{}", "--at", "1850"], "the first slice"),
         (
             ["changes", "{}", "--format", "word"],
-            "There is no format 'word'; choose one of table, json, csv",
+            "--format is 'word'; choose one of table, json, csv",
         ),
         (["drift", "{}/nothing"], "nothing"),
     ],
@@ -183,7 +183,7 @@ def test_figures_are_written_in_every_format(model: Path, tmp_path: Path) -> Non
     ("arguments", "sentence"),
     [
         (["ship", "--out", "ship.bmp"], "'ship.bmp' ends in no format"),
-        (["ship", "--kind", "pie"], "There is no kind 'pie'"),
+        (["ship", "--kind", "pie"], "--kind is 'pie'; choose one of"),
         (["ship", "wheat"], "shows one word, and 2 were given"),
         (["ship", "--kind", "similarity"], "at least one other"),
         (["ship", "--kind", "drift"], "leave 'ship' out"),

@@ -16,7 +16,7 @@ def one_of(name: str, value: Any, known: Iterable[str]) -> str:
     """Check that an option names one of several choices."""
     choices = list(known)
     if value not in choices:
-        raise OptionError(f"There is no {name} '{value}'; choose one of {', '.join(choices)}")
+        raise OptionError(f"`{name}` is '{value}'; choose one of {', '.join(choices)}")
     return str(value)
 
 

@@ -149,7 +149,7 @@ def compare(
     corpus = as_corpus(corpus)
     if not models or not contexts:
         raise OptionError("There is nothing to compare; name at least one of `models` and one of `contexts`")
-    names = sorted({checks.one_of("model", name, MODELS) for name in models}, key=MODELS.index)
+    names = sorted({checks.one_of("models", name, MODELS) for name in models}, key=MODELS.index)
     given = [seeds] if isinstance(seeds, int | np.integer) else list(seeds)
     numbers = list(dict.fromkeys(checks.seed(seed) for seed in given))
     if not numbers:

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import polars as pl
@@ -52,9 +52,12 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def print_corpus(corpus: Corpus, console: Console) -> None:
-    """Print what is in a corpus, what was left out and why, and how much text each slice holds."""
-    print_facts(corpus.summary(), console)
+def print_corpus(corpus: Corpus, console: Console, *, spell: Callable[[str], str] = str) -> None:
+    """Print what is in a corpus, what was left out and why, and how much text each slice holds.
+
+    `spell` writes options in advice such as "pass `language='en'`" as the reader would give them.
+    """
+    print_facts({name: spell(value) for name, value in corpus.summary().items()}, console)
     info = corpus.info()
     console.print()
     console.print("tokens per slice", style="bold")

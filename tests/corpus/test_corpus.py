@@ -93,7 +93,7 @@ def test_unknown_words_slices_and_splits(small: dw.Corpus) -> None:
         phrases.word_id("Care")
     with pytest.raises(UnknownSliceError, match="lies outside the slices"):
         list(small.chunks("train", at=1700))
-    with pytest.raises(OptionError, match="There is no split 'dev'; choose one of train, valid, test"):
+    with pytest.raises(OptionError, match="`split` is 'dev'; choose one of train, valid, test"):
         list(small.chunks("dev"))
 
 

@@ -184,7 +184,7 @@ def test_text_that_makes_no_corpus(tmp_path: Path, source: list[Any], options: d
         ({"seed": -1}, "`seed` is -1"),
         ({"subsample": "lots"}, "`subsample` is 'lots'"),
         ({"slices": "monthly"}, "`slices` is 'monthly', which is not understood"),
-        ({"tokens": "spacy"}, "There is no tokens 'spacy'; choose one of words, whitespace, list"),
+        ({"tokens": "spacy"}, "`tokens` is 'spacy'; choose one of words, whitespace, list"),
     ],
 )
 def test_options_out_of_range(tmp_path: Path, options: dict[str, Any], message: str) -> None:

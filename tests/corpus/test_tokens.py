@@ -58,7 +58,7 @@ def test_a_function_of_the_users() -> None:
     for bad in (lambda text: text, lambda text: [1, 2], lambda text: None):
         with pytest.raises(SourceError, match="must return a list of strings"):
             make_rule(bad, numbers=False).split(pl.Series(["a b"]))
-    with pytest.raises(OptionError, match="There is no tokens 'spacy'"):
+    with pytest.raises(OptionError, match="`tokens` is 'spacy'"):
         make_rule("spacy", numbers=False)
 
 

@@ -41,7 +41,7 @@ def test_parameters_are_cast_to_the_precision_of_the_engine(name: str) -> None:
 
 
 def test_asking_wrongly(small: dw.Corpus) -> None:
-    with pytest.raises(OptionError, match="There is no engine 'gpu'; choose one of auto, cpu, torch, reference"):
+    with pytest.raises(OptionError, match="`engine` is 'gpu'; choose one of auto, cpu, torch, reference"):
         dw.fit(small, engine="gpu")
     with pytest.raises(OptionError, match="`device` is an option of the torch engine, not of 'cpu'; leave it out"):
         dw.fit(small, engine="cpu", device="cpu")

@@ -262,9 +262,9 @@ def test_wrong_questions_get_a_sentence(model: dw.Model) -> None:
         dw.neighbors(model, "slwo", at=1900)
     with pytest.raises(DriftwordError, match="1850"):
         dw.neighbors(model, "slow", at=1850)
-    with pytest.raises(OptionError, match="There is no metric 'euclid'"):
+    with pytest.raises(OptionError, match="`metric` is 'euclid'"):
         dw.neighbors(model, "slow", metric="euclid")
-    with pytest.raises(OptionError, match="There is no metric 'far'"):
+    with pytest.raises(OptionError, match="`metric` is 'far'"):
         dw.drift(model, metric="far")
     with pytest.raises(OptionError, match="`n` is 0; it must be at least 1"):
         dw.neighbors(model, "slow", n=0)

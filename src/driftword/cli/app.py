@@ -136,7 +136,7 @@ def table_format(format: str, as_json: bool, as_csv: bool) -> str:
     if len(set(chosen)) > 1:
         raise OptionError(f"A table is written in one format, and {' and '.join(chosen)} were given; choose one")
     if chosen and chosen[0] not in FORMATS:
-        raise OptionError(f"There is no format '{chosen[0]}'; choose one of {', '.join(FORMATS)}")
+        raise OptionError(f"`format` is '{chosen[0]}'; choose one of {', '.join(FORMATS)}")
     return chosen[0] if chosen else "table"
 
 

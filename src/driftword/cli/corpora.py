@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from driftword.cli.app import CORPUS, JSON, command, question
+from driftword.cli.app import CORPUS, JSON, command, question, with_options
 from driftword.errors import OptionError
 
 
@@ -144,7 +144,7 @@ def prepare(
         terminal.print_json(corpus.info())
         return
     console = terminal.out()
-    terminal.print_corpus(corpus, console)
+    terminal.print_corpus(corpus, console, spell=with_options)
     console.print(f"\nWritten to {out}. Next: driftword fit {out} --out {out.with_suffix('.model')}")
 
 
@@ -181,7 +181,7 @@ def info(
     elif kind == "model":
         terminal.print_facts(opened.summary(), terminal.out())
     else:
-        terminal.print_corpus(opened, terminal.out())
+        terminal.print_corpus(opened, terminal.out(), spell=with_options)
 
 
 @question

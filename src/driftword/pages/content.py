@@ -71,7 +71,7 @@ def between(
 
     `options` are those of `explore.drift`, whose defaults decide what changed most.
     """
-    one_of("column", sort, SORT_COLUMNS)
+    one_of("sort", sort, SORT_COLUMNS)
     whole("n", n, least=1, most=MAX_ROWS)
     if begin and end and model.slices.index(begin) > model.slices.index(end):
         begin, end = end, begin
