@@ -77,8 +77,8 @@ def test_the_range_is_attested_and_the_answer_says_who_was_eligible(model: dw.Mo
     assert ranking.eligible == len(ranking.table) == 120 - 2 - 20
     assert (ranking.too_frequent, ranking.too_rare) == (2, 20)
     assert ranking.describe() == (
-        "From 1910 to 1960, the first and the last slice with enough text. 98 of 120 words are eligible; of the "
-        "others, 20 occur fewer than 5 times in the training text of one of these slices and 2 are the most frequent."
+        "Change from 1910 to 1960 (the widest range with enough text): 98 of 120 words are eligible. Of the others, "
+        "20 occur fewer than 5 times in the training text of one of these slices and 2 are the most frequent."
     )
     printed = CliRunner().invoke(app, ["drift", str(model.path)], env={"COLUMNS": "300"}).output
     assert "98 of 120 words are eligible" in printed

@@ -50,7 +50,7 @@ def test_ids_go_in_and_come_out(tmp_path: Path) -> None:
         ({"chunk_slice": [0, 0, 2]}, "`chunk_slice` holds 2"),
         ({"chunk_split": ["train", "dev", "test"]}, "`chunk_split` holds 'dev'"),
         ({"words": ["a", "b", "b"]}, "`words` holds a word twice"),
-        ({"slices": ["now", "then"]}, "'now' is not a year, month or day"),
+        ({"slices": ["now", "then"]}, "'now' is not a year, range of years, month or day"),
         ({"slices": [1901, 1900]}, "follow each other in time"),
         ({"raw_counts": [1, 2]}, "`raw_counts` has 2 entries"),
     ],

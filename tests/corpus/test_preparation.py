@@ -196,7 +196,7 @@ def test_options_out_of_range(tmp_path: Path, options: dict[str, Any], message: 
 def test_an_existing_corpus_is_safe(tmp_path: Path) -> None:
     dw.prepare(list(letters()), out=tmp_path / "c")
     before = (tmp_path / "c" / "meta.json").read_bytes()
-    with pytest.raises(StoreError, match="--overwrite"):
+    with pytest.raises(StoreError, match="overwrite=True"):
         dw.prepare(list(letters()), out=tmp_path / "c")
     with pytest.raises(DriftwordError):
         dw.prepare([("a", "bad")], out=tmp_path / "c", overwrite=True)

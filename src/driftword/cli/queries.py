@@ -23,7 +23,7 @@ METRIC = typer.Option(
     "(to words of similar frequency)."
 )
 BETWEEN = typer.Option(
-    metavar="FIRST,LAST", help="Two slices, such as 1900,2000.", show_default="first and last with enough text"
+    metavar="FIRST,LAST", help="Two slices, such as 1900,2000.", show_default="the widest pair with enough text"
 )
 MIN_COUNT_BOTH = typer.Option(
     help="Only words that occur at least this often in the training text of both slices.", show_default="5"
@@ -80,8 +80,8 @@ def drift(
 ) -> Any:
     """Show the words that moved most, with the evidence: occurrences in both slices, and in how many slices at all.
 
-    By default the first and the last slice with enough text are compared. Below the table you are told how many words
-    were eligible, and why others were not.
+    By default the widest pair of slices with enough text is compared. Below the table you are told how many words were
+    eligible, and why others were not.
 
     [bold]Examples[/bold]
 

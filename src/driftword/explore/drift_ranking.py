@@ -1,7 +1,7 @@
 """Which words changed most. What that means is decided here, once, for tables, figures, pages and reports.
 
-By default the two slices compared are the first and the last with enough text, words must occur at least five times
-in the training text of both, and the most frequent words are left out: their use changes with style rather than with
+By default the two slices compared are the widest pair with enough text, words must occur at least five times in the
+training text of both, and the most frequent words are left out: their use changes with style rather than with
 meaning. A word without training text in one of the slices has only an interpolated vector there, and does not rank.
 """
 
@@ -63,15 +63,15 @@ class DriftRanking:
     def describe(self) -> str:
         """Say in a sentence or two which words were compared, and why others were not."""
         first, last = self.between
-        reason = ", the first and the last slice with enough text" if self.chosen_range else ""
-        sentence = f"From {first} to {last}{reason}. {self.eligible:,} of {self.words:,} words are eligible"
+        reason = " (the widest range with enough text)" if self.chosen_range else ""
+        sentence = f"Change from {first} to {last}{reason}: {self.eligible:,} of {self.words:,} words are eligible."
         left_out = []
         if self.too_rare:
             least = f"fewer than {self.min_count} times" if self.min_count > 1 else "not at all"
             left_out.append(f"{self.too_rare:,} occur {least} in the training text of one of these slices")
         if self.too_frequent:
             left_out.append(f"{self.too_frequent:,} are the most frequent")
-        return sentence + (f"; of the others, {' and '.join(left_out)}." if left_out else ".")
+        return sentence + (f" Of the others, {' and '.join(left_out)}." if left_out else "")
 
 
 def drift(
@@ -102,7 +102,8 @@ def drift(
         differently the nearest neighbours are ranked; ``"relative"``: absolute, in standard deviations from words of
         similar frequency.
     between
-        Two slices, such as ``(1900, 2000)``; by default the first and the last with enough text.
+        Two slices, such as ``(1900, 2000)``; by default the widest pair with enough text: at least half as many words
+        must be comparable as in the best pair that is half of all slices apart.
     min_count
         Only words that occur at least this often in the training text of both slices; 5 by default.
     skip
@@ -204,15 +205,23 @@ def _table(model: Model, scores: Array, positions: Array, first: int, last: int)
 
 
 def attested_range(model: Model) -> tuple[str, str]:
-    """Return the first and the last slice that hold enough text to be compared.
+    """Return the widest pair of slices that allows a fair comparison of words.
 
-    Enough: at least half as many words occur `MIN_COUNT` times as in the median slice. Corpora often begin and end
-    with little text, in which few words have vectors of their own.
+    Fair: at least half as many words occur `MIN_COUNT` times in the training text of both slices as in the best pair
+    that is at least half of all slices apart. Corpora often begin and end with little text, in which few words have
+    vectors of their own.
     """
     vectors.check_moves(model)
-    words = np.array([model.vocabulary.attested(t, MIN_COUNT).sum() for t in range(len(model.slices))])
-    enough = np.flatnonzero(words >= np.median(words) / 2)
-    first, last = (enough[0], enough[-1]) if len(enough) > 1 else (0, len(words) - 1)
+    slices = len(model.slices)
+    attested = np.array([model.vocabulary.attested(t, MIN_COUNT) for t in range(slices)], dtype=np.float32)
+    common = attested @ attested.T  # (T, T) words that both slices attest
+    distance = np.arange(slices)[None, :] - np.arange(slices)[:, None]
+    best = common[distance >= max(slices // 2, 1)].max()
+    fair = (common >= max(best / 2, 1)) & (distance > 0)
+    if not fair.any():
+        return model.slices.labels[0], model.slices.labels[-1]
+    widest = np.where(fair & (distance == distance[fair].max()), common, -1)
+    first, last = np.unravel_index(int(widest.argmax()), widest.shape)
     return model.slices.labels[first], model.slices.labels[last]
 
 
