@@ -182,7 +182,7 @@ def test_figures_are_written_in_every_format(model: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["ship", "--out", "ship.bmp"], "'ship.bmp' ends in no format"),
+        (["ship", "--out", "ship.bmp"], "'ship.bmp' does not end in a format of figures"),
         (["ship", "--kind", "pie"], "--kind is 'pie'; choose one of"),
         (["ship", "wheat"], "shows one word, and 2 were given"),
         (["ship", "--kind", "similarity"], "at least one other"),

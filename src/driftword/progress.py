@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 
 class Progress:
-    """A bar with a stage, an amount done and a line of facts; does nothing unless shown."""
+    """A bar with a stage, the amount done and a line of facts; it does nothing unless it is shown."""
 
     def __init__(self, bar: object = None) -> None:
         self._bar = bar
@@ -22,7 +22,7 @@ class Progress:
             self._task = self._bar.add_task(name, total=total, facts="")  # type: ignore[attr-defined]
 
     def update(self, *, done: float | None = None, more: float = 0, facts: str | None = None) -> None:
-        """Say how far the stage has come."""
+        """Report how far the stage has come."""
         if self._bar is not None and self._task is not None:
             fields = {} if facts is None else {"facts": facts}
             if done is not None:
@@ -32,7 +32,7 @@ class Progress:
 
 @contextlib.contextmanager
 def progress(*, show: bool | None = None) -> Iterator[Progress]:
-    """Show a bar on standard error; None shows it where that is a terminal."""
+    """Show a bar on standard error; None shows it only in a terminal."""
     if not (sys.stderr.isatty() if show is None else show):
         yield Progress()
         return

@@ -1,10 +1,10 @@
 """A versioned directory of ``.npy`` and ``.parquet`` files beside a ``meta.json``.
 
 Corpora and models are stored the same way. A store is written into a hidden
-directory next to its final place and renamed when it is whole, so a crash,
-Ctrl-C or full disk leaves nothing behind that looks like a store, and the one
-that was there before stays until its successor is complete. ``meta.json`` is
-written last and lists every file with its size and SHA-256. Nothing is pickled.
+directory next to its final place and renamed when it is complete, so a crash,
+Ctrl-C or full disk leaves nothing behind that looks like a store, and an older
+one stays until its successor is complete. ``meta.json`` is written last and lists
+every file with its size and SHA-256. Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def sha256(path: Path) -> str:
 def create(
     path: str | os.PathLike[str], *, kind: str, overwrite: bool = False, hashed: bool = True
 ) -> Iterator[Writer]:
-    """Write a store of this `kind` atomically; without hashes of large files where it will not live long.
+    """Write a store of this `kind` atomically; short-lived ones can do without hashes of large files.
 
     The block fills the `Writer`; when it ends without an exception the store
     appears at `path`, otherwise nothing does.
@@ -87,12 +87,12 @@ def create(
     given = Path(path)
     check_name(given)
     with writing(given):
-        target = Path(os.path.realpath(given))  # a link stays, what it points to is replaced
+        target = Path(os.path.realpath(given))  # a link stays; what it points to is replaced
         partial = _beside(target, "partial")
         _sweep(target)
         _check_target(given, target, kind=kind, overwrite=overwrite)
         with folders(target):
-            free = not partial.exists()  # or another thread is writing the same
+            free = not partial.exists()  # or another thread is writing there
             try:
                 partial.mkdir()
                 writer = Writer(partial)
@@ -107,7 +107,7 @@ def create(
 
 @contextlib.contextmanager
 def folders(target: Path) -> Iterator[None]:
-    """Make the folders above `target` that are missing; they go again if nothing comes to stand in them."""
+    """Create the missing folders above `target`; remove them again if nothing is written there."""
     missing = [parent for parent in target.absolute().parents if not parent.exists()]
     try:
         for parent in reversed(missing):
@@ -121,14 +121,14 @@ def folders(target: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def writing(target: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn the operating system's complaints about `target` into sentences."""
+    """Turn errors of the operating system about `target` into sentences."""
     try:
         yield
     except DriftwordError:
         raise
     except OSError as error:
         raise StoreError(_explain(error.errno or 0, str(error.strerror or error), Path(target))) from error
-    except Exception as error:  # Polars reports what the system said in words of its own
+    except Exception as error:  # Polars wraps the system's errors in its own
         if number := re.search(r"os error (\d+)", str(error)):
             raise StoreError(_explain(int(number[1]), os.strerror(int(number[1])), Path(target))) from error
         raise
@@ -136,7 +136,7 @@ def writing(target: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """Give a place to write a file, which then takes that of `target`; after an error nothing has changed."""
+    """Yield a path to write to, which then replaces `target`; after an error nothing has changed."""
     check_file(target)
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
     with writing(target), folders(target):
@@ -148,13 +148,13 @@ def replacing(target: Path) -> Iterator[Path]:
 
 
 def check_file(target: Path) -> None:
-    """Refuse to put a file in the place of a device or a pipe, which root could do."""
+    """Refuse to replace a device or a pipe by a file, which root could do."""
     if target.exists() and not target.is_file() and not target.is_dir():
         raise StoreError(f"'{target}' is not a file that could be replaced; give another `out`")
 
 
 def check_name(path: Path) -> None:
-    """Refuse a path whose bytes are no text: tables and messages could not hold it."""
+    """Refuse a path whose bytes are not text: tables and messages could not hold it."""
     try:
         str(path).encode()
     except UnicodeEncodeError as error:
@@ -163,7 +163,7 @@ def check_name(path: Path) -> None:
 
 
 def check_free(path: str | os.PathLike[str], *, kind: str, overwrite: bool) -> None:
-    """Refuse now what `create` would refuse after the work."""
+    """Refuse before the work what `create` would refuse after it."""
     given = Path(path)
     check_name(given)
     with writing(given):
@@ -171,7 +171,7 @@ def check_free(path: str | os.PathLike[str], *, kind: str, overwrite: bool) -> N
 
 
 def open_store(path: str | os.PathLike[str], *, kind: str) -> Store:
-    """Open the store at `path`, refusing whatever is not a whole store of this `kind`."""
+    """Open the store at `path`, refusing whatever is not a complete store of this `kind`."""
     folder = Path(path)
     check_name(folder)
     if not os.path.exists(folder):  # noqa: PTH110 - Path.exists raises for names that are too long
@@ -234,7 +234,7 @@ def _seal(writer: Writer, kind: str, *, hashed: bool) -> None:
 
 
 def swap(partial: Path, target: Path) -> None:
-    """Put what is finished in the place of the directory that may be there; when it fails, that one is still there."""
+    """Replace a directory, if there is one, by a finished one; if that fails, the old one stays."""
     replaced = _beside(target, "replaced")
     try:
         if target.exists():
@@ -271,7 +271,7 @@ def _beside(target: Path, role: str) -> Path:
 
 
 def _sweep(target: Path) -> None:
-    """Clear what killed processes left beside `target`; give back a store they had moved aside."""
+    """Remove what killed processes left beside `target`; restore a store that they had moved aside."""
     absolute = target.absolute()
     for role in ("replaced", "partial"):
         for left in absolute.parent.glob(f".{absolute.name}.{role}-*"):

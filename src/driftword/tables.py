@@ -1,4 +1,4 @@
-"""Tables as they stand in a paper, Markdown and LaTeX, or as CSV; and text that a page can show."""
+"""Tables as Markdown and LaTeX for papers, as CSV for programs; facts as HTML; text that a page can show."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ _SPECIAL: Final = {
     "^": r"\^{}",
     "\\": r"\textbackslash{}",
 }
-_MARKS: Final = re.compile(r"[\\|<>*_`\[\]]")  # what Markdown would take for its own
+_MARKS: Final = re.compile(r"[\\|<>*_`\[\]]")  # what Markdown would read as markup
 
 
 _HIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # XML allows none of these
 
 
 def printable(text: str) -> str:
-    """Leave out characters that no page or figure can show."""
+    """Remove characters that no page or figure can show."""
     return _HIDDEN.sub("", text)
 
 
 def csv(table: pl.DataFrame) -> str:
-    """Write a table as CSV, which knows no lists."""
+    """Write a table as CSV; lists are joined with semicolons."""
     lists = [name for name, kind in table.schema.items() if kind == pl.List]
     return table.with_columns(pl.col(lists).cast(pl.List(pl.String)).list.join("; ")).write_csv()
 
 
 def markdown(table: pl.DataFrame, *, digits: int = 3) -> str:
-    """Write a table in Markdown, numbers with so many digits."""
+    """Write a table in Markdown, with this many digits after the decimal point."""
     rows = [[_MARKS.sub(r"\\\g<0>", cell(value, digits)) for value in row] for row in table.iter_rows()]
     return lines_of(table.columns, rows, form="markdown")
 
 
 def latex(table: pl.DataFrame, *, digits: int = 3) -> str:
-    """Write a table in LaTeX (booktabs), numbers with so many digits."""
+    """Write a table in LaTeX (booktabs), with this many digits after the decimal point."""
     rows = [[_latex(cell(value, digits)) for value in row] for row in table.iter_rows()]
     heads = [_latex(name) for name in table.columns]
     columns = "".join("r" if kind.is_numeric() else "l" for kind in table.dtypes)
@@ -48,11 +48,11 @@ def latex(table: pl.DataFrame, *, digits: int = 3) -> str:
 
 def _latex(text: str) -> str:
     safe = "".join(_SPECIAL.get(letter, letter) for letter in text)
-    return "{}" + safe if safe.startswith(("[", "*")) else safe  # \\ would take it for its own argument
+    return "{}" + safe if safe.startswith(("[", "*")) else safe  # \\ would read it as its argument
 
 
 def lines_of(heads: Sequence[str], rows: Sequence[Sequence[str]], *, form: str, columns: str = "") -> str:
-    """Put cells that are written already into the shape of a table."""
+    """Lay out cells that are already text as a table."""
     if form == "markdown":
         return "\n".join("| " + " | ".join(line) + " |" for line in (heads, ["---"] * len(heads), *rows))
     first, *rest = (" & ".join(line) + r" \\" for line in (heads, *rows))
@@ -71,7 +71,7 @@ def html_facts(title: str, facts: Mapping[str, str]) -> str:
 
 
 def cell(value: Any, digits: int) -> str:
-    """Write one value for people."""
+    """Write one value as people read it."""
     if value is None:
         return ""
     if isinstance(value, bool):

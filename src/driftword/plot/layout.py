@@ -1,4 +1,4 @@
-"""Where things stand on a chart: time along the width, texts that keep clear of each other, title and caption."""
+"""Layout of charts: the axis of time, texts that do not overlap, title and caption."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _day(year: float) -> date:
 
 
 def years(table: pl.DataFrame, field: str = "year") -> alt.X:
-    """Return the axis of time: few slices by their names, short spans by months or days, others by years."""
+    """Return the axis of time: a few slices are named, short periods show months or days, others years."""
     low, high = float(table["begin"].min()), float(table["end"].max())  # type: ignore[arg-type]
     edge = (high - low) * 0.01
     named = table.unique("slice", maintain_order=True)
@@ -61,7 +61,7 @@ def years(table: pl.DataFrame, field: str = "year") -> alt.X:
 
 
 def edges(table: pl.DataFrame) -> tuple[alt.X, alt.X2, alt.Y2Datum]:
-    """Return where the bar of each slice begins and ends, and where it stands."""
+    """Return where the bar of each slice begins and ends, and its base."""
     return years(table, "begin"), alt.X2("end"), alt.Y2Datum(0)
 
 
@@ -72,7 +72,7 @@ def _named(ticks: dict[float, str]) -> alt.Axis:
 
 
 def stacked(heights: Sequence[float], *, least: float) -> list[float]:
-    """Push rising heights up until neighbours are at least so far apart."""
+    """Push ascending heights up until neighbours are at least this far apart."""
     result: list[float] = []
     for height in heights:
         result.append(max(height, result[-1] + least) if result else height)
@@ -93,13 +93,13 @@ def _ticks(first: date, last: date) -> list[tuple[date, str]]:
 
 
 def span(values: pl.Series) -> tuple[float, float]:
-    """Return the smallest and the largest value, a little apart where they are one."""
+    """Return the smallest and the largest value, a little apart where they are equal."""
     low, high = float(values.min()), float(values.max())  # type: ignore[arg-type]
     return (low, high) if high > low else (low - 0.5, low + 0.5)
 
 
 def spaced(table: pl.DataFrame, chosen: pl.DataFrame) -> list[float]:
-    """Return where to write the lists of neighbours: near their slices, but never over each other."""
+    """Return where to write the lists of neighbours: near their slices, without overlap."""
     low, high = span(table["year"])
     room = (high - low) * ROOM
     places = [min(max(year, low + room / 3), high - room / 6) for year in chosen["year"]]
@@ -114,13 +114,13 @@ def spaced(table: pl.DataFrame, chosen: pl.DataFrame) -> list[float]:
 
 
 def pixels(places: Any) -> Any:
-    """Spread places in two dimensions over the room of a map, in pixels."""
+    """Scale positions in two dimensions to the size of a map, in pixels."""
     size = np.ptp(places, axis=0)
     return (places - places.min(axis=0)) / np.where(size > 0, size, 1) * (WIDTH - 120, MAP_HEIGHT - 80)
 
 
 def beside(dots: Any, texts: Sequence[str]) -> Any:
-    """Return a height for the text of each dot, over or under it, both ends first; NaN where there is no room."""
+    """Return a height for the label of each dot, above or below it, both ends first; NaN where there is no room."""
     half = _half(texts)
     heights = np.full(len(dots), np.nan)
     for i in sorted(range(len(dots)), key=lambda i: min(i, len(dots) - 1 - i)):
@@ -134,7 +134,7 @@ def beside(dots: Any, texts: Sequence[str]) -> Any:
 
 
 def apart(places: Any, texts: Sequence[str], *, obstacles: Any, names: Sequence[str]) -> Any:
-    """Put one text after the other where it belongs, or as little above or below as keeps it clear of what is there."""
+    """Place texts one after the other, moved up or down as little as keeps them clear of what is there."""
     held, half = np.array(obstacles, dtype=float).reshape(-1, 2), _half(names)
     result = np.array(places, dtype=float)
     for i, width in enumerate(_half(texts)):
@@ -158,7 +158,7 @@ def layered(layers: Sequence[alt.Chart]) -> alt.LayerChart:
 
 
 def finish(chart: Chart, model: Model, title: str, *, height: int | None = HEIGHT, note: str = "") -> Chart:
-    """Give a chart its size, title, and the line that says what it was made from."""
+    """Give a chart its size, its title, and a line that says what it was made from."""
     labels = model.slices.labels
     times = f"{labels[0]} to {labels[-1]}" if len(labels) > 1 else labels[0]
     if " to " in labels[0]:

@@ -1,4 +1,4 @@
-"""Charts as files: pictures, pages that need nothing but themselves, and Vega-Lite JSON."""
+"""Charts as files: pictures, self-contained pages, and Vega-Lite JSON."""
 
 from __future__ import annotations
 
@@ -21,11 +21,24 @@ _OF_OBJECTS: Final = {
 
 
 def save(chart: Any, path: str | os.PathLike[str]) -> Path:
-    """Save a chart as SVG, PNG (for print), PDF, HTML (one file, works offline) or Vega-Lite JSON, by its ending."""
+    """Save a chart in the format that the name of the file ends in, replacing an older figure.
+
+    Parameters
+    ----------
+    chart
+        What a function of `driftword.plot` returned, or any Altair chart.
+    path
+        File to write: ``.svg``, ``.png`` (for print), ``.pdf``, ``.html`` (one file, works offline) or ``.json``
+        (Vega-Lite).
+
+    Returns
+    -------
+    The path of the file.
+    """
     path = Path(path)
     form = path.suffix.lower().removeprefix(".")
     if form not in FORMATS:
-        raise OptionError(f"'{path.name}' ends in no format that a figure can have; use one of .{', .'.join(FORMATS)}")
+        raise OptionError(f"'{path.name}' does not end in a format of figures; use one of .{', .'.join(FORMATS)}")
     chart = drawable(chart)
     with store.replacing(path) as partial:
         if form == "html":
@@ -38,8 +51,8 @@ def save(chart: Any, path: str | os.PathLike[str]) -> Path:
 def drawable(chart: Any) -> Any:
     """Return the chart with words that can be drawn.
 
-    Some characters would end the program that draws, and Vega takes words such as "constructor", which every
-    object of JavaScript has, for something else; a space of no width makes them plain words again.
+    Some characters would crash the renderer, and Vega mistakes words such as "constructor", which every JavaScript
+    object has as a property; a zero-width space makes them ordinary words.
     """
     spec = chart.to_dict()
     mended = _mended(spec)
@@ -55,7 +68,7 @@ def _mended(part: Any) -> Any:
 
 
 def _safe_html(chart: Any) -> str:
-    """Return a page that needs nothing but itself; words of the text that look like HTML stay words."""
+    """Return a self-contained page; words of the text that look like HTML stay words."""
     spec = json.dumps(chart.to_dict())
     text = str(chart.to_html(inline=True))
     before, found, after = text.rpartition(spec)
