@@ -64,6 +64,8 @@ class DriftRanking:
         """Say in a sentence or two which words were compared, and why others were not."""
         first, last = self.between
         reason = " (the widest range with enough text)" if self.chosen_range else ""
+        if self.eligible == self.words:
+            return f"Change from {first} to {last}{reason}."
         sentence = f"Change from {first} to {last}{reason}: {self.eligible:,} of {self.words:,} words are eligible."
         left_out = []
         if self.too_rare:
