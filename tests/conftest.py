@@ -35,6 +35,11 @@ TOPICS = {
 }
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the longest tests first, so that no process waits for another at the end."""
+    items.sort(key=lambda item: "test_docs" not in item.nodeid)
+
+
 def data_folder() -> Path:
     return Path(os.environ.get("DRIFTWORD_DATA", ROOT.parent / "shared" / "data"))
 
