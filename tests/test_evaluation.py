@@ -35,7 +35,7 @@ def test_scores_add_up(model: dw.Model, small: dw.Corpus) -> None:
 
 def test_a_model_meets_only_its_own_corpus(model: dw.Model, tmp_path: Path) -> None:
     other = dw.prepare(list(letters(seed=5)), out=tmp_path / "c")
-    with pytest.raises(StoreError, match="was fitted to another corpus .* open that one"):
+    with pytest.raises(OptionError, match="is not the corpus that the model was fitted to; use that one"):
         dw.evaluate(model, other)
 
 
@@ -61,8 +61,9 @@ def test_compare_is_the_papers_table(small: dw.Corpus, tmp_path: Path) -> None:
             assert row[f"over_{base}"] == pytest.approx(row["L"] - other)
             assert row[f"over_{base}_se"] > 0
     markdown, latex = (comparison_table(table, format=format) for format in ("markdown", "latex"))
-    assert markdown.splitlines()[0] == "|  | context 2: L | context 2: L_pos | context 4: L | context 4: L_pos |"
-    assert latex.startswith(r"\begin{tabular}{lcccc}")
+    assert markdown.splitlines()[0] == "| context | model | L | L_pos | over static | over binned |"
+    assert len(markdown.splitlines()) == 2 + 6
+    assert latex.startswith(r"\begin{tabular}{lccccc}")
     assert r"\pm" in latex
     stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "models").glob("*.model")}
     assert len(stamps) == 6
@@ -98,7 +99,7 @@ def test_the_fingerprint_covers_all_that_a_model_sees(small: dw.Corpus, tmp_path
         dw.compare(corpora["fewer"], contexts=(2,), models=["static"], spec=SPEC, passes=1, out=tmp_path / "models")
     assert table.height == 1
     model = dw.Model.open(tmp_path / "models" / "static-2.model")
-    with pytest.raises(StoreError, match="was fitted to another corpus"):
+    with pytest.raises(OptionError, match="is not the corpus that the model was fitted to"):
         dw.evaluate(model, corpora["fewer"])
     assert dw.evaluate(model).height == 1  # it knows where its own is
 

@@ -14,6 +14,7 @@ import pytest
 
 import driftword as dw
 from conftest import PATIENCE, letters
+from driftword.checkpoints import Checkpoints
 from driftword.errors import ExistsError, FitError, OptionError
 from driftword.fitting import _Training
 
@@ -109,6 +110,24 @@ dw.fit(dw.Corpus.open({str(small.path)!r}), spec, out={str(tmp_path / "cut")!r},
         4,
         5,
     ]
+
+
+def test_an_interrupted_fit_is_not_resumed_with_another_subsample(tmp_path: Path) -> None:
+    mild, strong = (dw.prepare(list(letters()), out=tmp_path / f"c{t}", subsample=t) for t in (1e-2, 1e-3))
+    checkpoints = Checkpoints(tmp_path / "m", {"spec": SPEC.to_dict()})
+    code = (
+        "import os, signal, driftword as dw\n"
+        "from driftword.checkpoints import Checkpoints\n"
+        "save = Checkpoints.save\n"
+        "Checkpoints.save = lambda *a, **o: (save(*a, **o), os.kill(os.getpid(), signal.SIGKILL))\n"
+        f"out = {str(checkpoints.target)!r}\n"
+        f"dw.fit({str(mild.path)!r}, dw.Spec(dim=4, rounds=1), passes=3, out=out, checkpoint_every=0)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=False)
+    spec = dw.Spec(dim=4, rounds=1)
+    with pytest.raises(OptionError, match="was made with another corpus"):
+        dw.fit(strong, spec, passes=3, out=checkpoints.target, resume=True)
+    assert len(dw.fit(mild, spec, passes=3, patience=9, out=checkpoints.target, resume=True).history) == 3
 
 
 def test_the_best_pass_is_kept_and_patience_ends(small: dw.Corpus, tmp_path: Path) -> None:

@@ -51,6 +51,35 @@ def test_imports_point_down() -> None:
             assert ORDER.index(other) <= floor, f"{name} imports {other}, which stands above it"
 
 
+def test_no_module_imports_itself_by_a_detour() -> None:
+    names = set(modules())
+    graph = {
+        name: {target for target in names for full in imported_modules(tree) if full in (target, f"{target}.__init__")}
+        for name, tree in modules().items()
+    }
+    done: set[str] = set()
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        assert name not in path, " -> ".join((*path, name))
+        if name not in done:
+            for target in graph.get(name, set()) - {name}:
+                visit(target, (*path, name))
+            done.add(name)
+
+    for name in graph:
+        visit(name, ())
+
+
+def imported_modules(tree: ast.Module) -> set[str]:
+    """Return the modules of driftword that are imported, without the package's own name; packages' faces aside."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("driftword"):
+            base = node.module.removeprefix("driftword").lstrip(".")
+            found |= {base, *(f"{base}.{alias.name}".lstrip(".") for alias in node.names)}
+    return found - {"", "__init__"} - {name for name in found if (PACKAGE / name.replace(".", "/")).is_dir()}
+
+
 def test_the_reading_leg_imports_no_engine() -> None:
     for name, tree in modules().items():
         if name.split(".")[0] in READING:

@@ -45,7 +45,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> dw.Model:
         ({"metric": "cosine", "n": 7}, ["--metric", "cosine", "-n", "7"], "metric=cosine&n=7"),
         ({"between": (1920, 1950)}, ["--between", "1920,1950"], "from=1920&to=1950"),
         ({"min_count": 60, "skip": 9}, ["--min-count", "60", "--skip", "9"], "min_count=60&skip=9"),
-        ({"interpolated": True, "min_count": 0}, ["--interpolated", "--min-count", "0"], "interpolated=1&min_count=0"),
+        ({"interpolated": True}, ["--interpolated"], "interpolated=1"),
+        ({"metric": "neighbors"}, ["--metric", "neighbors"], "metric=neighbors"),
     ],
 )
 def test_all_surfaces_list_the_same_words_in_the_same_order(
@@ -65,6 +66,8 @@ def test_all_surfaces_list_the_same_words_in_the_same_order(
         assert [row["word"] for row in table["table"]] == expected
     shown = unescape(client.get(f"/?n={n}&{query}").text)
     assert re.findall(r'<th scope="row" data-value="(\w+)"', shown) == expected
+    printed = client.get(f"/print/drift.svg?n={n}&{query}")
+    assert re.findall(r">(word\d+)<", printed.text) == expected
     options = {"n": n, **options}
     html = dw.report(model, tmp_path / "r.html", **options).read_text()
     assert re.findall(r'<th scope="row" data-value="(\w+)"', html) == expected
@@ -87,11 +90,14 @@ def test_the_range_is_attested_and_the_answer_says_who_was_eligible(model: dw.Mo
 def test_no_interpolated_vector_ranks_unless_asked_for(model: dw.Model) -> None:
     absent = set(WORDS[20:30]) | set(WORDS[40:50])
     assert not absent & set(dw.drift(model, n=None, min_count=0)["word"])
-    asked = dw.drift(model, n=None, min_count=0, interpolated=True)
+    asked = dw.drift(model, n=None, interpolated=True)
     assert absent <= set(asked["word"])
     assert set(asked.filter(asked["interpolated"])["word"]) == absent
     named = dw.drift(model, words=[WORDS[21], WORDS[41], WORDS[0]])
     assert set(named["word"]) == {WORDS[21], WORDS[41], WORDS[0]}  # a word that is named is asked for
+    rare = dw.drift(model, words=[WORDS[21], WORDS[0]], metric="neighbors")
+    assert dict(rare.select("word", "drift").iter_rows())[WORDS[21]] is None  # and no number is made up for it
+    assert rare["drift"].null_count() == 1
 
 
 def test_observed_means_observed_in_training_text() -> None:

@@ -91,7 +91,7 @@ def test_tables_are_those_of_python(model: Path) -> None:
         (["drift", "{}", "--between", "1859,1850"], "--between leads from an earlier slice to a later one"),
         (["drift", "{}/../static.model"], "static model"),
         (["trajectory", "{}/../static.model", "ship"], "static model"),
-        (["towards", "{}", "ship", "--low", "", "--high", "court"], "A pole of meaning has no word"),
+        (["towards", "{}", "ship", "--low", "", "--high", "court"], "--low is empty; name at least one word"),
         (["towards", "{}", "ship", "--low", "court", "--high", "court"], "is at both poles"),
         (["similarity", "{}", "ship", "ship"], "nearest to itself"),
         (["drift", "{}", "--min-count", "-3"], "--min-count is -3; it must be at least 0"),

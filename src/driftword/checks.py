@@ -49,3 +49,14 @@ def real(name: str, value: Any, *, low: float = -math.inf, high: float = math.in
 def seed(value: Any) -> int:
     """Check the seed of random numbers."""
     return whole("seed", value, most=LARGEST_SEED)
+
+
+def words(name: str, value: Any) -> list[str]:
+    """Check a word or several; return them as a list."""
+    several = [value] if isinstance(value, str) else value
+    if not isinstance(several, Iterable):
+        raise OptionError(f"`{name}` is {value!r}; give a word or a list of words")
+    listed = list(several)
+    if not listed:
+        raise OptionError(f"`{name}` is empty; name at least one word")
+    return listed

@@ -16,7 +16,7 @@ from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
 from driftword.engines import choose_engine, make_engine
 from driftword.engines.parameters import Parameters
-from driftword.errors import OptionError, StoreError
+from driftword.errors import OptionError
 from driftword.fitting import fit
 from driftword.held_out import HeldOut, Scores, mean_and_error
 from driftword.model import KIND, Model, as_model
@@ -64,7 +64,7 @@ def evaluate(
     model = as_model(model)
     text = model.open_corpus() if corpus is None else as_corpus(corpus)
     if text is None:
-        raise OptionError("The corpus of the model is not where it was; name it with `corpus`")
+        raise OptionError("The model's corpus is no longer where it was; name it with `corpus`")
     scores = score(model, text, split=split, threads=threads, engine=engine, device=device)
     if by is None:
         return pl.DataFrame([{"split": split, **scores.summary()}])
@@ -85,11 +85,7 @@ def evaluate(
 
 def score(model: Model, corpus: Corpus, *, split: str, engine: str = "auto", **options: Any) -> Scores:
     """Score every position of a split."""
-    if not corpus.matches(model.provenance.corpus):
-        raise StoreError(
-            f"The model was fitted to another corpus (its fingerprint is {model.provenance.corpus}, this one's is "
-            f"{corpus.fingerprint}); open that one: {model.provenance.corpus_path or 'it was in memory'}"
-        )
+    model.check_corpus(corpus)
     held_out = HeldOut(corpus, split)
     if not len(held_out.text.ids):
         raise OptionError(f"The corpus has no {split} text to score")
@@ -151,7 +147,8 @@ def compare(
         raise OptionError("There is nothing to compare; name at least one of `models` and one of `contexts`")
     names = sorted({checks.one_of("models", name, MODELS) for name in models}, key=MODELS.index)
     given = [seeds] if isinstance(seeds, int | np.integer) else list(seeds)
-    numbers = list(dict.fromkeys(checks.seed(seed) for seed in given))
+    numbers = list(dict.fromkeys(checks.whole("seeds", seed, most=checks.LARGEST_SEED) for seed in given))
+    contexts = list(dict.fromkeys(contexts))
     if not numbers:
         raise OptionError("`seeds` is empty; give at least one")
     entries = [
@@ -239,18 +236,20 @@ def _gain(scores: Sequence[Scores], base: Sequence[Scores]) -> tuple[float, floa
 
 
 def comparison_table(rows: pl.DataFrame, *, format: str) -> str:
-    """Write the comparison as Markdown or LaTeX, as it stands in a paper: L and L_pos with standard errors."""
-    contexts = rows["context"].unique(maintain_order=True).to_list()
-    heads = ["", *(f"context {context}: {name}" for context in contexts for name in ("L", "L_pos"))]
+    """Write a comparison as Markdown or LaTeX for a paper: scores and paired gains with standard errors."""
     sign = r"\pm" if format == "latex" else "±"
-    body = []
-    for name in rows["model"].unique(maintain_order=True):
-        cells = []
-        for context in contexts:
-            row = rows.filter((pl.col("context") == context) & (pl.col("model") == name)).row(0, named=True)
-            for measure in ("L", "L_pos"):
-                text = f"{row[measure]:.3f} {sign} {row[measure + '_se']:.3f}"
-                cells.append(f"${text}$" if format == "latex" else text)
-        body.append([name, *cells])
+    heads = ["context", "model", "L", "L_pos", *(f"over {base}" for base in BASELINES)]
+
+    def cell(row: dict[str, Any], name: str, digits: int = 3) -> str:
+        if row[name] is None:
+            return ""
+        text = f"{row[name]:.{digits}f} {sign} {row[name + '_se']:.{digits}f}"
+        return f"${text}$" if format == "latex" else text
+
+    body = [
+        [str(row["context"]), row["model"], cell(row, "L"), cell(row, "L_pos"),
+         *(cell(row, f"over_{base}", 4) for base in BASELINES)]
+        for row in rows.iter_rows(named=True)
+    ]  # fmt: skip
     heads = [head.replace("_", r"\_") for head in heads] if format == "latex" else heads
     return lines_of(heads, body, form=format)

@@ -61,7 +61,7 @@ def fit(
     spec
         The options of the model; the defaults were chosen on held-out text.
     passes
-        Most passes over the training text, including the static one.
+        Maximum number of passes over the training text, including the static one.
     engine
         ``"auto"``, ``"cpu"``, ``"torch"`` (an NVIDIA GPU), or ``"reference"`` (slow; for checking). Auto takes a GPU
         where PyTorch sees one.
@@ -98,6 +98,7 @@ def fit(
     passes, patience = checks.whole("passes", passes, least=1), checks.whole("patience", patience, least=1)
     threads = None if threads is None else checks.whole("threads", threads, least=1)
     seed = checks.seed(seed)
+    checks.real("checkpoint_every", checkpoint_every, low=0)
     if resume and out is None:
         raise OptionError("Only a fit with an output directory can be resumed; give its `out`")
     if not corpus.has_split("train"):
@@ -125,7 +126,7 @@ def fit(
         training = _Training(corpus, schedule, functools.partial(make_engine, name, **options), state)
         saved = time.perf_counter()
         while len(training.history) < passes and not training.stalled(patience):
-            training.run_pass(bar, kept=checkpoints is not None)
+            training.run_pass(bar, resumable=checkpoints is not None)
             if checkpoints is not None:
                 checkpoints.log(training.history[-1])
             if checkpoints is not None and time.perf_counter() - saved >= checkpoint_every:
@@ -178,8 +179,8 @@ class _Training:
         self.engine = start_engine(parameters, sampler)
         self._best: tuple[int, Callable[[], tuple[Floats, Floats]]] | None = None  # a pass, and its embeddings
 
-    def run_pass(self, bar: Progress, *, kept: bool) -> None:
-        """Run one pass and score it; `kept` says whether a diverging fit can be resumed."""
+    def run_pass(self, bar: Progress, *, resumable: bool) -> None:
+        """Run one pass and score it; `resumable` says whether there are checkpoints to continue from."""
         number, schedule, corpus = len(self.history), self.schedule, self.corpus
         static = schedule.is_static(number)
         if number == 1 and not static:
@@ -196,7 +197,7 @@ class _Training:
             total += self.engine.round(part, schedule.step(number, r))
             done += part.positions
             if not (np.isfinite(total) and self.engine.finite()):
-                raise self._diverged(number, kept=kept)
+                raise self._diverged(number, resumable=resumable)
             rate = done / (time.perf_counter() - begin)
             facts = f"{rate / 1e3:,.0f}k words/s, L_pos {total / max(done, 1):.3f}{self._last_scores()}"
             bar.update(done=done, facts=facts)
@@ -220,9 +221,9 @@ class _Training:
         summary = self._held_out.result().score(self.engine, context=self.schedule.spec.context).summary()
         return {name: summary[name] for name in _SCORES}
 
-    def _diverged(self, number: int, *, kept: bool) -> FitError:
+    def _diverged(self, number: int, *, resumable: bool) -> FitError:
         remedy = f"use a smaller `learning_rate` (it is {self.schedule.spec.learning_rate:g})"
-        state = f"; the state after pass {number} is kept" if number and kept else ""
+        state = f"; the state after pass {number} is kept" if number and resumable else ""
         return FitError(f"The fit diverged in pass {number + 1}: numbers grew beyond all bounds; {remedy}{state}")
 
     def _last_scores(self) -> str:

@@ -151,11 +151,19 @@ class Model:
             if path is not None:
                 raise
             return None
+        if path is None and not corpus.matches(self.provenance.corpus):
+            return None
+        return self.check_corpus(corpus)
+
+    def check_corpus(self, corpus: Corpus) -> Corpus:
+        """Return a corpus if it is the one that the model was fitted to; raise `OptionError` if it is another."""
         if corpus.matches(self.provenance.corpus):
             return corpus
-        if path is not None:
-            raise OptionError(f"'{path}' is not the corpus that the model was fitted to; name that one")
-        return None
+        name = f"'{corpus.path}'" if corpus.path else "This corpus"
+        raise OptionError(
+            f"{name} is not the corpus that the model was fitted to; "
+            f"use that one: {self.provenance.corpus_path or 'it was in memory'}"
+        )
 
     # -- what is in it -----------------------------------------------------------------
 
@@ -226,7 +234,10 @@ class Model:
         return iter(self.words)
 
     def cached(self, key: Hashable, compute: Callable[[], _T]) -> _T:
-        """Return what was computed under this key before, or compute it; it lives as long as the model."""
+        """Return what was computed under this key before, or compute it; it lives as long as the model.
+
+        Threads may share a model: at worst two of them compute the same value.
+        """
         if key not in self._cache:
             self._cache[key] = compute()
         value: _T = self._cache[key]
@@ -260,6 +271,7 @@ class Model:
         if made.imported:
             return {"model": f"imported, {spec.dim} dimensions", **facts}
         scores = self.info()["validation"]
+        validation = "L_pos {L_pos:.4f}, L_neg {L_neg:.4f}, L {L:.4f}" if scores["L"] is not None else "not scored"
         ran_on = made.ran_on or f"{made.threads} threads"
         return {
             "model": f"{spec.model}, {spec.dim} dimensions, context {spec.context}, {spec.negatives} negatives",
@@ -267,7 +279,7 @@ class Model:
             "precision": f"drift {spec.drift_precision:g}, prior {spec.prior:g}",
             "learning": f"rate {spec.learning_rate:g}, {spec.rounds} rounds a pass, subsample {spec.resample}",
             "passes": f"{len(self.history)}; the best was pass {self.best_pass}",
-            "validation": "L_pos {L_pos:.4f}, L_neg {L_neg:.4f}, L {L:.4f}".format(**scores),
+            "validation": validation.format(**scores),
             "corpus": f"{made.corpus_path or 'in memory'} ({made.corpus})",
             "made by": f"{made.engine} engine ({ran_on}), seed {made.seed}",
         }

@@ -109,12 +109,14 @@ def print_comparison(table: pl.DataFrame, console: Console) -> None:
             for name, error in errors.items()
             if name in table.columns
         ),
-        *(name for name in ("seeds", "best_pass", "seconds") if name in table.columns),
+        *(["seeds", pl.col("L_seed_sd").round(4).cast(pl.String)] if table["seeds"].max() != 1 else ["best_pass"]),
+        "seconds",
     )  # fmt: skip
     print_table(shown, console, digits=1)
     console.print(
         "\nL_pos: mean log-probability of the words that occur; L: the same plus that of random words that do not; "
-        "higher is better.\nover_static, over_binned: gain in L, paired by document; ±: standard error over documents",
+        "higher is better.\nover_static, over_binned: gain in L, paired by document. "
+        "±: standard error over documents, of gains also over seeds if there are several.",
         style="dim",
     )
 

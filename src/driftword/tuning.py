@@ -32,7 +32,7 @@ FACTORS: Final[dict[str, tuple[float, ...]]] = {
     "block": (0.5, 1.0, 2.0),
 }
 FIRST_PASSES: Final = 2
-KEEP: Final = 4  # one in so many goes on
+KEEP: Final = 4  # one candidate in this many goes on
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def tune(
     candidates
         How many combinations to try first: `spec` itself, and others drawn at random around it.
     passes
-        Most passes that a candidate may take; use the number that the final fit will have.
+        Maximum number of passes of a candidate; use the number that the final fit will have.
     seed, threads, engine, device
         As in `fit`.
     out
@@ -81,12 +81,13 @@ def tune(
     corpus = as_corpus(corpus)
     spec = spec or Spec()
     checks.whole("candidates", candidates, least=2)
+    passes, seed = checks.whole("passes", passes, least=1), checks.seed(seed)
     if not corpus.has_split("valid"):
         raise OptionError("The corpus has no validation text to choose options by")
-    kept = None if out is None else Path(out).with_name(Path(out).name + ".tuning.json")
-    asked = {"spec": spec.to_dict(), "corpus": corpus.fingerprint, "passes": passes, "seed": seed}
-    if resume and kept is not None and kept.exists():
-        return _taken_up(kept, asked)
+    result_path = None if out is None else Path(out).with_name(Path(out).name + ".tuning.json")
+    request = {"spec": spec.to_dict(), "corpus": corpus.fingerprint, "passes": passes, "seed": seed}
+    if resume and result_path is not None and result_path.exists():
+        return _load_result(result_path, request)
     left, rows = _candidates(spec, candidates, seed), []
     budget = min(FIRST_PASSES, passes)
     with progress(show=show_progress) as bar:
@@ -105,38 +106,38 @@ def tune(
             left, budget = best[: len(left) // KEEP], min(2 * budget, passes)
     if not np.isfinite(max(scores)):
         raise FitError("Every candidate diverged; start with a smaller `learning_rate`")
-    if kept is not None:
-        with store.replacing(kept) as partial:
-            held = {"asked": asked, "spec": best[0].to_dict(), "tried": rows}
-            partial.write_text(json.dumps(held, indent=1), encoding="utf-8")
+    if result_path is not None:
+        with store.replacing(result_path) as partial:
+            result = {"asked": request, "spec": best[0].to_dict(), "tried": rows}
+            partial.write_text(json.dumps(result, indent=1), encoding="utf-8")
     return Tuned(best[0], pl.DataFrame(rows))
 
 
-def _taken_up(kept: Path, asked: dict[str, Any]) -> Tuned:
-    """Read what was found before, if it was asked for the same."""
+def _load_result(path: Path, request: dict[str, Any]) -> Tuned:
+    """Read the result of an earlier tuning, if it was asked for the same."""
     try:
-        held = json.loads(kept.read_text(encoding="utf-8"))
-        changed = [name for name, value in asked.items() if held["asked"][name] != value]
-        found = Tuned(Spec.from_dict(held["spec"]), pl.DataFrame(held["tried"]))
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        changed = [name for name, value in request.items() if stored["asked"][name] != value]
+        tuned = Tuned(Spec.from_dict(stored["spec"]), pl.DataFrame(stored["tried"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"'{kept}' cannot be read; remove it, or start again without `resume`") from error
+        raise StoreError(f"'{path}' cannot be read; remove it, or start again without `resume`") from error
     if changed:
         raise OptionError(
-            f"'{kept}' was made with another {' and '.join(changed)}; "
+            f"'{path}' was made with another {' and '.join(changed)}; "
             "use the same options, or start again without `resume`"
         )
-    return found
+    return tuned
 
 
 def _candidates(spec: Spec, count: int, seed: int) -> list[Spec]:
     names = [name for name in FACTORS if name != "drift_precision" or spec.model == "dynamic"]
-    found = []
+    others = []
     for factors in itertools.product(*(FACTORS[name] for name in names)):
         changed: dict[str, Any] = {name: _times(spec, name, f) for name, f in zip(names, factors, strict=True)}
         if set(factors) != {1.0}:
-            found.append(replace(spec, **changed))
-    chosen = np.random.default_rng(seed).permutation(len(found))[: count - 1]
-    return [spec, *(found[i] for i in sorted(chosen))]
+            others.append(replace(spec, **changed))
+    chosen = np.random.default_rng(seed).permutation(len(others))[: count - 1]
+    return [spec, *(others[i] for i in sorted(chosen))]
 
 
 def _times(spec: Spec, name: str, factor: float) -> float:

@@ -275,12 +275,17 @@ def test_wrong_questions_get_a_sentence(model: dw.Model) -> None:
     with pytest.raises(OptionError, match="No slice was named"):
         dw.neighbors(model, "slow", at=[])
     assert dw.drift(model, words="slow")["word"].to_list() == ["slow"]
+    for question in (dw.trajectory, dw.changes, lambda m, words: dw.drift(m, words=words)):
+        with pytest.raises(OptionError, match="`words` is empty"):
+            question(model, [])
+    with pytest.raises(DriftwordError, match="1.5"):
+        dw.neighbors(model, "slow", at=1.5)  # type: ignore[arg-type]
     assert dw.changes(model, "sudden", min_count=10**9).is_empty()
     twice = dw.neighbors(model, "slow", at=[1900, "1900"])
     assert twice.equals(dw.neighbors(model, "slow", at=1900))
     with pytest.raises(OptionError, match="from an earlier slice to a later one"):
         dw.drift(model, between=(1940, 1900))
-    with pytest.raises(OptionError, match="A pole of meaning has no word"):
+    with pytest.raises(OptionError, match="`low` is empty; name at least one word"):
         dw.towards(model, "slow", low=[], high="late")
     static = make(model.rho[:1], model.counts)
     with pytest.raises(OptionError, match="a single pass"):

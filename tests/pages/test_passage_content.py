@@ -86,7 +86,7 @@ def test_what_the_figures_show_is_one_table(reader: TestClient) -> None:
     words = pl.read_csv(io.BytesIO(reader.get("/compare.csv", params={"words": "ship,wheat"}).content))
     change = reader.get("/compare.json", params={"words": "ship,wheat"}).json()["figures"]["change"]["series"]
     for one in change:
-        found = words.filter(pl.col("word") == one["name"])["distance from the first slice"].to_list()
+        found = words.filter(pl.col("word") == one["name"])["distance from its first attested slice"].to_list()
         assert found == pytest.approx(one["values"])
 
 

@@ -63,7 +63,7 @@ def command(name: str | None = None, **settings: Any) -> Callable[[Callable[...,
             except typer.Exit:
                 raise
             except DriftwordError as error:
-                end(with_options(str(error)), 2)
+                end(with_options(str(error), name or function.__name__), 2)
             except BrokenPipeError:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has seen enough
             except OSError as error:
@@ -90,18 +90,23 @@ def end(message: str, status: int) -> None:
     raise typer.Exit(status)
 
 
-def with_options(message: str) -> str:
-    """Spell the Python in an error as the command line does: `overwrite=True` becomes --overwrite."""
-    commands = typer.main.get_command(app).commands.values()  # type: ignore[attr-defined]
-    options = {p.name: p for command in commands for p in command.params if p.opts[0].startswith("-")}
+def with_options(message: str, command: str | None = None) -> str:
+    """Spell the Python in an error as the command line does: `overwrite=True` becomes --overwrite.
+
+    Names that are not options of the command, or without one of any command, lose only their backticks.
+    """
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    chosen = commands.values() if command is None else [commands[command]]
+    options = {p.name: p for one in chosen for p in one.params if p.opts[0].startswith("-")}
 
     def spelled(match: re.Match[str]) -> str:
         name, value = match[1], match[2]
         if name not in options:
             return match[0].strip("`")
+        option = str(options[name].opts[0])
         if value == "False":
-            return str(options[name].secondary_opts[0])
-        return str(options[name].opts[0]) + ("" if value in (None, "True") else " " + value.strip("\"'"))
+            return next(iter(options[name].secondary_opts), f"no {option}")
+        return option + ("" if value in (None, "True") else " " + value.strip("\"'"))
 
     return re.sub(r"`(\w+)(?:=([^`]*))?`", spelled, message)
 

@@ -30,7 +30,7 @@ from driftword.spec import Spec, option_help
 ENGINE = typer.Option(help="auto (a GPU where PyTorch sees one), cpu, torch, or reference, which is slow.")
 DEVICE = typer.Option(help="Device of the torch engine: cuda, cuda:1, ... or cpu.", show_default="the first GPU")
 THREADS = typer.Option(help="Number of threads.", show_default="all cores")
-PASSES = typer.Option(help="Most passes over the training text.")
+PASSES = typer.Option(help="Maximum number of passes over the training text.")
 WHERE_CORPUS = typer.Option(help="The corpus it was fitted to.", show_default="where it was then")
 
 
@@ -173,7 +173,7 @@ def evaluate_model(
     model = Model.open(path)
     text = model.open_corpus(corpus)
     if text is None:
-        raise OptionError("The corpus of the model is not where it was; name it with `corpus`")
+        raise OptionError("The model's corpus is no longer where it was; name it with `corpus`")
     show(evaluate(model, text, split=split, by=by, threads=threads, engine=engine, device=device), chosen)
 
 

@@ -64,7 +64,7 @@ def explore(
     model = Model.open(path)
     text = model.open_corpus(corpus)
     if text is None:
-        terminal.warn("The corpus of the model is not where it was, so no passages are shown; name it with --corpus")
+        terminal.warn("The model's corpus is no longer where it was, so no passages are shown; name it with --corpus")
     listener = _listen(host, port)
     local = host in ("127.0.0.1", "localhost", "::1")
     if not local:
@@ -121,7 +121,7 @@ def report(
     model = Model.open(path)
     text = model.open_corpus(corpus) if passages else None
     if passages and text is None:
-        terminal.warn("The corpus of the model is not where it was, so there are no passages; name it with --corpus")
+        terminal.warn("The model's corpus is no longer where it was, so there are no passages; name it with --corpus")
     written = offline_report.report(
         model, out, corpus=text, words=comma_separated(words), n=n, between=two_slices(between), metric=metric,
         min_count=min_count, skip=skip, interpolated=interpolated, title=title, passages=passages, overwrite=overwrite,

@@ -139,7 +139,8 @@ def similarity(
     word: Annotated[str, _WORD],
     others: Annotated[list[str], typer.Argument(help="Words to compare it with.", show_default=False)],
     interpolated: Annotated[
-        bool, typer.Option("--interpolated", help="Give values also where a word has no training text: guesses.")
+        bool,
+        typer.Option("--interpolated", help="Also give values where a word has no training text: guesses."),
     ] = False,
 ) -> Any:
     """Show how similar a word is to others, slice by slice (cosine, slice means removed).
@@ -162,7 +163,7 @@ def towards(
     low: Annotated[str, typer.Option(help="Words of one pole, separated by commas.", show_default=False)],
     high: Annotated[str, typer.Option(help="Words of the other pole.", show_default=False)],
     interpolated: Annotated[
-        bool, typer.Option("--interpolated", help="Give values also where there is no training text: guesses.")
+        bool, typer.Option("--interpolated", help="Also give values where there is no training text; they are guesses.")
     ] = False,
 ) -> Any:
     """Show where a word lies between two poles of meaning, slice by slice: from -1 (low) to 1 (high).

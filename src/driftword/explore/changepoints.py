@@ -21,7 +21,7 @@ from driftword.explore import vectors
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.model import Model, as_model
 
-PEERS: Final = 100  # words of similar frequency with which a change is compared
+CHANGE_PEERS: Final = 100  # words of similar frequency with which a change is compared
 #: A figure or a page names only changes that are larger than those of this share of words of similar frequency.
 NOTABLE: Final = 0.9
 _NEARLY: Final = 0.7  # of what the best split explains
@@ -71,9 +71,7 @@ def changes(
         raise OptionError(f"The model has {len(model.slices)} slices and a change point needs three; use `drift`")
     if words is None:
         return _ranking(model, n, min_count).filter(pl.col("unusual") >= min_unusual)
-    names = [words] if isinstance(words, str) else list(words)
-    if not names:
-        raise OptionError("`words` is empty; name a word, or leave it out to rank all words")
+    names = checks.words("words", words)
     return pl.concat([_changes_of(model, model.word_id(word), n, min_count, min_unusual) for word in names])
 
 
@@ -187,11 +185,11 @@ class _Peers:
         self.distances: dict[int, Array] = {}
 
     def group(self, v: int) -> int:
-        return min(int(self.rank[v]) // PEERS, max(len(self.order) // PEERS - 1, 0))
+        return min(int(self.rank[v]) // CHANGE_PEERS, max(len(self.order) // CHANGE_PEERS - 1, 0))
 
     def words(self, group: int) -> Array:
-        last = group == max(len(self.order) // PEERS - 1, 0)
-        return self.order[group * PEERS : None if last else (group + 1) * PEERS]
+        last = group == max(len(self.order) // CHANGE_PEERS - 1, 0)
+        return self.order[group * CHANGE_PEERS : None if last else (group + 1) * CHANGE_PEERS]
 
     def others(self, v: int) -> Array:
         words = self.words(self.group(v))

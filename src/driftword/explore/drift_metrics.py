@@ -24,7 +24,7 @@ METRICS: Final = {
     "relative": "distance, compared with words of similar frequency",
 }
 NEIGHBORS: Final = 25  # nearest neighbours that "neighbors" and "ranks" compare
-PEERS: Final = 200  # words of similar frequency that "relative" compares with, fewer in a small vocabulary
+FREQUENCY_PEERS: Final = 200  # words of similar frequency that "relative" compares with, fewer in a small vocabulary
 _BATCH: Final = 512
 
 
@@ -81,7 +81,7 @@ def _relative(scores: Array, frequency: Array) -> Array:
     """Return how many standard deviations each score lies above the median of words of similar frequency."""
     order = np.argsort(frequency, kind="stable")
     values = np.log(np.maximum(scores[order], 1e-12))
-    width = min(max(PEERS // 10, min(PEERS, len(values) // 20)), len(values))
+    width = min(max(FREQUENCY_PEERS // 10, min(FREQUENCY_PEERS, len(values) // 20)), len(values))
     windows = np.lib.stride_tricks.sliding_window_view(values, width)
     median = np.median(windows, axis=1)
     deviation = 1.4826 * np.median(np.abs(windows - median[:, None]), axis=1)  # standard, if they are normal
@@ -101,7 +101,7 @@ def _neighbor_turnover(model: Model, first: int, last: int, *, wanted: Array, ra
         )
     words = np.flatnonzero(wanted & both)
     n = min(NEIGHBORS, len(common) - 1)
-    result = np.zeros(len(model.words), dtype=np.float32)
+    result = np.full(len(model.words), np.nan, dtype=np.float32)  # of words that are too rare to have neighbours
     spaces = [vectors.unit(vectors.centered(model, t)) for t in (first, last)]
     for begin in range(0, len(words), _BATCH):
         batch = words[begin : begin + _BATCH]

@@ -69,8 +69,8 @@ class DriftRanking:
         sentence = f"Change from {first} to {last}{reason}: {self.eligible:,} of {self.words:,} words are eligible."
         left_out = []
         if self.too_rare:
-            least = f"fewer than {self.min_count} times" if self.min_count > 1 else "not at all"
-            left_out.append(f"{self.too_rare:,} occur {least} in the training text of one of these slices")
+            least = f"occur fewer than {self.min_count} times" if self.min_count > 1 else "do not occur"
+            left_out.append(f"{self.too_rare:,} {least} in the training text of one of these slices")
         if self.too_frequent:
             left_out.append(f"{self.too_frequent:,} are the most frequent")
         return sentence + (f" Of the others, {' and '.join(left_out)}." if left_out else "")
@@ -112,15 +112,16 @@ def drift(
         Leave out this many of the most frequent words: their use changes with style rather than with meaning. By
         default a fiftieth of the vocabulary, at most 200.
     words
-        Only these words. Words that are named are in the table however rare or frequent they are.
+        Only these words, however rare or frequent they are, unless `min_count` or `skip` is given too.
     interpolated
         Also rank words that do not occur in the training text of one of the slices; their vectors there are guesses.
+        No `min_count` is then asked for, unless it is given.
 
     Returns
     -------
-    word, drift, occurrences in both slices (`count_first`, `count_last`; null where unknown), in how many of the
-    `slices` from one to the other it occurs in training text, and whether a vector is `interpolated`: the word does
-    not occur in the training text of one of the two slices.
+    word; drift (null where the metric cannot compare a word); occurrences in both slices (`count_first`, `count_last`;
+    null where unknown); in how many of the `slices` from one to the other it occurs in training text; and whether a
+    vector is `interpolated`: the word does not occur in the training text of one of the two slices.
     """
     return rank_drift(
         model, n=n, metric=metric, between=between, min_count=min_count, skip=skip, words=words,
@@ -143,9 +144,10 @@ def rank_drift(
     model = as_model(model)
     vectors.check_moves(model)
     checks.one_of("metric", metric, METRICS)
-    named = [words] if isinstance(words, str) else words
+    named = None if words is None else checks.words("words", words)
     first, last = _range(model, between)
-    min_count = checks.whole("min_count", (0 if named else MIN_COUNT) if min_count is None else min_count)
+    usual_count = 0 if named or interpolated else MIN_COUNT
+    min_count = checks.whole("min_count", usual_count if min_count is None else min_count)
     skip = (0 if named else usual_skip(model)) if skip is None else checks.whole("skip", skip)
     if skip and not model.vocabulary.counted:
         raise OptionError("The word counts of this model are unknown, so `skip` cannot be used; leave it out")
@@ -160,6 +162,8 @@ def rank_drift(
     frequent[np.argsort(-vocabulary.totals, kind="stable")[:skip]] = True
     eligible = wanted & common & ~frequent
     scores = measure(model, metric, first, last, wanted=eligible)
+    if named is None:
+        eligible &= np.isfinite(scores)  # some metrics cannot compare rare words
     positions = vectors.top(scores, eligible, len(scores) if n is None else checks.whole("n", n, least=1))
     labels = model.slices.labels
     return DriftRanking(
@@ -182,7 +186,7 @@ def _range(model: Model, between: Sequence[At | None] | None) -> tuple[int, int]
         begin, end = (None, None) if between is None else between
     except (TypeError, ValueError) as error:
         raise OptionError(f"`between` is {between!r}; give two slices, such as (1900, 2000)") from error
-    usual = attested_range(model)
+    usual = attested_range(model) if begin is None or end is None else ("", "")
     first, last = (model.slices.index(usual[i] if at is None else at) for i, at in enumerate((begin, end)))
     if first >= last:
         labels = model.slices.labels
@@ -195,15 +199,16 @@ def _range(model: Model, between: Sequence[At | None] | None) -> tuple[int, int]
 def _table(model: Model, scores: Array, positions: Array, first: int, last: int) -> pl.DataFrame:
     vocabulary = model.vocabulary
     observed = vocabulary.observed[first : last + 1, positions]
+    types = {"word": pl.String, "drift": pl.Float64, "count_first": pl.Int64, "count_last": pl.Int64}
     columns: dict[str, Any] = {
         "word": [model.words[v] for v in positions],
-        "drift": scores[positions].astype(np.float64),
+        "drift": [float(score) if np.isfinite(score) else None for score in scores[positions]],
         "count_first": vocabulary.count(first, positions),
         "count_last": vocabulary.count(last, positions),
         "slices": observed.sum(axis=0).astype(np.int64),
         "interpolated": ~(observed[0] & observed[-1]),
     }
-    return pl.DataFrame(columns, schema_overrides={"word": pl.String, "count_first": pl.Int64, "count_last": pl.Int64})
+    return pl.DataFrame(columns, schema_overrides=types)
 
 
 def attested_range(model: Model) -> tuple[str, str]:
@@ -214,6 +219,10 @@ def attested_range(model: Model) -> tuple[str, str]:
     vectors of their own.
     """
     vectors.check_moves(model)
+    return model.cached("attested range", lambda: _attested_range(model))
+
+
+def _attested_range(model: Model) -> tuple[str, str]:
     slices = len(model.slices)
     attested = np.array([model.vocabulary.attested(t, MIN_COUNT) for t in range(slices)], dtype=np.float32)
     common = attested @ attested.T  # (T, T) words that both slices attest

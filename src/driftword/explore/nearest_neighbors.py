@@ -236,11 +236,8 @@ def similarity(
     """
     model = as_model(model)
     v = model.word_id(word)
-    names = [others] if isinstance(others, str) else list(others)
-    if not names:
-        raise OptionError("`others` is empty; name a word to compare with")
     parts = []
-    for name in names:
+    for name in checks.words("others", others):
         w = model.word_id(name)
         if v == w:
             raise OptionError(f"'{word}' is always nearest to itself; compare it with another word")
@@ -285,9 +282,7 @@ def towards(
     words of each pole, count_low and count_high.
     """
     model = as_model(model)
-    poles = [[pole] if isinstance(pole, str) else list(pole) for pole in (low, high)]
-    if not all(poles):
-        raise OptionError("A pole of meaning has no word; name at least one for `low` and one for `high`")
+    poles = [checks.words("low", low), checks.words("high", high)]
     v = model.word_id(word)
     ids = [[model.word_id(other) for other in pole] for pole in poles]
     if both := set(ids[0]) & set(ids[1]):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from driftword import checks
 from driftword.corpus.slices import At
 from driftword.explore import vectors
 from driftword.explore.nearest_neighbors import neighbors
@@ -48,7 +49,7 @@ def trajectory(
     """
     model = as_model(model)
     vectors.check_moves(model)
-    names = [words] if isinstance(words, str) else list(words)
+    names = checks.words("words", words)
     parts = [_trajectory(model, word, at, n=n, metric=metric, min_count=min_count) for word in names]
     return pl.concat(parts)
 

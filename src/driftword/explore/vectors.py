@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Any, Final
 
@@ -82,7 +82,7 @@ def slice_numbers(model: Model, at: At | Sequence[At] | None) -> list[int]:
     """Return the numbers of the slices that a user means: one, several, or (None or "all") every one."""
     if at is None or (isinstance(at, str) and at == ALL and ALL not in model.slices.labels):
         return list(range(len(model.slices)))
-    several = [at] if isinstance(at, str | int | date) else list(at)
+    several = [at] if isinstance(at, str | int | date) or not isinstance(at, Iterable) else list(at)
     if not several:
         raise OptionError("No slice was named; name one, or leave `at` out")
     return list(dict.fromkeys(model.slices.index(one) for one in several))  # two days may fall into one slice

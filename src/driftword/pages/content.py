@@ -11,6 +11,7 @@ import polars as pl
 
 from driftword import explore
 from driftword.checks import one_of, whole
+from driftword.corpus.slices import At
 from driftword.errors import OptionError
 from driftword.explore.changepoints import NOTABLE
 from driftword.model import Model
@@ -19,7 +20,7 @@ from driftword.suggestions import closest
 
 MAX_ROWS: Final = 200
 MAX_SLICES: Final = 12
-MAX_WORDS: Final = 6
+MAX_COMPARED: Final = 6
 SORT_COLUMNS: Final = ("drift", "word", "count_first", "count_last", "slices")
 _TABLE_NEIGHBORS: Final = 6  # in each row of a table of drift
 _HALF_PAGE: Final = {"width": HALF_WIDTH, "height": 150}
@@ -28,7 +29,7 @@ Content = dict[str, Any]
 
 
 def start(
-    model: Model, begin: str | None = None, end: str | None = None, *, pace: pl.DataFrame | None = None, **options: Any
+    model: Model, begin: At | None = None, end: At | None = None, *, pace: pl.DataFrame | None = None, **options: Any
 ) -> Content:
     """Return an overview of the corpus, and the words that changed most.
 
@@ -65,7 +66,7 @@ def start(
 
 
 def between(
-    model: Model, begin: str | None, end: str | None, *, n: int = 30, sort: str = "drift", **options: Any
+    model: Model, begin: At | None, end: At | None, *, n: int = 30, sort: str = "drift", **options: Any
 ) -> Content:
     """Return the words that changed most from one slice to another, with the neighbours of each in both.
 
@@ -73,7 +74,7 @@ def between(
     """
     one_of("sort", sort, SORT_COLUMNS)
     whole("n", n, least=1, most=MAX_ROWS)
-    if begin and end and model.slices.index(begin) > model.slices.index(end):
+    if begin is not None and end is not None and model.slices.index(begin) > model.slices.index(end):
         begin, end = end, begin
     ranking = explore.rank_drift(model, n=n, between=(begin, end), **options)
     first, last = ranking.between
@@ -93,6 +94,7 @@ def between(
         "n": n,
         "min_count": ranking.min_count,
         "skip": ranking.skip,
+        "interpolated": bool(options.get("interpolated")),
         "sort": sort,
         "words_compared": ranking.describe(),
         "eligible": ranking.eligible,
@@ -140,7 +142,7 @@ def word(
     name, labels = model.words[model.word_id(asked)], model.slices.labels
     whole("n", n, least=1, most=MAX_ROWS)
     _at_most("slices", at, MAX_SLICES)
-    _at_most("words", others, MAX_WORDS)
+    _at_most("words", others, MAX_COMPARED)
     numbers = sorted({model.slices.index(label) for label in at}) if at else explore.representative_slices(model, name)
     selected = [labels[t] for t in numbers]
     neighbors = explore.neighbors(model, name, at=selected, n=n).to_dicts()
@@ -189,9 +191,11 @@ def word(
 
 def _change_points(model: Model, name: str) -> Content:
     """Return the change points that rank high among words of similar frequency, and the largest one of all."""
-    listed = explore.changes(model, name, n=3, min_unusual=NOTABLE).to_dicts()
-    order = model.slices.labels.index
     largest = max(explore.changes(model, name, n=3).to_dicts(), key=lambda row: row["unusual"], default=None)
+    listed: list[dict[str, Any]] = []
+    if largest is not None and largest["unusual"] >= NOTABLE:
+        listed = explore.changes(model, name, n=3, min_unusual=NOTABLE).to_dicts()  # counts up to those listed alone
+    order = model.slices.labels.index
     return {"changes": sorted(listed, key=lambda row: order(row["slice"])), "largest_change": largest}
 
 
@@ -248,9 +252,9 @@ def word_over_time(content: Content) -> list[dict[str, Any]]:
 
 def compare(model: Model, words: Sequence[str]) -> Content:
     """Return several words over time: similarity of the first to the others, movement and frequency of each."""
-    names = list(dict.fromkeys(model.words[model.word_id(name)] for name in _at_most("words", words, MAX_WORDS)))
+    names = list(dict.fromkeys(model.words[model.word_id(name)] for name in _at_most("words", words, MAX_COMPARED)))
     if len(names) < 2:
-        raise OptionError(f"A comparison needs two to {MAX_WORDS} different words; separate them with commas")
+        raise OptionError(f"A comparison needs two to {MAX_COMPARED} different words; separate them with commas")
     tables = [explore.frequency(model, name) for name in names]
     observed = [model.vocabulary.observed[:, model.word_id(name)].tolist() for name in names]
     counts, shares = ([table[column].to_list() for table in tables] for column in ("count", "per_million"))
@@ -262,7 +266,7 @@ def compare(model: Model, words: Sequence[str]) -> Content:
         trajectories = [explore.trajectory(model, name, at=last, n=1) for name in names]
         distances = [(1 - table["similarity_first"]).to_list() for table in trajectories]
         figures["change"] = figure(
-            "Change since the first slice", "1 - cosine similarity to the first slice", "lines",
+            "Change since each word is first attested", "1 - cosine similarity to that slice", "lines",
             series=[_series(name, *values) for name, *values in zip(names, distances, counts, observed, strict=True)],
         )  # fmt: skip
     figures["frequency"] = figure(
@@ -281,7 +285,7 @@ def compare(model: Model, words: Sequence[str]) -> Content:
                 "count": counts[i][t],
                 "per_million": shares[i][t],
                 f"similarity to {names[0]}": similarity["series"][i - 1]["values"][t] if i else None,
-                **({"distance from the first slice": distances[i][t]} if distances else {}),
+                **({"distance from its first attested slice": distances[i][t]} if distances else {}),
             }
             for i, name in enumerate(names)
             for t, label in enumerate(model.slices.labels)
@@ -293,8 +297,8 @@ def compare(model: Model, words: Sequence[str]) -> Content:
 def axis(model: Model, words: Sequence[str], low: Sequence[str], high: Sequence[str]) -> Content:
     """Return where words lie between two poles of meaning, over time."""
     for pole in (low, high):
-        _at_most("words", pole, MAX_WORDS)
-    names = list(dict.fromkeys(model.words[model.word_id(name)] for name in _at_most("words", words, MAX_WORDS)))
+        _at_most("words", pole, MAX_COMPARED)
+    names = list(dict.fromkeys(model.words[model.word_id(name)] for name in _at_most("words", words, MAX_COMPARED)))
     if not names:
         raise OptionError("An axis of meaning needs at least one word to place on it; name one")
     tables = {name: explore.towards(model, name, low=low, high=high) for name in names}

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from driftword import explore, store
+from driftword import checks, explore, store
 from driftword.checks import whole
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
@@ -29,10 +29,10 @@ from driftword.pages.rendering import templates
 from driftword.progress import Progress, progress
 from driftword.tables import printable
 
-MAX_WORDS: Final = 1000
+MAX_REPORTED: Final = 1000
 _NEIGHBORS: Final = 10  # in every slice
 _MAX_PASSAGES: Final = 16_000  # in the whole report, about 5 MB
-_MIN_PASSAGES, _MAX_PER_SLICE = 40, 5  # a word may have this many in any case; at most so many from one slice
+_MIN_PASSAGES, _MAX_PER_SLICE = 40, 5  # a word may have this many in any case; at most this many from one slice
 _PER_SELECTED_SLICE: Final = 3  # from each slice that is selected at first
 
 
@@ -41,7 +41,7 @@ def report(
     out: str | os.PathLike[str],
     *,
     corpus: Corpus | str | os.PathLike[str] | None = None,
-    words: Sequence[str] = (),
+    words: str | Sequence[str] = (),
     n: int = 50,
     between: Sequence[At | None] | None = None,
     metric: str = "absolute",
@@ -65,7 +65,8 @@ def report(
     out
         The file to write; its name ends in ``.html`` or ``.htm``. Missing folders are created.
     corpus
-        The corpus that the model was fitted to, or its path. Without it the report has no passages.
+        The corpus that the model was fitted to, or its path; by default where it was then. If it is no longer there,
+        the report has no passages.
     words
         Words to include in any case.
     n
@@ -101,16 +102,16 @@ def report(
     >>> dw.report(model, "sotu.html", corpus=corpus, words=["energy"], n=100)  # doctest: +SKIP
     """
     model = as_model(model)
-    corpus = None if corpus is None else as_corpus(corpus)
+    text = None
+    if passages:
+        text = model.open_corpus() if corpus is None else model.check_corpus(as_corpus(corpus))
     path = _checked_path(out, overwrite=overwrite)
-    whole("n", n, most=MAX_WORDS)
-    included = [model.words[model.word_id(word)] for word in words]
+    whole("n", n, most=MAX_REPORTED)
+    included = [model.words[model.word_id(word)] for word in (checks.words("words", words) if words else [])]
     options: dict[str, Any] = {"metric": metric, "min_count": min_count, "skip": skip, "interpolated": interpolated}
-    begin = end = None
-    if model.moves:
-        ranking = explore.rank_drift(model, n=max(n, 1), between=between, **options)
-        begin, end = ranking.between
-        included += ranking.table["word"].to_list() if n else []
+    begin, end = (None, None) if between is None else between
+    if model.moves and n:
+        included += explore.rank_drift(model, n=n, between=between, **options).table["word"].to_list()
     included = list(dict.fromkeys(included))
     if not included:
         ranked = model.moves and n
@@ -122,8 +123,8 @@ def report(
         for done, word in enumerate(included, 1):
             pages.append(content.word(model, word) | {"passages": []})
             bar.update(done=done, facts=word)
-        if passages and corpus is not None:
-            _add_passages(corpus, pages, bar)
+        if text is not None:
+            _add_passages(text, pages, bar)
     overview = content.start(model, begin, end, n=min(n or 30, content.MAX_ROWS), **options)
     html = _render(model, title, pages, overview)
     with store.replacing(path.resolve()) as partial:  # the file that a link leads to, not the link

@@ -121,7 +121,7 @@ def make_app(
 
     @app.get("/print/drift.{form}")
     def print_drift(request: Request, form: str, content: Any = Depends(endpoints.between)) -> Response:
-        options = {name: content[name] for name in ("metric", "n", "min_count", "skip")}
+        options = {name: content[name] for name in ("metric", "n", "min_count", "skip", "interpolated")}
         return _print_figure(model, "drift", form, request, between=(content["begin"], content["end"]), **options)
 
     @app.get("/comparisons", response_class=HTMLResponse)

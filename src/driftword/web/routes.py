@@ -24,7 +24,7 @@ _MAX_LENGTH: Final = 200  # letters of a word or the label of a slice
 Number = Annotated[int, Query(ge=0, le=10_000_000)]
 Rows = Annotated[int, Query(ge=1, le=content.MAX_ROWS)]
 Text = Annotated[str, Query(max_length=_MAX_LENGTH)]
-Words = Annotated[str, Query(max_length=content.MAX_WORDS * _MAX_LENGTH, description="Words, separated by commas.")]
+Words = Annotated[str, Query(max_length=content.MAX_COMPARED * _MAX_LENGTH, description="Words, separated by commas.")]
 Begin = Annotated[str, Query(max_length=_MAX_LENGTH, alias="from")]
 End = Annotated[str, Query(max_length=_MAX_LENGTH, alias="to")]
 Labels = Annotated[list[Text] | None, Query(max_length=content.MAX_SLICES)]
