@@ -25,11 +25,12 @@ GROUPS = {
 }
 HEAD = """# Commands
 
-Every command explains itself: `driftword COMMAND --help`. This page lists them all with their options. An option has the same name in Python,
-with underscores instead of hyphens.
+Every command explains itself: `driftword COMMAND --help`. This page lists them all with their options. An option has
+the same name in Python, with underscores instead of hyphens.
 
 - Lists are separated by commas: `--at 1825,1975`. An option that takes a list may also be given several times.
-- Tables are printed for people. `--json` and `--csv` are for programs; `--format markdown` and `--format latex` are for papers.
+- Tables are printed for people. `--json` and `--csv` are for programs; `--format markdown` and `--format latex` are
+  for papers.
 - The exit status is 0, 2 where you can put something right (a sentence says what), and 1 for a fault of ours.
 - `driftword --version` shows the version.
 """
