@@ -147,6 +147,18 @@ def test_stopwords_and_keep_are_spelled_like_the_text(tmp_path: Path) -> None:
     assert corpus.report.keep_missing == ("unicorn",)
 
 
+def test_stopwords_and_keep_are_spelled_like_lists_of_words_that_are_noticed(tmp_path: Path) -> None:
+    pairs = [(["The", "ship", "left", "the", "Harbour"], 1900), (["The", "ship"], 1901)]
+    frame = pl.DataFrame({"text": [text for text, _ in pairs], "year": [year for _, year in pairs]})
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": words, "year": 1900}) + "\n" for words, _ in pairs))
+    for i, source in enumerate((pairs, frame, tmp_path / "a.jsonl")):
+        options = {"min_count": 2, "phrases": False, "stopwords": ["The"], "keep": ["Harbour", "Unicorn"]}
+        corpus = dw.prepare(source, out=tmp_path / f"c{i}", **options)
+        assert sorted(corpus.words) == ["Harbour", "ship"]
+        assert corpus.report.keep_missing == ("Unicorn",)
+        assert (corpus.options.stopwords, corpus.options.keep) == (("The",), ("Harbour", "Unicorn"))
+
+
 def test_slices_too_small_to_hold_out_are_reported(tmp_path: Path) -> None:
     pairs = [("ship sail " * 400, 1900), ("ship sail", 1901), ("ship " * 600, 1903)]
     corpus = dw.prepare(pairs, out=tmp_path / "c", min_count=1, phrases=False)
@@ -184,6 +196,8 @@ def test_text_that_makes_no_corpus(tmp_path: Path, source: list[Any], options: d
         ({"seed": -1}, "`seed` is -1"),
         ({"subsample": "lots"}, "`subsample` is 'lots'"),
         ({"slices": "monthly"}, "`slices` is 'monthly', which is not understood"),
+        ({"stopwords": "the"}, "`stopwords` is one string; it must be a list of words"),
+        ({"keep": ["ship", 7]}, "`keep` holds 7; it must be a list of words"),
         ({"tokens": "spacy"}, "`tokens` is 'spacy'; choose one of words, whitespace, list"),
     ],
 )
