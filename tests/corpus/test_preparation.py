@@ -369,10 +369,20 @@ def test_any_folder_will_do(tmp_path: Path) -> None:
 def test_dates_in_words_only_of_text_files(tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     (tmp_path / "t" / "nodate.txt").write_text("words")
-    with pytest.raises(
-        SourceError, match="1 file has no date in its name or folder .'nodate.txt'.; pass `time_from_name`"
-    ):
+    message = "1 file has no certain date in its name or folder .'nodate.txt'.; pass `time_from_name`"
+    with pytest.raises(SourceError, match=message):
         prepared(tmp_path, tmp_path / "t")
+
+
+def test_uncertain_dates_in_names_need_a_pattern_and_a_format(tmp_path: Path) -> None:
+    (tmp_path / "2022").mkdir()
+    (tmp_path / "2022" / "06_05_2022.txt").write_text("words")
+    message = "no certain date in its name or folder .'06_05_2022.txt'.; pass `time_from_name` .* `time_format`"
+    with pytest.raises(SourceError, match=message):
+        prepared(tmp_path, tmp_path / "2022")
+    options = {"time_from_name": r"\d\d_\d\d_\d{4}", "time_format": "%d_%m_%Y", "slices": "1d"}
+    corpus = prepared(tmp_path, tmp_path / "2022", **options)
+    assert corpus.slices.labels[0] == "2022-05-06"
 
 
 def test_documents_of_which_nothing_remains_are_counted(tmp_path: Path) -> None:
@@ -382,6 +392,17 @@ def test_documents_of_which_nothing_remains_are_counted(tmp_path: Path) -> None:
     assert corpus.info()["documents"] == 6
     left_out = corpus.summary()["left out"].splitlines()
     assert left_out[:2] == ["2 documents without any word", "2 documents without a word of the vocabulary"]
+
+
+def test_polish_is_not_misread_but_reported(tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    text = "Wszyscy ludzie rodzą się wolni i równi. " * 9
+    (tmp_path / "t" / "1900.txt").write_bytes(text.encode("cp1250"))
+    corpus = prepared(tmp_path, tmp_path / "t")
+    assert corpus.report.detected_encodings == {}
+    assert corpus.report.replaced_characters == 27
+    assert "27 characters could not be decoded" in corpus.summary()["note"]
+    assert "name it with `encoding`" in corpus.summary()["note"]
 
 
 def test_the_report_says_which_encoding_was_read(tmp_path: Path) -> None:

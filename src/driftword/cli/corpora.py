@@ -107,7 +107,7 @@ def prepare(
         typer.Option(
             metavar="REGEX",
             help="Regular expression that finds the date in the path of a .txt file.",
-            show_default="a date, or a year of four digits",
+            show_default="a date, a month, or a year of four digits",
         ),
     ] = None,
     skip_bad_dates: Annotated[

@@ -193,13 +193,13 @@ class Ingestion:
         if source.files and source.files[0].suffixes[:1] == [".txt"]:
             names = ", ".join(f"'{value}'" for _, value in examples)
             files = (
-                "1 file has no date in its name or folder"
+                "1 file has no certain date in its name or folder"
                 if count == 1
-                else (f"{count:,} files have no date in their names or folders")
+                else f"{count:,} files have no certain date in their names or folders"
             )
             return SourceError(
-                f"{files} ({names}); pass `time_from_name` with a regular expression that finds it, "
-                "or `skip_bad_dates=True` to leave them out"
+                f"{files} ({names}); pass `time_from_name` with a regular expression that finds it, and `time_format` "
+                "if it can be read in two ways; or `skip_bad_dates=True` to leave them out"
             )
         shown = ", ".join(f"row {row}: {_shown(value)}" for row, value in examples)
         documents = "1 document has" if count == 1 else f"{count:,} documents have"
