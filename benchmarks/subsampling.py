@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import driftword as dw
-from driftword.corpus.subsampling import choose_subsample, keep_probability
+from driftword.corpus.subsampling import choose_subsample, keep_probabilities
 from machine import DATA, describe
 
 BANDS = {"ranks 100-300": (100, 300), "1,000-3,000": (1_000, 3_000), "5,000-10,000": (5_000, 10_000)}
@@ -31,7 +31,7 @@ def main() -> None:
         for name, corpus in corpora.items():
             auto = choose_subsample("auto", corpus.raw_counts)
             for t in (1e-5, 1e-4, 1e-3, None):
-                remaining = corpus.raw_counts * keep_probability(corpus.raw_counts, t)
+                remaining = corpus.raw_counts * keep_probabilities(corpus.raw_counts, t)
                 per_slice = [np.median(remaining[low:high]) / len(corpus.slices) for low, high in BANDS.values()]
                 label = ("none" if t is None else f"{t:g}") + ("*" if t == auto else "")
                 print(

@@ -75,7 +75,7 @@ def test_options_about_text_reach_the_library(tmp_path: Path) -> None:
     assert (corpus.options.tokens, corpus.options.encoding, corpus.options.language) == ("whitespace", "cp1252", "de")
     wrong = run("prepare", tmp_path / "a.csv", "--tokens", "spacy", "-o", tmp_path / "d")
     assert wrong.returncode == 2
-    assert "whitespace" in wrong.stderr
+    assert wrong.stderr == "driftword: --tokens is 'spacy'; choose one of words, whitespace, list\n"
 
 
 @pytest.mark.parametrize(

@@ -76,9 +76,9 @@ def test_a_pass_sees_its_own_subsample(tmp_path: Path) -> None:
     share = (first == 0).sum() / 50_000
     assert share == pytest.approx(0.02**0.5, abs=0.01)
     assert (first > 0).sum() == 50_000
-    assert corpus.survivors() == pytest.approx(len(first), rel=0.01)
+    assert corpus.expected_tokens() == pytest.approx(len(first), rel=0.01)
     key = randomness.key(5, "subsample", 0)
-    expected = [i for p, i in enumerate(ids) if (randomness.mix(key ^ p) >> 11) * 2.0**-53 < corpus.keep[i]]
+    expected = [i for p, i in enumerate(ids) if (randomness.mix(key ^ p) >> 11) * 2.0**-53 < corpus.keep_probability[i]]
     assert first.tolist() == expected
 
 

@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 import driftword as dw
 from driftword.corpus.passages import count_passages, find_in_document, find_in_slices, find_lines
 from driftword.corpus.phrases import join_strings
-from driftword.corpus.spans import nearby, occurrences
+from driftword.corpus.spans import find_in_windows, occurrences
 from driftword.corpus.tokens import TokenRule
 from driftword.errors import OptionError, UnknownWordError
 
@@ -135,7 +135,7 @@ def test_what_is_around_a_word_tells_what_the_whole_text_tells(sotu: dw.Corpus) 
         for name, first, last in join_strings([rule.spell(token) for token in raw], sotu.phrases.rounds, connectors):
             if name in sotu.word_index:
                 expected.setdefault((i, name), []).append((begins[first], begins[last] + len(raw[last])))
-        found = nearby(sotu, texts, {key: len(spans) for key, spans in expected.items()})
+        found = find_in_windows(sotu, texts, {key: len(spans) for key, spans in expected.items()})
         assert found == {key: expected[key] for key in found}
         sure, asked = sure + len(found), asked + len(expected)
     assert sure > 0.8 * asked

@@ -57,7 +57,7 @@ def test_a_phrase_never_crosses_documents_or_dropped_tokens(folder: Path) -> Non
     assert [word for document in result for word in document].count("e1 f1") == 50
 
 
-def test_connectors_and_loners_never_end_a_phrase(folder: Path) -> None:
+def test_connectors_and_function_words_never_end_a_phrase(folder: Path) -> None:
     documents = [["of", "x1", "it", "is", "the", "y1", "of"]] * 50
     _, found = joined(documents, PhraseRule(min_count=10, threshold=-1), folder)
     assert found.table().is_empty()

@@ -147,6 +147,18 @@ def test_stopwords_and_keep_are_spelled_like_the_text(tmp_path: Path) -> None:
     assert corpus.report.keep_missing == ("unicorn",)
 
 
+def test_stopwords_and_keep_are_spelled_like_lists_of_words_that_are_noticed(tmp_path: Path) -> None:
+    pairs = [(["The", "ship", "left", "the", "Harbour"], 1900), (["The", "ship"], 1901)]
+    frame = pl.DataFrame({"text": [text for text, _ in pairs], "year": [year for _, year in pairs]})
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": words, "year": 1900}) + "\n" for words, _ in pairs))
+    for i, source in enumerate((pairs, frame, tmp_path / "a.jsonl")):
+        options = {"min_count": 2, "phrases": False, "stopwords": ["The"], "keep": ["Harbour", "Unicorn"]}
+        corpus = dw.prepare(source, out=tmp_path / f"c{i}", **options)
+        assert sorted(corpus.words) == ["Harbour", "ship"]
+        assert corpus.report.keep_missing == ("Unicorn",)
+        assert (corpus.options.stopwords, corpus.options.keep) == (("The",), ("Harbour", "Unicorn"))
+
+
 def test_slices_too_small_to_hold_out_are_reported(tmp_path: Path) -> None:
     pairs = [("ship sail " * 400, 1900), ("ship sail", 1901), ("ship " * 600, 1903)]
     corpus = dw.prepare(pairs, out=tmp_path / "c", min_count=1, phrases=False)
@@ -184,6 +196,8 @@ def test_text_that_makes_no_corpus(tmp_path: Path, source: list[Any], options: d
         ({"seed": -1}, "`seed` is -1"),
         ({"subsample": "lots"}, "`subsample` is 'lots'"),
         ({"slices": "monthly"}, "`slices` is 'monthly', which is not understood"),
+        ({"stopwords": "the"}, "`stopwords` is one string; it must be a list of words"),
+        ({"keep": ["ship", 7]}, "`keep` holds 7; it must be a list of words"),
         ({"tokens": "spacy"}, "`tokens` is 'spacy'; choose one of words, whitespace, list"),
     ],
 )
@@ -355,10 +369,20 @@ def test_any_folder_will_do(tmp_path: Path) -> None:
 def test_dates_in_words_only_of_text_files(tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     (tmp_path / "t" / "nodate.txt").write_text("words")
-    with pytest.raises(
-        SourceError, match="1 file has no date in its name or folder .'nodate.txt'.; pass `time_from_name`"
-    ):
+    message = "1 file has no certain date in its name or folder .'nodate.txt'.; pass `time_from_name`"
+    with pytest.raises(SourceError, match=message):
         prepared(tmp_path, tmp_path / "t")
+
+
+def test_uncertain_dates_in_names_need_a_pattern_and_a_format(tmp_path: Path) -> None:
+    (tmp_path / "2022").mkdir()
+    (tmp_path / "2022" / "06_05_2022.txt").write_text("words")
+    message = "no certain date in its name or folder .'06_05_2022.txt'.; pass `time_from_name` .* `time_format`"
+    with pytest.raises(SourceError, match=message):
+        prepared(tmp_path, tmp_path / "2022")
+    options = {"time_from_name": r"\d\d_\d\d_\d{4}", "time_format": "%d_%m_%Y", "slices": "1d"}
+    corpus = prepared(tmp_path, tmp_path / "2022", **options)
+    assert corpus.slices.labels[0] == "2022-05-06"
 
 
 def test_documents_of_which_nothing_remains_are_counted(tmp_path: Path) -> None:
@@ -368,6 +392,17 @@ def test_documents_of_which_nothing_remains_are_counted(tmp_path: Path) -> None:
     assert corpus.info()["documents"] == 6
     left_out = corpus.summary()["left out"].splitlines()
     assert left_out[:2] == ["2 documents without any word", "2 documents without a word of the vocabulary"]
+
+
+def test_polish_is_not_misread_but_reported(tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    text = "Wszyscy ludzie rodzą się wolni i równi. " * 9
+    (tmp_path / "t" / "1900.txt").write_bytes(text.encode("cp1250"))
+    corpus = prepared(tmp_path, tmp_path / "t")
+    assert corpus.report.detected_encodings == {}
+    assert corpus.report.replaced_characters == 27
+    assert "27 characters could not be decoded" in corpus.summary()["note"]
+    assert "name it with `encoding`" in corpus.summary()["note"]
 
 
 def test_the_report_says_which_encoding_was_read(tmp_path: Path) -> None:

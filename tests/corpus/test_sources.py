@@ -122,7 +122,7 @@ def test_windows_1252_is_recognised(tmp_path: Path) -> None:
     for name in ("a.csv", "a.jsonl", "1900.txt", "a.csv.gz"):
         source = open_source(tmp_path / name)
         assert pl.concat(source.batches())["text"].to_list() == ["café – “noir”"]
-        assert source.notes.detected_encodings == {"windows-1252": 1}
+        assert source.state.detected_encodings == {"windows-1252": 1}
 
 
 def test_a_letter_far_down_a_long_file_decides(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_few_broken_bytes_do_not_make_another_encoding(tmp_path: Path) -> None
     (tmp_path / "1900.txt").write_bytes("Größe, Straße, café, ".encode() + b"na\xefve")
     source = open_source(tmp_path / "1900.txt")
     assert pl.concat(source.batches())["text"].to_list() == ["Größe, Straße, café, na\ufffdve"]
-    assert source.notes.detected_encodings == {}
+    assert source.state.detected_encodings == {}
 
 
 def test_other_encodings_are_named_by_the_user(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_ragged_rows_are_named_by_line_or_skipped(tmp_path: Path) -> None:
         rows(path)
     source = open_source(path, skip_bad_rows=True)
     assert pl.concat(source.batches())["year"].to_list() == ["1900", "1902"]
-    assert source.notes.bad_rows == 2
+    assert source.state.bad_rows == 2
 
 
 def test_broken_json_is_named_by_line_or_skipped(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_broken_json_is_named_by_line_or_skipped(tmp_path: Path) -> None:
     read = pl.concat(source.batches())
     assert read["text"].to_list() == ["a", "b"]
     assert read["more"].to_list() == [None, '{"x": [1]}']
-    assert source.notes.bad_rows == 2
+    assert source.state.bad_rows == 2
 
 
 def test_large_fields_and_many_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

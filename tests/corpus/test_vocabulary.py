@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftword.corpus.slices import Slices
-from driftword.corpus.subsampling import AUTO_TOKENS, choose_subsample, keep_probability
+from driftword.corpus.subsampling import AUTO_TOKENS, choose_subsample, keep_probabilities
 from driftword.corpus.vocabulary import Vocabulary, choose_words
 from driftword.errors import OptionError, UnknownWordError
 
@@ -35,8 +35,8 @@ def test_stopwords_and_keep() -> None:
 def test_keep_probability_is_the_papers(counts: list[int], t: float) -> None:
     total = sum(counts)
     expected = [min(1.0, (t / (count / total)) ** 0.5) for count in counts]
-    np.testing.assert_allclose(keep_probability(np.array(counts), t), expected)
-    assert (keep_probability(np.array(counts), None) == 1).all()
+    np.testing.assert_allclose(keep_probabilities(np.array(counts), t), expected)
+    assert (keep_probabilities(np.array(counts), None) == 1).all()
 
 
 def zipf(total: int) -> np.ndarray:
@@ -51,7 +51,7 @@ def test_auto_keeps_what_a_laptop_can_pass_over() -> None:
     t = choose_subsample("auto", counts)
     assert t is not None
     assert 1e-5 < t < 1e-3
-    assert (counts * keep_probability(counts, t)).sum() == pytest.approx(AUTO_TOKENS, rel=0.05)
+    assert (counts * keep_probabilities(counts, t)).sum() == pytest.approx(AUTO_TOKENS, rel=0.05)
 
 
 def test_rules_for_t() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -68,7 +68,7 @@ def prepare(
         int | None, typer.Option(help="How often a phrase must occur.", show_default="10, or 1 in a million words")
     ] = None,
     tokens: Annotated[
-        Literal["words", "whitespace", "list"],
+        str,
         typer.Option(
             help="How text is split: words finds them in running text; whitespace is for text that is already split; "
             "list is for a column of lists of words, which is also noticed automatically."
@@ -77,7 +77,11 @@ def prepare(
     numbers: Annotated[bool, typer.Option("--numbers", help="Keep numbers as words.")] = False,
     language: Annotated[
         str | None,
-        typer.Option(metavar="CODE", help="Keep only documents in this language: en, de, fr, ...", show_default="all"),
+        typer.Option(
+            metavar="CODE",
+            help="Keep only documents in this language (en, de, fr, ...), and those too short to tell.",
+            show_default="all",
+        ),
     ] = None,
     encoding: Annotated[
         str | None,
@@ -103,7 +107,7 @@ def prepare(
         typer.Option(
             metavar="REGEX",
             help="Regular expression that finds the date in the path of a .txt file.",
-            show_default="a date, or a year of four digits",
+            show_default="a date, a month, or a year of four digits",
         ),
     ] = None,
     skip_bad_dates: Annotated[

@@ -23,7 +23,7 @@ from driftword.corpus.passages import find_lines
 from driftword.corpus.slices import At, Slices
 from driftword.corpus.splits import SPLITS
 from driftword.corpus.summary import summarize
-from driftword.corpus.tokenized_text import TokenizedText, split_number
+from driftword.corpus.tokenized_text import TokenizedText, concatenated_ranges, split_number
 from driftword.errors import OptionError
 
 _BLOCK: Final = 1 << 20
@@ -47,7 +47,7 @@ class Corpus(TokenizedText):
         Occurrences of each word in each slice, ``(n_slices, n_words)``.
     raw_counts
         Occurrences of each word before any subsampling, ``(n_words,)``.
-    keep
+    keep_probability
         Probability with which a pass keeps a token of each word, ``(n_words,)``.
     slices
         Labels and date ranges of the slices.
@@ -171,24 +171,26 @@ class Corpus(TokenizedText):
         i = 0
         while i < len(chosen):
             stop = max(int(np.searchsorted(filled, (filled[i - 1] if i else 0) + _BLOCK, side="right")), i + 1)
-            positions = _ranges(begin[i:stop], end[i:stop])
+            positions = concatenated_ranges(begin[i:stop], end[i:stop])
             ids = self.tokens[positions]
-            sampled = self.kept(positions, ids, pass_number)
+            sampled = self.sampled(positions, ids, pass_number)
             before = np.r_[0, np.cumsum(sampled)]
             offsets = before[np.r_[0, np.cumsum(end[i:stop] - begin[i:stop])]]
             yield ids[sampled], offsets, chosen[i:stop], positions[sampled]
             i = stop
 
-    def kept(self, positions: npt.NDArray[np.int64], ids: npt.NDArray[Any], pass_number: int) -> npt.NDArray[np.bool_]:
+    def sampled(
+        self, positions: npt.NDArray[np.int64], ids: npt.NDArray[Any], pass_number: int
+    ) -> npt.NDArray[np.bool_]:
         """Tell which tokens a pass sees: a function of seed, pass and position only."""
         if self.subsample is None:
             return np.ones(len(ids), dtype=bool)
         key = randomness.key(self.seed, "subsample", pass_number)
-        return np.asarray(randomness.uniform(key, positions) < self.keep[ids])
+        return np.asarray(randomness.uniform(key, positions) < self.keep_probability[ids])
 
-    def survivors(self) -> float:
+    def expected_tokens(self) -> float:
         """Return how many tokens of all splits a pass is expected to see."""
-        return float(self.counts.sum(axis=0, dtype=np.int64) @ self.keep)
+        return float(self.counts.sum(axis=0, dtype=np.int64) @ self.keep_probability)
 
     def tokens_per_slice(self) -> npt.NDArray[np.int64]:
         """Return the number of tokens in each slice."""
@@ -248,7 +250,7 @@ class Corpus(TokenizedText):
             "empty_slices": int((per_slice == 0).sum()),
             "splits": self.split_sizes(),
             "subsample": self.subsample,
-            "tokens_a_pass": round(self.survivors()),
+            "tokens_a_pass": round(self.expected_tokens()),
             "seed": self.seed,
             "fingerprint": self.fingerprint,
             "report": self.report.to_dict(),
@@ -267,13 +269,6 @@ class Corpus(TokenizedText):
             f"Corpus({self.n_tokens:,} tokens, {len(self.words):,} words, {len(self.slices)} slices "
             f"{self.slices.labels[0]} to {self.slices.labels[-1]})"
         )
-
-
-def _ranges(begin: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the concatenation of begin[i]..end[i]-1 over all i."""
-    lengths = end - begin
-    shift = np.repeat(begin - (np.cumsum(lengths) - lengths), lengths)
-    return np.asarray(np.arange(int(lengths.sum())) + shift)
 
 
 def as_corpus(corpus: Corpus | str | os.PathLike[str]) -> Corpus:

@@ -1,9 +1,10 @@
 """Dates as people write them, read into days.
 
 A date may be a day, a month, a quarter, a year or a decade; a document gets the
-first day of that period. Dates with dots are day-first, as wherever they are
-written so. Dates with slashes such as 03/04/1921 can be read in two ways and
-two-digit years in many: they need the user's format.
+first day of that period. Dates with dots are read day first, unless they
+begin with the year (15.06.2018, 2018.06.15). Dates with slashes such as
+03/04/1921 can be read in two ways, and two-digit years in many: they need the
+user's format.
 """
 
 from __future__ import annotations

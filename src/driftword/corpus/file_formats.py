@@ -98,7 +98,7 @@ _UNREADABLE: Final = (
 
 
 @dataclass
-class Notes:
+class ReadingState:
     """How files are to be read, and what was noticed while reading them."""
 
     skip_bad_rows: bool = False
@@ -126,15 +126,15 @@ def kind_of(file: Path) -> str:
     return KINDS[suffix]
 
 
-def read_tables(files: Sequence[Path], notes: Notes) -> Iterator[pl.DataFrame]:
+def read_tables(files: Sequence[Path], state: ReadingState) -> Iterator[pl.DataFrame]:
     """Yield the rows of tables of one kind, file by file; of several files, a column names each row's."""
-    readers: dict[str, Callable[[Path, Notes], Iterator[pl.DataFrame]]]
+    readers: dict[str, Callable[[Path, ReadingState], Iterator[pl.DataFrame]]]
     readers = {"csv": _csv, "json": _json_lines, "parquet": _polars, "arrow": _polars}
     reader = readers[kind_of(files[0])]
     before = 0
     for file in files:
         try:
-            for frame in reader(file, notes):
+            for frame in reader(file, state):
                 if len(files) > 1:
                     name = "file_" if "file" in frame.columns else "file"
                     frame = frame.with_columns(pl.lit(readable_name(file.name)).alias(name))
@@ -148,7 +148,7 @@ def read_tables(files: Sequence[Path], notes: Notes) -> Iterator[pl.DataFrame]:
                 reason = "it seems to be an Arrow stream; save it as an Arrow file or as Parquet"
             raise SourceError(f"'{readable_name(str(file))}' cannot be read: {reason}") from error
         before += file.stat().st_size
-        notes.bytes_read = before
+        state.bytes_read = before
 
 
 def readable_name(name: str) -> str:
@@ -163,30 +163,30 @@ def _decompressed(file: Path, stream: Any) -> IO[bytes]:
     return io.BufferedReader(stream, 1 << 18)
 
 
-def _open_text(file: Path, notes: Notes) -> IO[str]:
+def _open_text(file: Path, state: ReadingState) -> IO[str]:
     """Open a text file, compressed or not; bytes that cannot be decoded become U+FFFD."""
-    encoding = notes.encoding
+    encoding = state.encoding
     if encoding is None:
         with file.open("rb", buffering=0) as raw, _decompressed(file, raw) as stream:
             encoding = detect_encoding(stream)
         if encoding not in (UTF_8, "utf-16"):
-            notes.detected_encodings[encoding] = notes.detected_encodings.get(encoding, 0) + 1
-    stream = _decompressed(file, _Tracked(file.open("rb"), notes))
+            state.detected_encodings[encoding] = state.detected_encodings.get(encoding, 0) + 1
+    stream = _decompressed(file, _Tracked(file.open("rb"), state))
     return io.TextIOWrapper(stream, encoding=encoding, errors="replace", newline="")
 
 
 class _Tracked(io.RawIOBase):
-    """A file that notes how far it has been read."""
+    """A file that records how far it has been read."""
 
-    def __init__(self, raw: Any, notes: Notes) -> None:
-        self._raw, self._notes, self._base = raw, notes, notes.bytes_read
+    def __init__(self, raw: Any, state: ReadingState) -> None:
+        self._raw, self._state, self._base = raw, state, state.bytes_read
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         count = self._raw.readinto(buffer)
-        self._notes.bytes_read = self._base + self._raw.tell()
+        self._state.bytes_read = self._base + self._raw.tell()
         return int(count)
 
     def close(self) -> None:
@@ -194,9 +194,9 @@ class _Tracked(io.RawIOBase):
         super().close()
 
 
-def _csv(file: Path, notes: Notes) -> Iterator[pl.DataFrame]:
+def _csv(file: Path, state: ReadingState) -> Iterator[pl.DataFrame]:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # speeches are longer than the 128 KiB Python allows
-    with _open_text(file, notes) as lines:
+    with _open_text(file, state) as lines:
         delimiter = "\t" if suffix_of(file) in (".tsv", ".tab") else None
         head = lines.readline()
         if not head:
@@ -223,23 +223,23 @@ def _csv(file: Path, notes: Notes) -> Iterator[pl.DataFrame]:
                         f"'{file}' has a quotation mark in line {first_line} that is never closed; "
                         "close it, or double the marks inside quoted text"
                     ) from error
-                if not notes.skip_bad_rows:
+                if not state.skip_bad_rows:
                     raise SourceError(
                         f"'{file}' line {first_line} is not valid CSV ({error}); double the marks inside quoted text, "
                         "or pass `skip_bad_rows=True` to leave such rows out"
                     ) from error
-                notes.bad_rows += 1
+                state.bad_rows += 1
                 continue
             if not row:
                 continue
             if len(row) != len(header):
-                if not notes.skip_bad_rows:
+                if not state.skip_bad_rows:
                     raise SourceError(
                         f"'{file}' line {first_line} has {len(row)} fields and the header has {len(header)}; "
                         "put quotes around text that contains delimiters, "
                         "or pass `skip_bad_rows=True` to leave such rows out"
                     )
-                notes.bad_rows += 1
+                state.bad_rows += 1
                 continue
             batch.append(row)
             size += sum(map(len, row))
@@ -253,12 +253,12 @@ def _strings(header: Sequence[str], rows: Sequence[Sequence[str]]) -> pl.DataFra
     return pl.DataFrame(rows, schema=dict.fromkeys(header, pl.String), orient="row")
 
 
-def _json_lines(file: Path, notes: Notes) -> Iterator[pl.DataFrame]:
-    with _open_text(file, notes) as lines:
+def _json_lines(file: Path, state: ReadingState) -> Iterator[pl.DataFrame]:
+    with _open_text(file, state) as lines:
         number = 0
         while batch := list(islice(lines, BATCH_ROWS)):
             if number == 0 and batch[0].lstrip().startswith("["):
-                yield from _json_array(file, "".join([*batch, *lines]), notes)
+                yield from _json_array(file, "".join([*batch, *lines]), state)
                 return
             rows = []
             for line in batch:
@@ -270,18 +270,18 @@ def _json_lines(file: Path, notes: Notes) -> Iterator[pl.DataFrame]:
                     if not isinstance(row, dict):
                         raise ValueError("not an object")
                 except (ValueError, RecursionError) as error:
-                    if not notes.skip_bad_rows:
+                    if not state.skip_bad_rows:
                         raise SourceError(
                             f"'{file}' line {number} is not a JSON object ({error}); "
                             "correct it, or pass `skip_bad_rows=True` to leave such rows out"
                         ) from error
-                    notes.bad_rows += 1
+                    state.bad_rows += 1
                     continue
                 rows.append(row)
-            yield _objects(rows, notes)
+            yield _objects(rows, state)
 
 
-def _json_array(file: Path, text: str, notes: Notes) -> Iterator[pl.DataFrame]:
+def _json_array(file: Path, text: str, state: ReadingState) -> Iterator[pl.DataFrame]:
     try:
         rows = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -289,18 +289,18 @@ def _json_array(file: Path, text: str, notes: Notes) -> Iterator[pl.DataFrame]:
     if not all(isinstance(row, dict) for row in rows):
         raise SourceError(f"'{file}' holds a list whose items are not objects; write one object per line")
     for start in range(0, len(rows), BATCH_ROWS):
-        yield _objects(rows[start : start + BATCH_ROWS], notes)
+        yield _objects(rows[start : start + BATCH_ROWS], state)
 
 
-def _objects(rows: Sequence[dict[str, Any]], notes: Notes) -> pl.DataFrame:
+def _objects(rows: Sequence[dict[str, Any]], state: ReadingState) -> pl.DataFrame:
     """Return JSON objects as columns of text, since the types of one batch need not be those of the next."""
-    notes.keys.update(dict.fromkeys(name for row in rows for name in row))
-    notes.nested |= {name for row in rows for name, value in row.items() if isinstance(value, (dict, list))}
-    columns = {name: [plain(row.get(name)) for row in rows] for name in notes.keys}
-    return pl.DataFrame([pl.Series(plain(name) or "", values, dtype=pl.String) for name, values in columns.items()])
+    state.keys.update(dict.fromkeys(name for row in rows for name in row))
+    state.nested |= {name for row in rows for name, value in row.items() if isinstance(value, (dict, list))}
+    columns = {name: [as_text(row.get(name)) for row in rows] for name in state.keys}
+    return pl.DataFrame([pl.Series(as_text(name) or "", values, dtype=pl.String) for name, values in columns.items()])
 
 
-def plain(value: Any) -> str | None:
+def as_text(value: Any) -> str | None:
     """Return a value as text that tables can hold; half a surrogate pair, as in many posts, is replaced."""
     if value is None:
         return None
@@ -308,31 +308,31 @@ def plain(value: Any) -> str | None:
     return text if text.isascii() else text.encode(errors="replace").decode()
 
 
-def _polars(file: Path, notes: Notes) -> Iterator[pl.DataFrame]:
+def _polars(file: Path, state: ReadingState) -> Iterator[pl.DataFrame]:
     scan = pl.scan_parquet if kind_of(file) == "parquet" else pl.scan_ipc
     lazy = scan(file, glob=False)
     if not lazy.collect_schema():
         return
     rows, schema = 0, lazy.collect_schema()
     height = max(int(lazy.select(pl.len()).collect().item()), 1)
-    base, size = notes.bytes_read, file.stat().st_size
+    base, size = state.bytes_read, file.stat().st_size
     for frame in lazy.collect_batches(chunk_size=BATCH_ROWS, maintain_order=True):
         rows += frame.height
-        notes.bytes_read = base + size * rows // height
+        state.bytes_read = base + size * rows // height
         yield frame
         schema = frame.schema
         del frame  # it holds the whole row group in memory, while the next one is being read
     yield pl.DataFrame(schema=schema)  # makes a caller that waits for more rows let go of them
 
 
-def read_texts(files: Sequence[Path], root: Path, dates: NameDates, notes: Notes) -> Iterator[pl.DataFrame]:
+def read_texts(files: Sequence[Path], root: Path, dates: NameDates, state: ReadingState) -> Iterator[pl.DataFrame]:
     """Yield one row per .txt file: its text, the date in its path, and the path below `root`."""
     for start in range(0, len(files), 200):
         rows = []
         for file in files[start : start + 200]:
             name = readable_name(os.path.relpath(file, root))
             try:
-                with _open_text(file, notes) as lines:
+                with _open_text(file, state) as lines:
                     text = lines.read()
             except _UNREADABLE as error:
                 raise SourceError(f"'{readable_name(str(file))}' cannot be read: {error}") from error

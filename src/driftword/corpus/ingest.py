@@ -108,18 +108,18 @@ class Ingestion:
                 n_tokens += self._add(batch)
             rate = n_tokens / max(clock.monotonic() - started, 1e-9)
             self._bar.update(
-                done=source.notes.bytes_read if source.total_bytes else rows,
+                done=source.state.bytes_read if source.total_bytes else rows,
                 facts=f"{rows:,} rows, {n_tokens / 1e6:.1f}M tokens, {rate / 1e6:.1f}M/s",
             )
         report = PreparationReport(
             rows=rows,
             no_text=no_text,
-            bad_rows=source.notes.bad_rows,
+            bad_rows=source.state.bad_rows,
             bad_dates=bad_dates,
             bad_date_examples=tuple((row, str(value)) for row, value in examples),
             other_languages=dict(self._language.others.most_common()) if self._language else {},
             replaced_characters=replaced,
-            detected_encodings=dict(source.notes.detected_encodings),
+            detected_encodings=dict(source.state.detected_encodings),
         )
         if rows == 0:
             raise SourceError("The source has no rows; it needs at least one document with a text and a date")
@@ -139,7 +139,7 @@ class Ingestion:
                 file = batch["file"][0] if "file" in batch.columns and batch.height else "A part of the source"
                 raise SourceError(f"'{file}' has no column '{name}'; it has: {', '.join(batch.columns)}")
         kind = batch[self.text].dtype
-        nested = isinstance(kind, pl.List | pl.Array) or self.text in source.notes.nested
+        nested = isinstance(kind, pl.List | pl.Array) or self.text in source.state.nested
         if nested and self.rule.kind == "words" and not self._days:
             self.rule = TokenRule("list")  # the default is for text, and this is already split
         if nested and self.rule.kind != "list":
@@ -193,13 +193,13 @@ class Ingestion:
         if source.files and source.files[0].suffixes[:1] == [".txt"]:
             names = ", ".join(f"'{value}'" for _, value in examples)
             files = (
-                "1 file has no date in its name or folder"
+                "1 file has no certain date in its name or folder"
                 if count == 1
-                else (f"{count:,} files have no date in their names or folders")
+                else f"{count:,} files have no certain date in their names or folders"
             )
             return SourceError(
-                f"{files} ({names}); pass `time_from_name` with a regular expression that finds it, "
-                "or `skip_bad_dates=True` to leave them out"
+                f"{files} ({names}); pass `time_from_name` with a regular expression that finds it, and `time_format` "
+                "if it can be read in two ways; or `skip_bad_dates=True` to leave them out"
             )
         shown = ", ".join(f"row {row}: {_shown(value)}" for row, value in examples)
         documents = "1 document has" if count == 1 else f"{count:,} documents have"

@@ -46,7 +46,7 @@ class LanguageDetector:
 
     def _detect(self, text: str) -> str | None:
         ranked = self._rank(text)
-        # py3langid scales the log likelihoods so to keep probabilities calibrated across lengths.
+        # As py3langid does: scaling the log likelihoods keeps probabilities calibrated across lengths.
         scores = np.array([score for _, score in ranked]) / math.sqrt(max(len(text.encode(errors="replace")), 1))
         probability = 1 / float(np.exp(scores - scores[0]).sum())
         language = ranked[0][0]

@@ -19,7 +19,7 @@ import polars as pl
 
 from driftword import checks, store
 from driftword.corpus.slices import At
-from driftword.corpus.spans import Asked, Span, locate
+from driftword.corpus.spans import OccurrenceQuery, Span, locate
 from driftword.corpus.tokenized_text import TokenizedText
 from driftword.errors import OptionError
 from driftword.progress import Progress
@@ -59,7 +59,7 @@ def find_in_document(corpus: TokenizedText, document: int, word: str) -> tuple[d
         return row, []
     tokens = corpus.tokens[int(corpus.offsets[chunks[0]]) : int(corpus.offsets[chunks[-1] + 1])]
     count = int((tokens == corpus.word_id(word)).sum())
-    spans = locate(corpus, [row["text"]], [Asked(0, word, rank, count) for rank in range(count)])
+    spans = locate(corpus, [row["text"]], [OccurrenceQuery(0, word, rank, count) for rank in range(count)])
     located = [span for span in spans if span is not None]
     return row, located if len(located) == count else [match.span() for match in _matches(row["text"], word)]
 
@@ -231,8 +231,8 @@ def _tables(corpus: TokenizedText, wanted: _Wanted, width: int, bar: Progress) -
     for rows in _read(corpus, sorted(by_document)):
         texts = [row["text"] for row in rows.values()]
         in_batch = [(i, *one) for i, document in enumerate(rows) for one in by_document[document]]
-        asked = [Asked(i, corpus.words[number], one.rank, one.total) for i, number, one in in_batch]
-        for (i, number, one), span in zip(in_batch, locate(corpus, texts, asked), strict=True):
+        queries = [OccurrenceQuery(i, corpus.words[number], one.rank, one.total) for i, number, one in in_batch]
+        for (i, number, one), span in zip(in_batch, locate(corpus, texts, queries), strict=True):
             lines[number, one] = _line(corpus, number, one, text=texts[i], span=span, width=width)
         bar.update(more=len(rows))
         columns |= {document: {**row, "text": None} for document, row in rows.items()}

@@ -30,7 +30,7 @@ CONNECTORS: Final = (
     *("da", "do", "dos", "das", "e", "di", "della", "dei"),
     *("und", "der", "den", "dem", "von", "für", "zu", "van", "het"),
 )
-_LONERS_TEXT = """
+_NEVER_IN_PHRASES_TEXT = """
     i you he she it we they me him her us them my your his its our their mine yours ours theirs
     myself yourself himself herself itself ourselves themselves one ones
     this that these those there here who whom whose which what when where why how
@@ -43,7 +43,7 @@ _LONERS_TEXT = """
     it's that's let's i'm we're don't
 """
 #: Words that are never part of a phrase: they occur next to anything, so "it is" would be one.
-LONERS: Final = frozenset(_LONERS_TEXT.split())
+NEVER_IN_PHRASES: Final = frozenset(_NEVER_IN_PHRASES_TEXT.split())
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,14 @@ class PhraseRule:
         How often a phrase must occur; None for 10 times, or once in a million words if that is more.
     connectors
         Words that may occur inside a phrase but not at its ends.
-    loners
-        Words that are never part of a phrase, besides those of `LONERS`.
+    never_in_phrases
+        Words that are never part of a phrase, besides those of `NEVER_IN_PHRASES`.
     """
 
     threshold: float = 0.45
     min_count: int | None = None
     connectors: tuple[str, ...] = CONNECTORS
-    loners: frozenset[str] = frozenset()
+    never_in_phrases: frozenset[str] = frozenset()
 
     def floor(self, n_tokens: int) -> int:
         """Return how often a phrase must occur in a text of this length."""
@@ -124,7 +124,7 @@ def _round(
     n_tokens = int(counts.sum())
     floor = rule.floor(n_tokens)
     eligible = counts >= floor
-    eligible[[known[word] for word in LONERS | rule.loners if word in known]] = False
+    eligible[[known[word] for word in NEVER_IN_PHRASES | rule.never_in_phrases if word in known]] = False
     connectors = [known[word] for word in rule.connectors if word in known]
     connector = np.full(len(words), -1, dtype=np.int16)
     connector[connectors] = np.arange(len(connectors))

@@ -109,7 +109,8 @@ def prepare(
     encoding
         Encoding of text, CSV and JSON files, such as ``"cp1252"``; by default it is detected for each file.
     language
-        Keep only documents in this language, such as ``"en"``; needs ``pip install 'driftword[language]'``.
+        Keep only documents in this language, such as ``"en"``, and those too short to tell; needs
+        ``pip install 'driftword[language]'``.
     skip_bad_dates, skip_bad_rows
         Leave out, and report, documents whose date cannot be read and rows that are malformed.
     overwrite
@@ -124,7 +125,7 @@ def prepare(
             language=language, slices=_slice_rule(slices), vocabulary=vocabulary, min_count=min_count,
             tokens=rule.kind, numbers=bool(numbers), phrases=bool(phrases), phrase_threshold=phrase_threshold,
             phrase_min_count=phrase_min_count, connectors=tuple(connectors), subsample=subsample,
-            stopwords=_spelled(rule, "stopwords", stopwords), keep=_spelled(rule, "keep", keep),
+            stopwords=_word_list("stopwords", stopwords), keep=_word_list("keep", keep),
         )
     )  # fmt: skip
     seed = checks.seed(seed)
@@ -137,6 +138,7 @@ def prepare(
     ):
         ingestion = Ingestion(Path(spool), rule, time_format=time_format, language=language_filter, bar=bar)
         report = ingestion.read(opened, text, time, skip_bad_dates=skip_bad_dates)
+        options = _spelled(options, ingestion.rule)
         sliced = _lay_slices(ingestion, options)
         tokenized = _tokenize(sliced.stream, ingestion.words, options, bar)
         options = _resolve(options, ingestion, tokenized.n_tokens)
@@ -182,12 +184,26 @@ def _slice_rule(slices: SliceRule) -> str | tuple[str, ...]:
     return slices if isinstance(slices, str) else tuple(str(edge) for edge in slices)
 
 
-def _spelled(rule: TokenRule, name: str, words: Collection[str]) -> tuple[str, ...]:
-    """Spell the words and phrases of a user's list as the text will be spelled."""
+def _word_list(name: str, words: Collection[str]) -> tuple[str, ...]:
     if isinstance(words, str):
         raise OptionError(f"`{name}` is one string; it must be a list of words")
-    spelled = (" ".join(filter(None, (rule.spell(part) for part in word.split()))) for word in words)
-    return tuple(sorted({word for word in spelled if word}))
+    listed = tuple(words)
+    if other := [word for word in listed if not isinstance(word, str)]:
+        raise OptionError(f"`{name}` holds {other[0]!r}; it must be a list of words")
+    return listed
+
+
+def _spelled(options: CorpusOptions, rule: TokenRule) -> CorpusOptions:
+    """Spell the words and phrases of a user's lists as the text was spelled.
+
+    This has to wait for the text, since a column that holds lists of words changes the rule.
+    """
+
+    def spell(words: tuple[str, ...]) -> tuple[str, ...]:
+        spelled = (" ".join(filter(None, (rule.spell(part) for part in word.split()))) for word in words)
+        return tuple(sorted({word for word in spelled if word}))
+
+    return replace(options, stopwords=spell(options.stopwords), keep=spell(options.keep))
 
 
 def _phrase_rule(options: CorpusOptions) -> PhraseRule:

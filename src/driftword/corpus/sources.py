@@ -26,9 +26,9 @@ from driftword.corpus.file_formats import (
     BATCH_ROWS,
     FORMATS,
     KINDS,
-    Notes,
+    ReadingState,
+    as_text,
     kind_of,
-    plain,
     read_tables,
     read_texts,
     readable_name,
@@ -63,7 +63,7 @@ class Source:
     total_bytes: int | None = None
     total_rows: int | None = None
     citation: str | None = None
-    notes: Notes = field(default_factory=Notes)
+    state: ReadingState = field(default_factory=ReadingState)
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """Yield frames of about `BATCH_BYTES`: small ones of one schema together, large ones in parts."""
@@ -91,13 +91,10 @@ def open_source(
 ) -> Source:
     """Recognise what a user gave as `source`."""
     dates = NameDates(time_from_name)
-    notes = Notes(skip_bad_rows, None if encoding is None else check_encoding(encoding))
+    state = ReadingState(skip_bad_rows, None if encoding is None else check_encoding(encoding))
     if isinstance(source, (str, os.PathLike)) and source != "sotu":
-        return _from_path(os.fspath(source), notes, dates, name_dates_given=time_from_name is not None)
-    if time_from_name is not None:
-        raise OptionError("`time_from_name` is for .txt files; name the column of dates with `time`")
-    if encoding is not None:
-        raise OptionError("`encoding` is for text, CSV and JSON files; leave it out here")
+        return _from_path(os.fspath(source), state, dates, time_from_name=time_from_name)
+    _check_applicable("data in memory", time_from_name=time_from_name, encoding=encoding)
     if isinstance(source, str):
         return _state_of_the_union()
     if isinstance(source, pl.LazyFrame):
@@ -131,7 +128,7 @@ def choose_column(given: str | None, columns: Sequence[str], *, role: str, usual
     raise SourceError(f"Which column holds the {role}? The source has: {names}; name it with `{role}`")
 
 
-def _from_path(path: str, notes: Notes, dates: NameDates, *, name_dates_given: bool) -> Source:
+def _from_path(path: str, state: ReadingState, dates: NameDates, *, time_from_name: str | None) -> Source:
     files, root = _find_files(path)
     kinds = {kind_of(file) for file in files}
     if len(kinds) > 1:
@@ -139,14 +136,19 @@ def _from_path(path: str, notes: Notes, dates: NameDates, *, name_dates_given: b
             f"'{path}' mixes kinds of files ({', '.join(sorted(kinds))}); give one kind, with a glob such as '*.csv'"
         )
     kind = kinds.pop()
-    if name_dates_given and kind != "text":
-        raise OptionError("`time_from_name` is for .txt files; name the column of dates with `time`")
-    if notes.encoding is not None and kind in ("parquet", "arrow"):
-        raise OptionError("`encoding` is for text, CSV and JSON files; leave it out here")
-    frames = read_texts(files, root, dates, notes) if kind == "text" else read_tables(files, notes)
+    _check_applicable(kind, time_from_name=time_from_name, encoding=state.encoding)
+    frames = read_texts(files, root, dates, state) if kind == "text" else read_tables(files, state)
     total = sum(file.stat().st_size for file in files)
     name = readable_name(files[0].name if len(files) == 1 else Path(path).name)
-    return Source(name, frames, tuple(files), total_bytes=total, notes=notes)
+    return Source(name, frames, tuple(files), total_bytes=total, state=state)
+
+
+def _check_applicable(kind: str, *, time_from_name: str | None, encoding: str | None) -> None:
+    """Refuse options that mean nothing for this kind of source."""
+    if time_from_name is not None and kind != "text":
+        raise OptionError("`time_from_name` is for .txt files; name the column of dates with `time`")
+    if encoding is not None and kind not in ("text", "csv", "json"):
+        raise OptionError("`encoding` is for text, CSV and JSON files; leave it out here")
 
 
 def _find_files(path: str) -> tuple[list[Path], Path]:
@@ -201,7 +203,7 @@ def _from_pandas(source: Any) -> pl.DataFrame:
         try:
             columns.append(pl.Series(name, values, strict=True))
         except (TypeError, ValueError, OverflowError, UnicodeError, pl.exceptions.PolarsError):
-            columns.append(pl.Series(name, [plain(value) for value in values], dtype=pl.String))
+            columns.append(pl.Series(name, [as_text(value) for value in values], dtype=pl.String))
         if columns[-1].dtype == pl.Object:
             columns[-1] = pl.Series(name, [None if v is None else str(v) for v in values], dtype=pl.String)
     return pl.DataFrame(columns)
@@ -230,8 +232,8 @@ def _pairs(pairs: Iterable[Any]) -> Iterator[pl.DataFrame]:
             {
                 "text": pl.Series(texts, dtype=pl.List(pl.String))
                 if split
-                else pl.Series([plain(text) for text in texts], dtype=pl.String),
-                "date": pl.Series([None if time is None else plain(str(time)) for time in times], dtype=pl.String),
+                else pl.Series([as_text(text) for text in texts], dtype=pl.String),
+                "date": pl.Series([None if time is None else as_text(str(time)) for time in times], dtype=pl.String),
             }
         )
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from driftword.corpus.phrases import LONERS, join_strings
+from driftword.corpus.phrases import NEVER_IN_PHRASES, join_strings
 from driftword.corpus.tokenized_text import TokenizedText
 from driftword.corpus.tokens import TokenRule, mend
 
@@ -24,7 +24,7 @@ _MOST_SPELLED: Final = 500_000  # spellings that are cached
 Span = tuple[int, int]
 
 
-class Asked(NamedTuple):
+class OccurrenceQuery(NamedTuple):
     """Which occurrence of a word in a text is wanted, and how many the text has."""
 
     text: int
@@ -33,19 +33,20 @@ class Asked(NamedTuple):
     total: int
 
 
-def locate(corpus: TokenizedText, texts: Sequence[str], asked: Sequence[Asked]) -> list[Span | None]:
+def locate(corpus: TokenizedText, texts: Sequence[str], queries: Sequence[OccurrenceQuery]) -> list[Span | None]:
     """Return where occurrences begin and end; None where a user's own function split the texts."""
     if corpus.options.tokens == "custom":
-        return [None] * len(asked)
-    spans = nearby(corpus, texts, {(one.text, one.word): one.total for one in asked})
+        return [None] * len(queries)
+    spans = find_in_windows(corpus, texts, {(query.text, query.word): query.total for query in queries})
     most: dict[tuple[int, str], int] = {}
-    for one in asked:
-        if (one.text, one.word) not in spans:
-            most[one.text, one.word] = max(one.rank, most.get((one.text, one.word), 0))
+    for query in queries:
+        key = (query.text, query.word)
+        if key not in spans:
+            most[key] = max(query.rank, most.get(key, 0))
     unsure = sorted({text for text, _ in most})
     words = dict(zip(unsure, _split(corpus, [texts[i] for i in unsure]), strict=True))
-    spans |= {(i, word): everywhere(corpus, texts[i], words[i], word, rank) for (i, word), rank in most.items()}
-    return [next(iter(spans[one.text, one.word][one.rank : one.rank + 1]), None) for one in asked]
+    spans |= {(i, word): find_in_text(corpus, texts[i], words[i], word, rank) for (i, word), rank in most.items()}
+    return [next(iter(spans[query.text, query.word][query.rank : query.rank + 1]), None) for query in queries]
 
 
 class _Words(NamedTuple):
@@ -71,14 +72,14 @@ def _split(corpus: TokenizedText, texts: Sequence[str]) -> list[_Words]:
     return [_Words(part, [spelled[token] for token in part]) for part in parts]
 
 
-def everywhere(corpus: TokenizedText, text: str, words: _Words, word: str, rank: int) -> list[Span]:
+def find_in_text(corpus: TokenizedText, text: str, words: _Words, word: str, rank: int) -> list[Span]:
     """Find the occurrences of a word up to the one numbered `rank`, in the whole text."""
     hits = occurrences(corpus, words.spelled, word, rank)
     begins = _begins(text, words.raw[: hits[-1][1] + 1]) if hits else []
     return [(begins[first], begins[last] + len(words.raw[last])) for first, last in hits]
 
 
-def nearby(
+def find_in_windows(
     corpus: TokenizedText, texts: Sequence[str], totals: Mapping[tuple[int, str], int]
 ) -> dict[tuple[int, str], list[Span]]:
     """Find all occurrences of words in texts from the characters around each; uncertain words are left out."""
@@ -152,7 +153,7 @@ def _connectors(corpus: TokenizedText) -> frozenset[str]:
 
 def _barriers(corpus: TokenizedText) -> frozenset[str]:
     """Return the words that join no phrase."""
-    return (LONERS | frozenset(corpus.options.keep) | {""}) - _connectors(corpus)
+    return (NEVER_IN_PHRASES | frozenset(corpus.options.keep) | {""}) - _connectors(corpus)
 
 
 def _begins(text: str, tokens: Sequence[str]) -> list[int]:

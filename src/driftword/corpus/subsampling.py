@@ -18,7 +18,7 @@ AUTO_STRONGEST: Final = 1e-5
 AUTO_MILDEST: Final = 1e-3
 
 
-def keep_probability(counts: npt.NDArray[np.int64], t: float | None) -> npt.NDArray[np.float64]:
+def keep_probabilities(counts: npt.NDArray[np.int64], t: float | None) -> npt.NDArray[np.float64]:
     """Return the probability with which a pass keeps a token of each word; None keeps all."""
     if t is None:
         return np.ones(len(counts))
@@ -47,6 +47,6 @@ def choose_subsample(rule: float | str | None, counts: npt.NDArray[np.int64]) ->
     low, high = np.log(AUTO_STRONGEST), np.log(AUTO_MILDEST)
     for _ in range(40):
         middle = (low + high) / 2
-        left = float((counts * keep_probability(counts, float(np.exp(middle)))).sum())
+        left = float((counts * keep_probabilities(counts, float(np.exp(middle)))).sum())
         low, high = (low, middle) if left > AUTO_TOKENS else (middle, high)
     return float(f"{np.exp(high):.1e}")

@@ -8,7 +8,8 @@ from typing import Any, Final
 from driftword.corpus.options import CorpusOptions
 from driftword.corpus.preparation_report import PreparationReport
 
-#: A language other than the main one is worth a note if so many documents of a sample, and such a share, are in it.
+#: A language other than the main one is worth a note if at least this many documents of a sample, and at least this
+#: share of them, are in it.
 _LEAST_SAMPLED: Final = 3
 _LEAST_SHARE: Final = 0.03
 

@@ -19,7 +19,7 @@ from driftword.corpus.phrases import PhraseTable
 from driftword.corpus.preparation_report import PreparationReport
 from driftword.corpus.slices import Slices
 from driftword.corpus.splits import SPLITS
-from driftword.corpus.subsampling import keep_probability
+from driftword.corpus.subsampling import keep_probabilities
 from driftword.corpus.vocabulary import Vocabulary
 from driftword.errors import StoreError
 
@@ -50,7 +50,7 @@ class TokenizedText:
         self._files = frozenset(files)
         self._metadata = metadata
         self.subsample = metadata.subsample
-        self.keep = keep_probability(self.raw_counts, self.subsample)
+        self.keep_probability = keep_probabilities(self.raw_counts, self.subsample)
         self.spellings: dict[str, str] = {}  # cache of `spans`: tokens as written, and as spelled in the vocabulary
 
     @property
@@ -164,3 +164,9 @@ class TokenizedText:
 def split_number(split: str) -> int:
     """Return the number under which a split is stored."""
     return SPLITS.index(checks.one_of("split", split, SPLITS))
+
+
+def concatenated_ranges(begin: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return begin[i]..end[i]-1 for every i, one after the other."""
+    lengths = end - begin
+    return np.asarray(np.arange(int(lengths.sum())) + np.repeat(begin - (np.cumsum(lengths) - lengths), lengths))

@@ -96,15 +96,13 @@ class Vocabulary:
     def attested(self, t: int, min_count: int) -> npt.NDArray[np.bool_]:
         """Return which words occur at least `min_count` times in the training text of slice t, ``(V,)``.
 
-        A word that occurs an unknown number of times is taken to occur often enough.
+        A word that occurs an unknown number of times counts as one of them.
         """
-        counts = np.asarray(self.train_counts[t])
-        return np.asarray((counts >= min_count) | (counts == UNKNOWN))
+        return _at_least(self.train_counts[t], min_count)
 
     def attesting_slices(self, v: int, min_count: int) -> npt.NDArray[np.int64]:
         """Return the slices in whose training text word v occurs at least `min_count` times."""
-        counts = np.asarray(self.train_counts[:, v])
-        return np.flatnonzero((counts >= min_count) | (counts == UNKNOWN))
+        return np.flatnonzero(_at_least(self.train_counts[:, v], min_count))
 
     def count(self, t: Any, v: Any) -> Any:
         """Return occurrences of word v in slice t (or of several) as a table shows them: None where unknown."""
@@ -112,6 +110,10 @@ class Vocabulary:
         if counts.ndim == 0:
             return None if counts == UNKNOWN else int(counts)
         return [None if count == UNKNOWN else int(count) for count in counts]
+
+
+def _at_least(counts: npt.NDArray[Any], min_count: int) -> npt.NDArray[np.bool_]:
+    return np.asarray((counts >= min_count) | (counts == UNKNOWN))
 
 
 def choose_words(

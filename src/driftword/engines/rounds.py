@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from driftword import randomness
 from driftword.corpus import Corpus
+from driftword.corpus.tokenized_text import concatenated_ranges
 
 Ints = npt.NDArray[np.integer[Any]]
 
@@ -158,7 +159,7 @@ def make_rounds(text: Text, plan: PassPlan) -> list[Blocks]:
     result = []
     for r in range(plan.rounds):
         numbers = np.flatnonzero(round_of == r)
-        runs = _concatenated_ranges(run_offsets[numbers], run_offsets[numbers + 1])
+        runs = concatenated_ranges(run_offsets[numbers], run_offsets[numbers + 1])
         sizes = run_offsets[numbers + 1] - run_offsets[numbers]
         result.append(
             Blocks(
@@ -174,9 +175,3 @@ def make_rounds(text: Text, plan: PassPlan) -> list[Blocks]:
             )
         )
     return result
-
-
-def _concatenated_ranges(begin: Ints, end: Ints) -> Ints:
-    """Return begin[i]..end[i]-1 for every i, one after the other."""
-    lengths = end - begin
-    return np.asarray(np.arange(int(lengths.sum())) + np.repeat(begin - (np.cumsum(lengths) - lengths), lengths))

@@ -135,7 +135,7 @@ class DeviceCorpus:
         self._slice_of = to_device(corpus.chunk_slice[chunks].astype(np.int64), device)
         self._keep = None
         if corpus.subsample is not None:
-            self._keep = to_device(np.asarray(corpus.keep, dtype=np.float64), device)
+            self._keep = to_device(np.asarray(corpus.keep_probability, dtype=np.float64), device)
         token_ends = np.cumsum(np.diff(corpus.offsets)[chunks])
         borders = np.searchsorted(
             token_ends, np.arange(tokens_per_piece, int(token_ends[-1]) + tokens_per_piece, tokens_per_piece), "right"
