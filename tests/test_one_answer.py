@@ -169,3 +169,43 @@ def test_a_path_serves_in_the_place_of_a_model(model: dw.Model, tmp_path: Path) 
             question(17)  # type: ignore[arg-type]
     with pytest.raises(dw.OptionError, match="is not a corpus; give a Corpus or the path of one"):
         dw.fit(model)  # type: ignore[arg-type]
+
+
+def test_a_static_model_does_not_seem_to_change(model: dw.Model) -> None:
+    static = toy_model(model.rho[:1], model.counts, WORDS, model="static", dim=10)
+    values = dw.similarity(static, WORDS[0], WORDS[1], interpolated=True)["similarity"]
+    assert values.to_list() == pytest.approx([values[0]] * len(values))
+
+
+def test_no_answer_is_built_on_a_guess(model: dw.Model) -> None:
+    absent = WORDS[21]  # in 1910
+    assert dw.neighbors(model, absent, at=[1910, 1930])["observed"].to_list() == [False] * 10 + [True] * 10
+    shown = CliRunner().invoke(app, ["neighbors", str(model.path), absent, "--at", "1910"]).output
+    assert "(0, interpolated)" in shown
+    assert "its neighbours are a guess" in shown
+    for question in (
+        lambda: dw.equivalents(model, absent, at=1910, to=1930),
+        lambda: dw.analogy(model, WORDS[0], absent, WORDS[1], at=1910),
+    ):
+        with pytest.raises(dw.OptionError, match=f"'{absent}' does not occur in the training text of 1910"):
+            question()
+    client = TestClient(make_app(model, None), base_url="http://127.0.0.1")
+    page = client.get(f"/word/{absent}?at=1930&at=1940&reference=1910")
+    assert page.status_code == 200
+    assert "so its vector there is a guess" in page.text
+    assert client.get(f"/word/{absent}?at=1910").status_code == 200
+
+
+def test_tables_name_the_slices_they_compare(model: dw.Model) -> None:
+    table = dw.drift(model, WORDS[:3], between=(1920, 1940))
+    assert table.select("first", "last").unique().rows() == [("1920", "1940")]
+    run = CliRunner().invoke(
+        app, ["drift", str(model.path), "word0,word1", "word2", "--between", "1920,1940", "--json"]
+    )
+    assert {row["word"] for row in json.loads(run.output)} == set(WORDS[:3])
+    for wrong in (",", "1920", " , "):
+        assert CliRunner().invoke(app, ["drift", str(model.path), "--between", wrong]).exit_code == 2
+    assert CliRunner().invoke(app, ["neighbors", str(model.path), "word0", "--at", ","]).exit_code == 2
+    with pytest.raises(dw.OptionError, match="room for 8 lists of neighbours, not 9"):
+        many = toy_model(np.repeat(np.asarray(model.rho[:1]), 9, axis=0), np.full((9, 120), 50), WORDS, dim=10)
+        dw.plot.neighbors(many, WORDS[0], at="all")

@@ -88,7 +88,7 @@ def test_tables_are_those_of_python(model: Path) -> None:
         (["neighbors", "{}", "ship", "--at", "1700"], "1700"),
         (["neighbors", "{}", "ship", "--metric", "taxi"], "--metric is 'taxi'; choose one of centered, cosine, paper"),
         (["neighbors", "{}", "ship", "-n", "0"], "-n is 0; it must be at least 1"),
-        (["drift", "{}", "--between", "1859,1850"], "--between leads from an earlier slice to a later one"),
+        (["drift", "{}", "--between", "1859,1850"], "give two different slices, the earlier one first"),
         (["drift", "{}/../static.model"], "static model"),
         (["trajectory", "{}/../static.model", "ship"], "static model"),
         (["towards", "{}", "ship", "--low", "", "--high", "court"], "--low is empty; name at least one word"),
@@ -182,7 +182,7 @@ def test_figures_are_written_in_every_format(model: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["ship", "--out", "ship.bmp"], "'ship.bmp' does not end in a format of figures"),
+        (["ship", "--out", "ship.bmp"], "'ship.bmp' has no ending that figures can have"),
         (["ship", "--kind", "pie"], "--kind is 'pie'; choose one of"),
         (["ship", "wheat"], "shows one word, and 2 were given"),
         (["ship", "--kind", "similarity"], "at least one other"),

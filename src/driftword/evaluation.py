@@ -63,6 +63,8 @@ def evaluate(
         checks.one_of("by", by, ("slice", "band"))
     model = as_model(model)
     text = model.open_corpus() if corpus is None else as_corpus(corpus)
+    if model.provenance.imported:
+        raise OptionError("Embeddings made elsewhere cannot be scored: they have no corpus")
     if text is None:
         raise OptionError("The model's corpus is no longer where it was; name it with `corpus`")
     scores = score(model, text, split=split, threads=threads, engine=engine, device=device)
@@ -98,7 +100,7 @@ def score(model: Model, corpus: Corpus, *, split: str, engine: str = "auto", **o
 def compare(
     corpus: Corpus | str | os.PathLike[str],
     *,
-    contexts: Sequence[int] = (2, 8),
+    contexts: int | Sequence[int] = (2, 8),
     models: Sequence[str] = MODELS,
     spec: Spec | None = None,
     passes: int = 10,
@@ -143,6 +145,7 @@ def compare(
     seconds, and the number of seeds.
     """
     corpus = as_corpus(corpus)
+    contexts = [contexts] if isinstance(contexts, int) else list(contexts)
     if not models or not contexts:
         raise OptionError("There is nothing to compare; name at least one of `models` and one of `contexts`")
     names = sorted({checks.one_of("models", name, MODELS) for name in models}, key=MODELS.index)

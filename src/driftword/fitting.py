@@ -94,7 +94,9 @@ def fit(
     The model of the pass with the best validation score.
     """
     corpus = as_corpus(corpus)
-    spec = spec or Spec()
+    spec = Spec() if spec is None else spec
+    if not isinstance(spec, Spec):
+        raise OptionError(f"`spec` is {spec!r:.60}; give a Spec, such as dw.Spec(dim=50)")
     passes, patience = checks.whole("passes", passes, least=1), checks.whole("patience", patience, least=1)
     threads = None if threads is None else checks.whole("threads", threads, least=1)
     seed = checks.seed(seed)

@@ -88,7 +88,7 @@ def print_table(table: pl.DataFrame, console: Console, *, digits: int = 3) -> No
 
 def print_ranking(ranking: DriftRanking, console: Console) -> None:
     """Print the words that changed most, and which words were compared."""
-    print_table(ranking.table, console)
+    print_table(ranking.table.drop("first", "last"), console)  # which stand below it
     console.print(f"\n{ranking.describe()}", style="dim")
     if not ranking.eligible:
         console.print("A smaller --min-count or --skip, or other slices (--between), let more words in.", style="dim")
@@ -98,20 +98,18 @@ def print_ranking(ranking: DriftRanking, console: Console) -> None:
 
 def print_comparison(table: pl.DataFrame, console: Console) -> None:
     """Print a comparison of models: the paper's table, with gains and their standard errors."""
-    errors = {"L_pos": "L_pos_se", "L": "L_se", "over_static": "over_static_se", "over_binned": "over_binned_se"}
-    shown = table.select(
-        "context",
-        "model",
-        *(
-            pl.when(pl.col(name).is_not_null()).then(
-                pl.format("{} ± {}", *(pl.col(c).map_elements(lambda x: f"{x:.4f}", pl.String) for c in (name, error)))
-            ).alias(name)
-            for name, error in errors.items()
-            if name in table.columns
-        ),
-        *(["seeds", pl.col("L_seed_sd").round(4).cast(pl.String)] if table["seeds"].max() != 1 else ["best_pass"]),
-        "seconds",
-    )  # fmt: skip
+    digits = {"L_pos": 3, "L": 3, "over_static": 4, "over_binned": 4}
+
+    def with_error(row: dict[str, Any], name: str) -> str:
+        value, error = row[name], row[f"{name}_se"]
+        return "" if value is None else f"{value:.{digits[name]}f} ± {error:.{digits[name]}f}"
+
+    rows = [
+        {"context": row["context"], "model": row["model"], **{name: with_error(row, name) for name in digits}}
+        | ({"seeds": row["seeds"], "sd of L": f"{row['L_seed_sd']:.4f}"} if row["seeds"] > 1 else {})
+        for row in table.iter_rows(named=True)
+    ]
+    shown = pl.DataFrame(rows)
     print_table(shown, console, digits=1)
     console.print(
         "\nL_pos: mean log-probability of the words that occur; L: the same plus that of random words that do not; "
@@ -125,6 +123,8 @@ def print_neighbors(table: pl.DataFrame, model: Model, word: str, console: Conso
     """Print the neighbours of several slices side by side, or line by line where they are many."""
     counts = dict(zip(model.slices.labels, model.vocabulary.count(slice(None), model.word_id(word)), strict=True))
     shown = {label: "count unknown" if count is None else f"{count:,}" for label, count in counts.items()}
+    observed = dict(table.select("slice", "observed").iter_rows())
+    shown |= {label: f"{shown[label]}, interpolated" for label in observed if not observed[label]}
     labels = table["slice"].unique(maintain_order=True).to_list()
     lists = {label: table.filter(pl.col("slice") == label)["word"].to_list() for label in labels}
     if len(labels) > _SIDE_BY_SIDE:
@@ -141,6 +141,8 @@ def print_neighbors(table: pl.DataFrame, model: Model, word: str, console: Conso
         grid.add_row(*(Text(words[row] if row < len(words) else "") for words in lists.values()))
     console.print(grid, soft_wrap=False)
     console.print("[dim]in brackets: how often the word itself occurs in the slice[/dim]")
+    if not all(observed.values()):
+        console.print("[dim]interpolated: it has no training text there, so its neighbours are a guess[/dim]")
 
 
 def print_trajectories(table: pl.DataFrame, console: Console) -> None:

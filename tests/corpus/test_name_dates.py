@@ -72,3 +72,12 @@ def test_uncertain_dates_are_not_guessed(path: str) -> None:
 
 def test_a_pattern_finds_what_is_uncertain() -> None:
     assert NameDates(r"\d\d_\d\d_\d{4}").find("2022/06_05_2022.txt") == "06_05_2022"
+
+
+@pytest.mark.parametrize(
+    ("name", "date"),
+    [("12 May 1861.txt", "12 May 1861"), ("May_1861_home.txt", "May 1861"), ("may-12-1861.txt", "may 12 1861"),
+     ("letter of 3 Sept. 1862.txt", "3 Sept 1862"), ("mayor 1861.txt", "1861")],
+)  # fmt: skip
+def test_months_may_be_named(name: str, date: str) -> None:
+    assert NameDates().find(name) == date

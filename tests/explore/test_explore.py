@@ -283,7 +283,7 @@ def test_wrong_questions_get_a_sentence(model: dw.Model) -> None:
     assert dw.changes(model, "sudden", min_count=10**9).is_empty()
     twice = dw.neighbors(model, "slow", at=[1900, "1900"])
     assert twice.equals(dw.neighbors(model, "slow", at=1900))
-    with pytest.raises(OptionError, match="from an earlier slice to a later one"):
+    with pytest.raises(OptionError, match="give two different slices, the earlier one first"):
         dw.drift(model, between=(1940, 1900))
     with pytest.raises(OptionError, match="`low` is empty; name at least one word"):
         dw.towards(model, "slow", low=[], high="late")

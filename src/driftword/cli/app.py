@@ -130,7 +130,7 @@ def two_slices(between: str | None) -> tuple[str | None, str | None] | None:
     if between is None:
         return None
     first, comma, last = between.partition(",")
-    if not comma or "," in last:
+    if not comma or "," in last or not between.strip(" ,"):
         raise OptionError(f"`between` is '{between}'; write two slices separated by a comma, such as 1900,2000")
     return first.strip() or None, last.strip() or None
 
@@ -205,7 +205,8 @@ def main() -> None:
         status = 2
         about = f" (see {error.ctx.command_path} --help)" if error.ctx else ""
         hint = "; put a phrase into quotes" if "extra argument" in error.format_message() else ""
-        print(f"driftword: {error.format_message().rstrip('.')}{hint}{about}", file=sys.stderr)
+        if error.format_message():  # none where the help was shown instead
+            print(f"driftword: {error.format_message().rstrip('.')}{hint}{about}", file=sys.stderr)
     except (typer.Abort, KeyboardInterrupt):
         status = 130
     if status == 130:  # otherwise Python ends by the signal itself if the interrupt came while it ran generated code

@@ -116,6 +116,10 @@ def fit_model(
         terminal.warn("The corpus has one slice, so the dynamic model equals the static one")
     if engine == "auto" and choose_engine(engine, device) == "torch" and device is None:
         terminal.warn("Fitting on the GPU that PyTorch sees; --engine cpu uses the processor instead")
+    if resume and not find_checkpoints(out):
+        terminal.warn(f"There is no interrupted fit of '{out}' to resume; starting from the beginning")
+    if spec.model != "static" and passes == 1:
+        terminal.warn(f"With a single pass, which is static, a {spec.model} model does not move; use more --passes")
     if tune:  # Ctrl-C here loses nothing but time: no pass of the fit itself is complete
         store.check_free(out, kind=KIND, overwrite=overwrite)
         tuned = tuning.tune(
@@ -139,7 +143,9 @@ def fit_model(
     if as_json:
         terminal.print_json(model.info())
         return
-    terminal.print_facts(model.summary(), terminal.out())
+    console = terminal.out()
+    terminal.print_facts(model.summary(), console)
+    console.print(f"\nWritten to {out}. Next: driftword explore {out}")
 
 
 @command("evaluate", no_args_is_help=True)

@@ -9,6 +9,7 @@ import typer
 
 from driftword.cli.app import MODEL, comma_separated, command, question, two_slices
 from driftword.corpus.vocabulary import MIN_COUNT
+from driftword.errors import OptionError
 
 _WORD = typer.Argument(help='A word, or a phrase in quotes: "social security".', show_default=False)
 _WORDS = typer.Argument(help='Words, or phrases in quotes: "social security".', show_default=False)
@@ -23,7 +24,7 @@ METRIC = typer.Option(
     "(to words of similar frequency)."
 )
 BETWEEN = typer.Option(
-    metavar="FIRST,LAST", help="Two slices, such as 1900,2000.", show_default="the widest pair with enough text"
+    metavar="FIRST,LAST", help="Two slices, such as 1900,2000.", show_default="the widest range with enough text"
 )
 MIN_COUNT_BOTH = typer.Option(
     help="Only words that occur at least this often in the training text of both slices.", show_default="5"
@@ -37,6 +38,8 @@ INTERPOLATED = typer.Option(
 def _slices(at: list[str] | None) -> Any:
     """Read --at: None where it was not given, "all", or a list of slices."""
     given = comma_separated(at)
+    if at and not given:
+        raise OptionError("No slice was named; name one, or leave the option out")
     return "all" if given == ["all"] else given or None
 
 
@@ -80,7 +83,7 @@ def drift(
 ) -> Any:
     """Show the words that moved most, with the evidence: occurrences in both slices, and in how many slices at all.
 
-    By default the widest pair of slices with enough text is compared. Below the table you are told how many words were
+    By default the widest range with enough text is compared. Below the table you are told how many words were
     eligible, and why others were not.
 
     [bold]Examples[/bold]
@@ -94,8 +97,8 @@ def drift(
     from driftword import explore, terminal
 
     ranking = explore.rank_drift(
-        path, n=n, metric=metric, between=two_slices(between), min_count=min_count, skip=skip, words=words or None,
-        interpolated=interpolated,
+        path, comma_separated(words) or None, n=n, metric=metric, between=two_slices(between), min_count=min_count,
+        skip=skip, interpolated=interpolated,
     )  # fmt: skip
     return ranking.table, lambda _, console: terminal.print_ranking(ranking, console)
 
@@ -117,7 +120,7 @@ def trajectory(
     """
     from driftword import explore, terminal
 
-    return explore.trajectory(path, words, at=_slices(at), n=n), terminal.print_trajectories
+    return explore.trajectory(path, comma_separated(words), at=_slices(at), n=n), terminal.print_trajectories
 
 
 @question
@@ -153,7 +156,7 @@ def similarity(
     """
     from driftword import explore
 
-    return explore.similarity(path, word, others, interpolated=interpolated)
+    return explore.similarity(path, word, comma_separated(others), interpolated=interpolated)
 
 
 @question
@@ -245,7 +248,7 @@ def changes(
     """
     from driftword import explore
 
-    return explore.changes(path, words or None, n=n, min_count=min_count, min_unusual=min_unusual)
+    return explore.changes(path, comma_separated(words) or None, n=n, min_count=min_count, min_unusual=min_unusual)
 
 
 @question
@@ -271,7 +274,8 @@ def movers(
 def pace(path: Annotated[Path, MODEL], min_count: Annotated[int, _MIN_COUNT] = MIN_COUNT) -> Any:
     """Show how far words moved into each slice: their mean distance from the slice before.
 
-    Slices with more text move farther, so this is no measure of how fast language changed.
+    It hardly depends on the order of time (shuffled dates give nearly the same line), so it does not measure how fast
+    language changed.
 
     [bold]Example[/bold]
 
@@ -320,7 +324,6 @@ def plot(
     """
     from driftword import checks
     from driftword import plot as charts
-    from driftword.errors import OptionError
     from driftword.model import Model
 
     checks.one_of("kind", kind, charts.KINDS)

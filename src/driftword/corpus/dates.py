@@ -25,7 +25,8 @@ _MONTH_NAMES = (
     *("september sep sept", "october oct", "november nov", "december dec"),
 )
 _MONTHS: Final = {name: number for number, names in enumerate(_MONTH_NAMES, start=1) for name in names.split()}
-_MONTH = f"(?P<name>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\\.?"
+MONTH_NAME: Final = f"(?:{'|'.join(sorted(_MONTHS, key=len, reverse=True))})"
+_MONTH = f"(?P<name>{MONTH_NAME})\\.?"
 _YEAR = r"(?P<year>\d{1,4})"
 _CIRCA = re.compile(r"^(?:c|ca|circa|about|approx|around)\b\.?\s*|^[\[(]|[\])?]+$", re.IGNORECASE)
 _CLOCK = r"(?:[T\s]\s*\d{1,2}:\d{2}.*|T\d{2,6}.*)?"

@@ -63,6 +63,7 @@ class LanguageFilter:
     """
 
     def __init__(self, language: str) -> None:
+        language = language.lower()
         try:
             self._detector = LanguageDetector()
         except ImportError:

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from driftword.corpus.dates import parse_date
+from driftword.corpus.dates import MONTH_NAME, parse_date
 from driftword.errors import OptionError
 
 _YEAR: Final = re.compile(r"(?<!\d)[12]\d{3}(?!\d)")
@@ -22,6 +22,10 @@ _WHOLE_DATES: Final = (
 )
 #: 15-06-2022 and 06_15_2022, whose order follows from the numbers.
 _YEAR_LAST: Final = re.compile(r"(?<!\d)(\d{1,2})([-_])(\d{1,2})\2([12]\d{3})(?!\d)")
+#: 12 May 1861, May_1861, may-12-1861.
+_NAMED_MONTH: Final = re.compile(
+    rf"(?<![^\W_])(?:\d{{1,2}}[-_. ]+)?{MONTH_NAME}[-_. ]+(?:\d{{1,2}}[-_., ]+)?[12]\d{{3}}(?!\d)", re.IGNORECASE
+)
 _LETTER_OR_DIGIT = r"[^\W_]"
 #: 2018-01, unless it goes on as a date, or as in 1861_12th_letter.
 _MONTH: Final = re.compile(
@@ -84,6 +88,9 @@ def _whole_date(name: str) -> str | None:
             text = match[0].replace("_", "-")
             if parse_date(text):
                 return text
+    for match in _NAMED_MONTH.finditer(name):
+        if parse_date(text := re.sub(r"[-_., ]+", " ", match[0])):
+            return text
     for match in _YEAR_LAST.finditer(name):
         year, first, second = int(match[4]), int(match[1]), int(match[3])
         readings = {(month, day) for day, month in ((first, second), (second, first)) if month <= 12}

@@ -223,7 +223,7 @@ def _pairs(pairs: Iterable[Any]) -> Iterator[pl.DataFrame]:
             if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
                 raise SourceError(f"Item {number} is not a (text, time) pair: {str(pair)[:60]!r}")
             if not (isinstance(pair[0], str | None) or is_words(pair[0])):
-                raise SourceError(f"Item {number} has a {type(pair[0]).__name__} where its text should be")
+                raise SourceError(f"Item {number} has no text, but a value of type {type(pair[0]).__name__}")
         texts, times = [text for text, _ in batch], [time for _, time in batch]
         split = [text for text in texts if is_words(text)]
         if split and any(isinstance(text, str) for text in texts):

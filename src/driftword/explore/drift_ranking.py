@@ -1,6 +1,6 @@
 """Which words changed most. What that means is decided here, once, for tables, figures, pages and reports.
 
-By default the two slices compared are the widest pair with enough text, words must occur at least five times in the
+By default the two slices compared are the widest range with enough text, words must occur at least five times in the
 training text of both, and the most frequent words are left out: their use changes with style rather than with
 meaning. A word without training text in one of the slices has only an interpolated vector there, and does not rank.
 """
@@ -47,6 +47,8 @@ class DriftRanking:
         How many words could be ranked.
     too_rare, too_frequent
         How many were left out because they occur too rarely in one of the slices, or are among the most frequent.
+    counted
+        Whether it is known how often words occur.
     """
 
     table: pl.DataFrame
@@ -59,6 +61,7 @@ class DriftRanking:
     eligible: int
     too_rare: int
     too_frequent: int
+    counted: bool
 
     def describe(self) -> str:
         """Say in a sentence or two which words were compared, and why others were not."""
@@ -70,7 +73,8 @@ class DriftRanking:
         left_out = []
         if self.too_rare:
             least = f"occur fewer than {self.min_count} times" if self.min_count > 1 else "do not occur"
-            left_out.append(f"{self.too_rare:,} {least} in the training text of one of these slices")
+            rare = f"{least} in the training text of" if self.counted else "are missing from"
+            left_out.append(f"{self.too_rare:,} {rare} one of these slices")
         if self.too_frequent:
             left_out.append(f"{self.too_frequent:,} are the most frequent")
         return sentence + (f" Of the others, {' and '.join(left_out)}." if left_out else "")
@@ -78,13 +82,13 @@ class DriftRanking:
 
 def drift(
     model: Model | str | os.PathLike[str],
+    words: str | Sequence[str] | None = None,
     *,
     n: int | None = 16,
     metric: str = "absolute",
     between: tuple[At, At] | None = None,
     min_count: int | None = None,
     skip: int | None = None,
-    words: str | Sequence[str] | None = None,
     interpolated: bool = False,
 ) -> pl.DataFrame:
     """Return the words that moved most, with the evidence behind each.
@@ -93,6 +97,8 @@ def drift(
     ----------
     model
         A dynamic or binned model, or its path.
+    words
+        Only these words, however rare or frequent they are, unless `min_count` or `skip` is given too.
     n
         How many words; None for all.
     metric
@@ -104,40 +110,38 @@ def drift(
         differently the nearest neighbours are ranked; ``"relative"``: absolute, in standard deviations from words of
         similar frequency.
     between
-        Two slices, such as ``(1900, 2000)``; by default the widest pair with enough text: at least half as many words
+        Two slices, such as ``(1900, 2000)``; by default the widest range with enough text: at least half as many words
         must be comparable as in the best pair that is half of all slices apart.
     min_count
         Only words that occur at least this often in the training text of both slices; 5 by default.
     skip
         Leave out this many of the most frequent words: their use changes with style rather than with meaning. By
         default a fiftieth of the vocabulary, at most 200.
-    words
-        Only these words, however rare or frequent they are, unless `min_count` or `skip` is given too.
     interpolated
         Also rank words that do not occur in the training text of one of the slices; their vectors there are guesses.
         No `min_count` is then asked for, unless it is given.
 
     Returns
     -------
-    word; drift (null where the metric cannot compare a word); occurrences in both slices (`count_first`, `count_last`;
-    null where unknown); in how many of the `slices` from one to the other it occurs in training text; and whether a
-    vector is `interpolated`: the word does not occur in the training text of one of the two slices.
+    word; drift (null where the metric cannot compare a word); the two slices compared, first and last; occurrences in
+    both (`count_first`, `count_last`; null where unknown); in how many of the `slices` from one to the other it occurs
+    in training text; and whether a vector is `interpolated`: the word does not occur in the training text of one of
+    the two slices.
     """
     return rank_drift(
-        model, n=n, metric=metric, between=between, min_count=min_count, skip=skip, words=words,
-        interpolated=interpolated,
+        model, words, n=n, metric=metric, between=between, min_count=min_count, skip=skip, interpolated=interpolated,
     ).table  # fmt: skip
 
 
 def rank_drift(
     model: Model | str | os.PathLike[str],
+    words: str | Sequence[str] | None = None,
     *,
     n: int | None = 16,
     metric: str = "absolute",
     between: Sequence[At | None] | None = None,
     min_count: int | None = None,
     skip: int | None = None,
-    words: str | Sequence[str] | None = None,
     interpolated: bool = False,
 ) -> DriftRanking:
     """Answer as `drift` does, and say how many words were eligible; None in `between` takes the default of that end."""
@@ -177,6 +181,7 @@ def rank_drift(
         eligible=int(eligible.sum()),
         too_rare=int((wanted & ~common & ~frequent).sum()),
         too_frequent=int((wanted & frequent).sum()),
+        counted=vocabulary.counted,
     )
 
 
@@ -191,7 +196,7 @@ def _range(model: Model, between: Sequence[At | None] | None) -> tuple[int, int]
     if first >= last:
         labels = model.slices.labels
         raise OptionError(
-            f"`between` leads from an earlier slice to a later one, not from '{labels[first]}' to '{labels[last]}'"
+            f"`between` is '{labels[first]}' and '{labels[last]}'; give two different slices, the earlier one first"
         )
     return first, last
 
@@ -199,10 +204,13 @@ def _range(model: Model, between: Sequence[At | None] | None) -> tuple[int, int]
 def _table(model: Model, scores: Array, positions: Array, first: int, last: int) -> pl.DataFrame:
     vocabulary = model.vocabulary
     observed = vocabulary.observed[first : last + 1, positions]
-    types = {"word": pl.String, "drift": pl.Float64, "count_first": pl.Int64, "count_last": pl.Int64}
+    types: dict[str, Any] = {"word": pl.String, "first": pl.String, "last": pl.String, "drift": pl.Float64}
+    types |= {"count_first": pl.Int64, "count_last": pl.Int64}
     columns: dict[str, Any] = {
         "word": [model.words[v] for v in positions],
         "drift": [float(score) if np.isfinite(score) else None for score in scores[positions]],
+        "first": [model.slices.labels[first]] * len(positions),
+        "last": [model.slices.labels[last]] * len(positions),
         "count_first": vocabulary.count(first, positions),
         "count_last": vocabulary.count(last, positions),
         "slices": observed.sum(axis=0).astype(np.int64),
@@ -212,7 +220,7 @@ def _table(model: Model, scores: Array, positions: Array, first: int, last: int)
 
 
 def attested_range(model: Model) -> tuple[str, str]:
-    """Return the widest pair of slices that allows a fair comparison of words.
+    """Return the widest range (its first and last slice) that allows a fair comparison of words.
 
     Fair: at least half as many words occur `MIN_COUNT` times in the training text of both slices as in the best pair
     that is at least half of all slices apart. Corpora often begin and end with little text, in which few words have
@@ -279,7 +287,8 @@ def movers(
 def pace(model: Model | str | os.PathLike[str], *, min_count: int = MIN_COUNT) -> pl.DataFrame:
     """Return how far words moved into each slice: their mean distance from the slice before.
 
-    Slices with more text move farther, so this is no measure of how fast language changed.
+    It hardly depends on the order of time (shuffled dates give nearly the same line), so it does not measure how fast
+    language changed.
 
     Parameters
     ----------

@@ -52,13 +52,17 @@ def neighbors(
 
     Returns
     -------
-    One row per slice and neighbour: slice, rank, word, similarity, and its count in the slice.
+    One row per slice and neighbour: slice, rank, word, similarity, and its count in the slice; and whether the word
+    asked about is observed in the training text of the slice: where it is not, its neighbours are a guess.
     """
     model = as_model(model)
     if at is None:
         at = [model.slices.labels[t] for t in representative_slices(model, word, min_count=min_count)]
-    results = _nearest(model, [model.word_id(word)], at, n=n, metric=metric, min_count=min_count)
-    return _table([row for t, _, scores, nearest in results for row in _rows(model, t, scores, nearest)])
+    v = model.word_id(word)
+    results = _nearest(model, [v], at, n=n, metric=metric, min_count=min_count)
+    table = _table([row for t, _, scores, nearest in results for row in _rows(model, t, scores, nearest)])
+    observed = dict(zip(model.slices.labels, model.vocabulary.observed[:, v].tolist(), strict=True))
+    return table.with_columns(observed=pl.col("slice").replace_strict(observed, return_dtype=pl.Boolean))
 
 
 def neighborhoods(
@@ -157,6 +161,7 @@ def equivalents(
     """
     model = as_model(model)
     v, t = model.word_id(word), model.slices.index(at)
+    _check_observed(model, t, [v])
     query = vectors.slice_vectors(model, t)[v] - vectors.mean(model, t)
     return _nearest_to(model, query, to, n=n, min_count=min_count)
 
@@ -194,9 +199,20 @@ def analogy(
     model = as_model(model)
     t = model.slices.index(at)
     known = [model.word_id(word) for word in (a, b, c)]
+    _check_observed(model, t, known)
     one, other, third = vectors.unit(vectors.slice_vectors(model, t)[known] - vectors.mean(model, t))
     query = other - one + third
     return _nearest_to(model, query, at if to is None else to, n=n, min_count=min_count, exclude=known)
+
+
+def _check_observed(model: Model, t: int, words: Sequence[int]) -> None:
+    """Refuse a question about a vector that is only interpolated."""
+    for v in words:
+        if not model.vocabulary.observed[t, v]:
+            raise OptionError(
+                f"'{model.words[v]}' does not occur in the training text of {model.slices.labels[t]}, so its vector "
+                "there is a guess; choose another slice as `at`"
+            )
 
 
 def _nearest_to(

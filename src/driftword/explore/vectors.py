@@ -46,7 +46,13 @@ def centered(model: Model, t: int) -> Array:
 
 
 def mean(model: Model, t: int, min_count: int = MIN_COUNT) -> Array:
-    """Return the mean vector of the words that occur at least `min_count` times in slice t, ``(K,)``."""
+    """Return the mean vector of the words that occur at least `min_count` times in slice t, ``(K,)``.
+
+    A static model has one for all slices, or it would seem to change.
+    """
+    if not model.moves:
+        often = model.vocabulary.train_counts.sum(axis=0, dtype=np.int64) >= min_count
+        return model.cached(("mean", min_count), lambda: attested_mean(slice_vectors(model, 0), often))
     return model.cached(
         ("mean", t, min_count), lambda: attested_mean(slice_vectors(model, t), model.vocabulary.attested(t, min_count))
     )

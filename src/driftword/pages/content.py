@@ -179,8 +179,10 @@ def word(
                            series=[_series(name, frequency["step"].to_list(), counts, observed)], **_HALF_PAGE),
         "similarity": _similarity_figure(model, name, [other for other in others if other != name]),
     }  # fmt: skip
-    reference = labels[model.slices.index(reference)] if reference else selected[-1]
-    elsewhere = [label for label in selected if label != reference]
+    seen = [label for label in selected if observed[labels.index(label)]]
+    reference = labels[model.slices.index(reference)] if reference else (seen or selected)[-1]
+    # A vector that is only interpolated says nothing about how the word was used.
+    elsewhere = [label for label in selected if label != reference] if observed[labels.index(reference)] else []
     rows = explore.equivalents(model, name, at=reference, to=elsewhere, n=5).to_dicts() if elsewhere else []
     content["reference"] = reference
     content["equivalents"] = [

@@ -72,7 +72,7 @@ def report(
     n
         How many of the words that changed most to include besides those: 0 to 1000.
     between
-        The two slices to compare, as labels, years or dates. By default the widest pair with enough text.
+        The two slices to compare, as labels, years or dates. By default the widest range with enough text.
     metric, min_count, skip, interpolated
         Which words changed most, as in `driftword.drift`.
     title

@@ -42,6 +42,7 @@ from driftword.plot.layout import (
     years,
 )  # fmt: skip
 
+MAX_LISTS: Final = 8  # of neighbours in one figure
 WITHOUT_WORD: Final = ("drift", "history")
 KINDS: Final = ("trajectory", "neighbors", "similarity", "frequency", "map", "changes", *WITHOUT_WORD)
 #: What a user may choose for each kind, beside the word.
@@ -75,6 +76,7 @@ def trajectory(
     model = as_model(model)
     table = timed(model, explore.trajectory(model, word, at=at, n=n)).with_columns(pl.col("count").fill_null(1))
     listed = table.filter(pl.col("neighbors").is_not_null())
+    _check_room(listed.height)
     _check_not_empty(listed, "no word occurs often enough to be a neighbour")
     low, high = span(table["position"])
     band = LINE * (n + 2)
@@ -135,6 +137,7 @@ def neighbors(
     table = explore.neighbors(model, word, at=labels, n=n)
     _check_not_empty(table, "no word occurs often enough to be a neighbour")
     order = table["slice"].unique(maintain_order=True).to_list()
+    _check_room(len(order))
     column = {label: i for i, label in enumerate(order)}
     table = table.with_columns(column=pl.col("slice").replace_strict(column, return_dtype=pl.Int64))
     gap = pl.col("column").diff().over("word").fill_null(1) > 1  # a word that left and came back begins anew
@@ -225,8 +228,8 @@ def similarity(model: Model | str | os.PathLike[str], word: str, others: str | S
         height=pl.Series(stacked(ends["similarity"].to_list(), least=(high - low) * LINE / HEIGHT))
     )
     layers = [
-        base.mark_line(strokeWidth=1.5).encode(strokeDash=alt.StrokeDash("other:N", sort=names, legend=None)),
-        base.mark_circle(size=25),
+        base.mark_line(strokeWidth=1.5),
+        base.mark_point(size=30, filled=True, opacity=1).encode(shape=alt.Shape("other:N", sort=names, legend=None)),
         alt.Chart(ends).mark_text(align="left", dx=6, fontSize=12, limit=150).encode(
             alt.X("year:Q"), alt.Y("height:Q"), colour, text="other:N"
         ),
@@ -384,6 +387,14 @@ def changes(model: Model | str | os.PathLike[str], word: str, *, n: int = 3) -> 
     if not marks.height:
         note = "no change point stands out among words of similar frequency"
     return finish(layered(layers), model, f"When “{word}” changed", height=CHANGES_HEIGHT, note=note)
+
+
+def _check_room(slices: int) -> None:
+    """Refuse more lists of neighbours than a figure has room for."""
+    if slices > MAX_LISTS:
+        raise OptionError(
+            f"A figure has room for {MAX_LISTS} lists of neighbours, not {slices}; name fewer slices as `at`"
+        )
 
 
 def _check_not_empty(table: pl.DataFrame, why: str) -> None:

@@ -38,7 +38,7 @@ def save(chart: Any, path: str | os.PathLike[str]) -> Path:
     path = Path(path)
     form = path.suffix.lower().removeprefix(".")
     if form not in FORMATS:
-        raise OptionError(f"'{path.name}' does not end in a format of figures; use one of .{', .'.join(FORMATS)}")
+        raise OptionError(f"'{path.name}' has no ending that figures can have; use one of .{', .'.join(FORMATS)}")
     chart = drawable(chart)
     with store.replacing(path) as partial:
         if form == "html":
