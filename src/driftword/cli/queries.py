@@ -274,7 +274,7 @@ def movers(
 def pace(path: Annotated[Path, MODEL], min_count: Annotated[int, _MIN_COUNT] = MIN_COUNT) -> Any:
     """Show how far words moved into each slice: their mean distance from the slice before.
 
-    It hardly depends on the order of time (shuffled dates give nearly the same line), so it does not measure how fast
+    Words move about as far when the dates of the documents are shuffled, so this does not measure how fast
     language changed.
 
     [bold]Example[/bold]

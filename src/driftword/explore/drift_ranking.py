@@ -287,7 +287,7 @@ def movers(
 def pace(model: Model | str | os.PathLike[str], *, min_count: int = MIN_COUNT) -> pl.DataFrame:
     """Return how far words moved into each slice: their mean distance from the slice before.
 
-    It hardly depends on the order of time (shuffled dates give nearly the same line), so it does not measure how fast
+    Words move about as far when the dates of the documents are shuffled, so this does not measure how fast
     language changed.
 
     Parameters
