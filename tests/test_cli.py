@@ -88,7 +88,7 @@ def test_options_about_text_reach_the_library(tmp_path: Path) -> None:
         (["prepare", "letters.csv", "--time", "writer", "-o", "c"], "cannot be read (row 1: 'writer 0'"),
         (["prepare", "letters.csv", "-o", "letters.csv/c"], "Cannot write"),
         (["info", "none"], "There is no corpus at 'none'"),
-        (["info", "."], "is not a driftword corpus"),
+        (["info", "."], "is neither a corpus nor a model"),
         (["prepare", "letters.csv"], "Missing option"),
     ],
 )  # fmt: skip
@@ -169,7 +169,8 @@ def test_an_interrupted_run_leaves_the_old_corpus(tmp_path: Path, number: int, s
     if number != signal.SIGKILL:
         assert [file.name for file in tmp_path.iterdir()] == ["c"]
     if number == signal.SIGINT:
-        assert complaint == "driftword: Interrupted; nothing was written\n"
+        # The second where the interrupt came inside Polars, which makes another error of it.
+        assert complaint in ("driftword: Interrupted; nothing was written\n", "driftword: Interrupted\n")
     dw.prepare(list(letters()), out=out, overwrite=True)  # clears what the killed one left
     assert [file.name for file in tmp_path.iterdir()] == ["c"]
 

@@ -1,4 +1,4 @@
-"""Checks of what a user gave, each written once. Every check returns the value it has accepted."""
+"""Reading and checking what a user gave, each written once. Every function returns the value it has accepted."""
 
 from __future__ import annotations
 
@@ -60,3 +60,9 @@ def words(name: str, value: Any) -> list[str]:
     if not listed:
         raise OptionError(f"`{name}` is empty; name at least one word")
     return listed
+
+
+def comma_separated(values: str | Iterable[str] | None) -> list[str]:
+    """Read a list of words, slices or numbers that are separated by commas or semicolons, in one text or in several."""
+    given = [values] if isinstance(values, str) else values or []
+    return [part.strip() for value in given for part in value.replace(";", ",").split(",") if part.strip()]

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -117,12 +117,6 @@ JSON = typer.Option("--json", help="Write JSON for programs.")
 CSV = typer.Option("--csv", help="Write CSV for programs.")
 FORMATS = ("table", "json", "csv", "markdown", "latex")
 FORMAT = typer.Option("--format", help=f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}.")
-
-
-def comma_separated(values: str | Sequence[str] | None) -> list[str]:
-    """Read a list option: values separated by commas, in one option or in several."""
-    given = [values] if isinstance(values, str) else values or []
-    return [part.strip() for value in given for part in value.split(",") if part.strip()]
 
 
 def two_slices(between: str | None) -> tuple[str | None, str | None] | None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from driftword.cli.app import CORPUS, JSON, command, question, with_options
-from driftword.errors import OptionError
+from driftword.errors import OptionError, StoreError
 
 
 def _word_list(option: str, path: Path | None) -> list[str]:
@@ -176,6 +176,8 @@ def info(
     from driftword.model import Model
 
     meta = store.read_meta(path)
+    if meta is None and path.is_dir():
+        raise StoreError(f"'{path}' is neither a corpus nor a model; name a directory that prepare or fit wrote")
     kind = "model" if meta and meta["kind"] == "model" else "corpus"
     if verify:
         store.open_store(path, kind=kind).verify()

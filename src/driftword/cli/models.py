@@ -11,6 +11,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from driftword.checks import comma_separated
 from driftword.cli.app import (
     CORPUS,
     CSV,
@@ -18,7 +19,6 @@ from driftword.cli.app import (
     JSON,
     MODEL,
     add_parameters,
-    comma_separated,
     command,
     end,
     show,

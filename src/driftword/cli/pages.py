@@ -16,7 +16,8 @@ from urllib.parse import quote
 
 import typer
 
-from driftword.cli.app import MODEL, comma_separated, command, two_slices
+from driftword.checks import comma_separated
+from driftword.cli.app import MODEL, command, two_slices
 from driftword.cli.models import WHERE_CORPUS
 from driftword.cli.queries import BETWEEN, INTERPOLATED, METRIC, MIN_COUNT_BOTH, SKIP
 from driftword.errors import OptionError

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from driftword.cli.app import MODEL, comma_separated, command, question, two_slices
+from driftword.checks import comma_separated
+from driftword.cli.app import MODEL, command, question, two_slices
 from driftword.corpus.vocabulary import MIN_COUNT
 from driftword.errors import OptionError
 

@@ -108,6 +108,8 @@ def _allowed(corpus: TokenizedText, where: Mapping[str, str]) -> npt.NDArray[np.
         raise OptionError(
             "This corpus was made of ids, so its documents have no columns to choose by; leave `where` out"
         )
+    if not isinstance(where, Mapping):
+        raise OptionError(f"`where` is {where!r}; give columns and values, such as {{'country': 'FRA'}}")
     columns = [name for name in corpus.documents.collect_schema() if name not in ("text", "slice")]
     for name in where:
         if name not in columns:

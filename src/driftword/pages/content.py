@@ -367,11 +367,6 @@ def citation(model: Model) -> str:
     )
 
 
-def comma_separated(words: str) -> list[str]:
-    """Read words that are separated by commas or semicolons."""
-    return [word.strip() for word in words.replace(";", ",").split(",") if word.strip()]
-
-
 def _at_most(name: str, given: Sequence[str], most: int) -> Sequence[str]:
     """Check how many words or slices a reader named."""
     if len(given) > most:

@@ -18,11 +18,11 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Resp
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
 
-from driftword.checks import one_of
+from driftword.checks import comma_separated, one_of
 from driftword.corpus import Corpus
 from driftword.errors import DriftwordError, UnknownSliceError, UnknownWordError
 from driftword.model import Model
-from driftword.pages.content import comma_separated, word_over_time
+from driftword.pages.content import word_over_time
 from driftword.pages.figures import STATIC, draw, standalone
 from driftword.pages.rendering import templates, without_backticks
 from driftword.tables import csv, printable

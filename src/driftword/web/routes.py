@@ -12,10 +12,11 @@ import polars as pl
 from fastapi import Depends, Path, Query
 
 from driftword import explore
+from driftword.checks import comma_separated
 from driftword.corpus import Corpus
 from driftword.model import Model
 from driftword.pages import content, passage_content
-from driftword.pages.content import Content, comma_separated
+from driftword.pages.content import Content
 
 MAX_SUGGESTIONS: Final = 12
 _NEIGHBORS: Final = 10
