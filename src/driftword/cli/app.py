@@ -73,8 +73,10 @@ def command(name: str | None = None, **settings: Any) -> Callable[[Callable[...,
             except MemoryError:
                 end("There is not enough memory; use a smaller --dim or --vocabulary, or longer slices", 1)
             except Exception:
-                if _stopped_by:  # Polars may turn an interrupt into another error
-                    end("Interrupted", 128 + _stopped_by[-1])
+                if interrupted():
+                    end("Interrupted; nothing was written", 130)
+                if _stopped_by:
+                    end("Stopped; nothing was written", 128 + _stopped_by[-1])
                 traceback.print_exc()
                 end("This is a fault in driftword; please report it with the lines above", 1)
 
@@ -211,6 +213,11 @@ def main() -> None:
 
 
 _stopped_by: list[int] = []  # a signal handler has no other place to leave a message
+
+
+def interrupted() -> bool:
+    """Tell whether Ctrl-C was pressed: Polars may turn the exception into another one."""
+    return _stopped_by[-1:] == [signal.SIGINT]
 
 
 def _stop(number: int, _: object) -> None:

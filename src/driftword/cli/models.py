@@ -21,6 +21,7 @@ from driftword.cli.app import (
     add_parameters,
     command,
     end,
+    interrupted,
     show,
     table_format,
 )
@@ -135,7 +136,9 @@ def fit_model(
             patience=patience, reproducible=reproducible, half_precision=half_precision, device=device,
             overwrite=overwrite, checkpoint_every=checkpoint_every,
         )  # fmt: skip
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Exception):
+        if not interrupted():
+            raise
         if not find_checkpoints(out):
             end("Interrupted before the first checkpoint; nothing was kept", 130)
         again = " ".join([*(part for part in sys.argv[1:] if part != "--resume"), "--resume"])
