@@ -275,7 +275,7 @@ def movers(
 def pace(path: Annotated[Path, MODEL], min_count: Annotated[int, _MIN_COUNT] = MIN_COUNT) -> Any:
     """Show how far words moved into each slice: their mean distance from the slice before.
 
-    Words move about as far when the dates of the documents are shuffled, so this does not measure how fast
+    On the State of the Union, words move almost as far when the dates are shuffled, so this does not measure how fast
     language changed.
 
     [bold]Example[/bold]

@@ -287,7 +287,7 @@ def movers(
 def pace(model: Model | str | os.PathLike[str], *, min_count: int = MIN_COUNT) -> pl.DataFrame:
     """Return how far words moved into each slice: their mean distance from the slice before.
 
-    Words move about as far when the dates of the documents are shuffled, so this does not measure how fast
+    On the State of the Union, words move almost as far when the dates are shuffled, so this does not measure how fast
     language changed.
 
     Parameters
