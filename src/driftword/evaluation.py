@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from driftword import checks, store
+from driftword.atomic_writes import reserved
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
 from driftword.engines import choose_engine, make_engine
@@ -160,20 +162,21 @@ def compare(
         for name in names
         for seed in numbers
     ]
-    for entry in entries:  # before the first is fitted
-        if entry.path is not None and entry.open(corpus, passes) is None:
-            store.check_free(entry.path, kind=KIND, overwrite=overwrite)
     options: dict[str, Any] = {"threads": threads, "engine": engine, "device": device}
     scores: dict[tuple[int, str], list[Scores]] = {}
     fitted: dict[tuple[int, str], list[Model]] = {}
-    for entry in entries:
-        model = entry.open(corpus, passes) or fit(
-            corpus, entry.spec, passes=passes, seed=entry.seed, out=entry.path, overwrite=overwrite,
-            show_progress=show_progress, **options,
-        )  # fmt: skip
-        key = (entry.spec.context, entry.spec.model)
-        scores.setdefault(key, []).append(score(model, corpus, split="test", **options))
-        fitted.setdefault(key, []).append(model)
+    with nullcontext() if out is None else reserved(out):
+        for entry in entries:  # before the first is fitted
+            if entry.path is not None and entry.open(corpus, passes) is None:
+                store.check_free(entry.path, kind=KIND, overwrite=overwrite)
+        for entry in entries:
+            model = entry.open(corpus, passes) or fit(
+                corpus, entry.spec, passes=passes, seed=entry.seed, out=entry.path, overwrite=overwrite,
+                show_progress=show_progress, **options,
+            )  # fmt: skip
+            key = (entry.spec.context, entry.spec.model)
+            scores.setdefault(key, []).append(score(model, corpus, split="test", **options))
+            fitted.setdefault(key, []).append(model)
     rows = [_row(scores, fitted, context, name) for context in contexts for name in names]
     types = {name: pl.Float64 for base in BASELINES for name in (f"over_{base}", f"over_{base}_se")}
     return pl.DataFrame(rows, schema_overrides={**types, "L_seed_sd": pl.Float64})

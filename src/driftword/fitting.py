@@ -5,6 +5,7 @@ Nothing here depends on the machine: an engine runs the rounds, the schedule say
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import time
@@ -16,13 +17,14 @@ from typing import Any, Final
 import numpy as np
 
 from driftword import checks, store
-from driftword.checkpoints import Checkpoints, History
+from driftword.atomic_writes import check_space, reserved
+from driftword.checkpoints import Checkpoints, History, find_checkpoints
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
 from driftword.engines import Engine, choose_engine, make_engine
 from driftword.engines.parameters import Floats, Parameters, initial_parameters
 from driftword.engines.rounds import Sampler
-from driftword.errors import FitError, OptionError
+from driftword.errors import FitError, OptionError, StoreError
 from driftword.held_out import EXPONENT, HeldOut
 from driftword.model import KIND, Model
 from driftword.progress import Progress, progress
@@ -108,17 +110,22 @@ def fit(
     name = choose_engine(engine, device)
     n_slices = 1 if spec.model == "static" else len(corpus.slices)
     schedule = Schedule(spec, passes, n_slices, seed)
-    checkpoints = None
-    if out is not None:
-        store.check_free(out, kind=KIND, overwrite=overwrite)
-        checkpoints = Checkpoints(Path(out), _identity(corpus, schedule, name))
     options: dict[str, Any] = {
         "threads": threads,
         "reproducible": reproducible,
         "device": device,
         "half_precision": half_precision,
     }
-    with progress(show=show_progress) as bar:
+    with contextlib.ExitStack() as stack:
+        checkpoints = None
+        if out is not None:
+            store.check_free(out, kind=KIND, overwrite=overwrite)
+            values = (n_slices + 1) * len(corpus.words) * spec.dim
+            check_space(Path(out), values * (2 if half_precision else 4))
+            lock = stack.enter_context(reserved(out))  # before the work, and until it is stored
+            store.check_free(out, kind=KIND, overwrite=overwrite)
+            checkpoints = Checkpoints(lock.target, _identity(corpus, schedule, name))
+        bar = stack.enter_context(progress(show=show_progress))
         state = None
         if checkpoints is not None:
             if resume:
@@ -139,9 +146,23 @@ def fit(
         model = _make_model(training, checkpoints, name, threads, half_precision=half_precision)
         if out is None or checkpoints is None:
             return model
-        stored = model.save(out, overwrite=overwrite)
+        stored = _store(model, out, training, checkpoints, overwrite=overwrite)
         checkpoints.remove()
         return stored
+
+
+def _store(
+    model: Model, out: str | os.PathLike[str], training: _Training, checkpoints: Checkpoints, *, overwrite: bool
+) -> Model:
+    """Store a finished model; if that fails, keep the state of the fit, so that nothing has to be done again."""
+    try:
+        return model.save(out, overwrite=overwrite)
+    except StoreError as error:
+        with contextlib.suppress(StoreError):  # the last checkpoint stays where this one cannot be written
+            training.save(checkpoints)
+        if not find_checkpoints(checkpoints.target):
+            raise
+        raise StoreError(f"{error}. The fit is kept: continue it with `resume=True` once this is put right") from error
 
 
 def _identity(corpus: Corpus, schedule: Schedule, engine: str) -> dict[str, Any]:

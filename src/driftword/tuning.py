@@ -7,8 +7,8 @@ few are left. They are scored on the validation split; the test split is never l
 from __future__ import annotations
 
 import itertools
-import json
 import os
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +16,9 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from driftword import checks, store
+from driftword import checks
+from driftword.atomic_writes import replacing, reserved
+from driftword.checksums import sealed_json, unseal_json
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
 from driftword.errors import FitError, OptionError, StoreError
@@ -90,7 +92,7 @@ def tune(
         return _load_result(result_path, request)
     left, rows = _candidates(spec, candidates, seed), []
     budget = min(FIRST_PASSES, passes)
-    with progress(show=show_progress) as bar:
+    with nullcontext() if out is None else reserved(out), progress(show=show_progress) as bar:
         while True:
             bar.stage(f"{len(left)} candidates, {_passes(budget)} each", total=len(left))
             scores: list[float] = []
@@ -107,16 +109,16 @@ def tune(
     if not np.isfinite(max(scores)):
         raise FitError("Every candidate diverged; start with a smaller `learning_rate`")
     if result_path is not None:
-        with store.replacing(result_path) as partial:
+        with replacing(result_path) as partial:
             result = {"asked": request, "spec": best[0].to_dict(), "tried": rows}
-            partial.write_text(json.dumps(result, indent=1), encoding="utf-8")
+            partial.write_bytes(sealed_json(result))
     return Tuned(best[0], pl.DataFrame(rows))
 
 
 def _load_result(path: Path, request: dict[str, Any]) -> Tuned:
     """Read the result of an earlier tuning, if it was asked for the same."""
     try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
+        stored = unseal_json(path.read_bytes())
         changed = [name for name, value in request.items() if stored["asked"][name] != value]
         tuned = Tuned(Spec.from_dict(stored["spec"]), pl.DataFrame(stored["tried"]))
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -64,15 +64,14 @@ class Corpus(TokenizedText):
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise store.damaged(stored.folder, "meta.json is incomplete") from error
         try:
-            vocabulary = pl.read_parquet(stored.folder / "vocabulary.parquet", glob=False)
-            slices = Slices.from_table(pl.read_parquet(stored.folder / "slices.parquet", glob=False))
+            vocabulary = pl.read_parquet(stored.open_file("vocabulary.parquet"))
+            slices = Slices.from_table(pl.read_parquet(stored.open_file("slices.parquet")))
         except (OSError, pl.exceptions.PolarsError) as error:
             raise store.damaged(stored.folder, "a table cannot be read") from error
         names = ("tokens", "offsets", "chunk_slice", "chunk_split", "chunk_document", "counts")
-        arrays = {name: stored.array(name) for name in names}
+        arrays = {name: stored.lazy_array(name) for name in names}
         arrays["raw_counts"] = vocabulary["raw_count"].to_numpy()
-        words, files = vocabulary["word"].to_list(), stored.meta["files"]
-        return cls(arrays, words, slices, metadata=metadata, path=stored.folder, files=files)
+        return cls(arrays, vocabulary["word"].to_list(), slices, metadata=metadata, stored=stored)
 
     @classmethod
     def from_ids(

@@ -20,6 +20,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from driftword.checksums import sha256
 from driftword.corpus.encodings import check_encoding
 from driftword.corpus.file_formats import (
     BATCH_BYTES,
@@ -38,7 +39,7 @@ from driftword.corpus.metadata import Input
 from driftword.corpus.name_dates import NameDates
 from driftword.corpus.tokens import is_words
 from driftword.errors import OptionError, SourceError
-from driftword.store import read_meta, sha256
+from driftword.store import read_meta
 from driftword.suggestions import did_you_mean
 
 TEXT_NAMES: Final = ("text", "body", "content", "speech", "abstract", "document")

@@ -211,7 +211,7 @@ def _peer_distances(model: Model, v: int) -> Array:
 
 
 def _rows(model: Model, words: Any) -> Array:
-    return np.asarray(model.rho[:, words], dtype=np.float32)
+    return np.asarray(model.rho_of(words), dtype=np.float32)
 
 
 def _share_below(distance: float, others: Array) -> float:

@@ -65,8 +65,8 @@ def _steps(model: Model, first: int, last: int, *, longest: bool) -> Array:
 
 
 def _centered_sum(model: Model, begin: int, end: int) -> Array:
-    total = np.zeros((len(model.words), model.rho.shape[2]), dtype=np.float32)
-    means = np.zeros(model.rho.shape[2], dtype=np.float32)
+    total = np.zeros((len(model.words), model.spec.dim), dtype=np.float32)
+    means = np.zeros(model.spec.dim, dtype=np.float32)
     for t in range(begin, end):
         total += vectors.slice_vectors(model, t)
         means += vectors.mean(model, t)

@@ -58,7 +58,7 @@ def _trajectory(
     model: Model, word: str, at: At | Sequence[At] | None, *, n: int, metric: str, min_count: int
 ) -> pl.DataFrame:
     v, labels = model.word_id(word), model.slices.labels
-    vectors_of_word = np.asarray(model.rho[:, v], dtype=np.float64)
+    vectors_of_word = np.asarray(model.rho_of(v), dtype=np.float64)
     shown = representative_slices(model, word, min_count=min_count) if at is None else vectors.slice_numbers(model, at)
     near = neighbors(model, word, at=[labels[t] for t in shown], n=n, metric=metric, min_count=min_count)
     by_slice = {label: near.filter(pl.col("slice") == label)["word"].to_list() for label in near["slice"].unique()}
@@ -104,7 +104,7 @@ def frequency(model: Model | str | os.PathLike[str], word: str) -> pl.DataFrame:
     """
     model = as_model(model)
     v, counts = model.word_id(word), np.asarray(model.counts)
-    rows = np.asarray(model.rho[:, v], dtype=np.float64)
+    rows = np.asarray(model.rho_of(v), dtype=np.float64)
     steps = np.linalg.norm(np.diff(rows, axis=0), axis=1).tolist() or [None] * (len(model.slices) - 1)
     per_million = 1e6 * counts[:, v] / np.maximum(counts.sum(axis=1, dtype=np.int64), 1)
     columns: dict[str, Any] = {

@@ -37,7 +37,7 @@ __all__ = [
 
 def slice_vectors(model: Model, t: int) -> Array:
     """Return the embeddings of slice t as float32, ``(V, K)``."""
-    return np.asarray(model.rho[t if model.moves else 0], dtype=np.float32)
+    return np.asarray(model.rho_at(t if model.moves else 0), dtype=np.float32)
 
 
 def centered(model: Model, t: int) -> Array:
@@ -70,7 +70,7 @@ def squared_lengths(model: Model, t: int) -> Array:
 
 def directions(model: Model, words: Sequence[int]) -> Array:
     """Return the centred vectors of some words in every slice, scaled to length one, ``(T, n, K)``."""
-    vectors = np.asarray(model.rho[:, list(words)], dtype=np.float64)
+    vectors = np.asarray(model.rho_of(list(words)), dtype=np.float64)
     return unit(vectors - np.array([mean(model, t) for t in range(len(model.slices))])[:, None])
 
 

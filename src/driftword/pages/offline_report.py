@@ -13,7 +13,8 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from driftword import checks, explore, store
+from driftword import checks, explore
+from driftword.atomic_writes import already_exists, replacing
 from driftword.checks import whole
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
@@ -127,7 +128,7 @@ def report(
             _add_passages(text, pages, bar)
     overview = content.start(model, begin, end, n=min(n or 30, content.MAX_ROWS), **options)
     html = _render(model, title, pages, overview)
-    with store.replacing(path.resolve()) as partial:  # the file that a link leads to, not the link
+    with replacing(path.resolve()) as partial:  # the file that a link leads to, not the link
         partial.write_text(printable(html), encoding="utf-8")
     return path
 
@@ -139,7 +140,7 @@ def _checked_path(out: str | os.PathLike[str], *, overwrite: bool) -> Path:
     if path.suffix.lower() not in (".html", ".htm"):
         raise OptionError(f"'{path}' does not end in .html, and a report is a web page; give another `out`")
     if path.exists() and not overwrite:
-        raise store.already_exists(path)
+        raise already_exists(path)
     return path
 
 

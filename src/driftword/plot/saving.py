@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import altair as alt
 
-from driftword import store
+from driftword.atomic_writes import replacing
 from driftword.errors import OptionError
 from driftword.tables import printable
 
@@ -40,7 +40,7 @@ def save(chart: Any, path: str | os.PathLike[str]) -> Path:
     if form not in FORMATS:
         raise OptionError(f"'{path.name}' has no ending that figures can have; use one of .{', .'.join(FORMATS)}")
     chart = drawable(chart)
-    with store.replacing(path) as partial:
+    with replacing(path) as partial:
         if form == "html":
             partial.write_text(_safe_html(chart), encoding="utf-8")
         else:
