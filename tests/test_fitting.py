@@ -215,12 +215,12 @@ def test_control_c_keeps_the_checkpoint_and_says_how_to_go_on(sotu: dw.Corpus, t
     process = subprocess.Popen(
         [sys.executable, "-m", "driftword", *arguments], stderr=subprocess.PIPE, text=True, env=environment
     )
-    while not list(tmp_path.glob(".m.pass-*")) and process.poll() is None:
+    while not list(tmp_path.glob(".m.checkpoints/pass-*")) and process.poll() is None:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, complaint = process.communicate(timeout=PATIENCE / 1000)
     assert process.returncode == 130
     assert complaint.startswith("driftword: Interrupted; the last checkpoint is kept. Continue with: driftword fit")
     assert complaint.rstrip().endswith("--resume")
-    assert list(tmp_path.glob(".m.pass-*"))
+    assert list(tmp_path.glob(".m.checkpoints/pass-*"))
     assert not (tmp_path / "m").exists()

@@ -86,11 +86,13 @@ def test_an_interrupt_at_any_line_leaves_the_old_store_or_the_new_one(tmp_path: 
         if (folder / ".c.lock").exists():
             gc.collect()  # an interrupt in the very line that takes or gives back the lock leaves that to the collector
         values.append(store.open_store(folder / "c", kind="corpus").meta["value"])
-        write(folder / "c", 3, overwrite=True)
-        assert leftovers(folder) == ["c"]  # whatever an interrupt left is swept
+        if leftovers(folder) != ["c"]:
+            write(folder / "c", 3, overwrite=True)
+            assert leftovers(folder) == ["c"]  # whatever an interrupt left is swept
     assert set(values) == {1, 2}
     assert len(values) > 50
     assert leftovers(folder) == ["c"]
+    gc.collect()
 
 
 def test_overwriting_is_asked_for_and_only_replaces_stores(tmp_path: Path) -> None:

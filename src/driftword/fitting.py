@@ -9,6 +9,7 @@ import contextlib
 import functools
 import os
 import time
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,8 +25,8 @@ from driftword.corpus.corpus import as_corpus
 from driftword.engines import Engine, choose_engine, make_engine
 from driftword.engines.parameters import Floats, Parameters, initial_parameters
 from driftword.engines.rounds import Sampler
-from driftword.errors import FitError, OptionError, StoreError
-from driftword.held_out import EXPONENT, HeldOut
+from driftword.errors import DriftwordWarning, FitError, OptionError, StoreError
+from driftword.held_out import EXPONENT, KNOWS_NOTHING, HeldOut
 from driftword.model import KIND, Model
 from driftword.progress import Progress, progress
 from driftword.provenance import Provenance, machine, versions
@@ -143,6 +144,7 @@ def fit(
                 saved = time.perf_counter()
             elif training.best_pass == len(training.history) < passes:
                 training.snapshot_best()
+        training.warn_if_useless()
         model = _make_model(training, checkpoints, name, threads, half_precision=half_precision)
         if out is None or checkpoints is None:
             return model
@@ -220,7 +222,7 @@ class _Training:
             total += self.engine.round(part, schedule.step(number, r))
             done += part.positions
             if not (np.isfinite(total) and self.engine.finite()):
-                raise self._diverged(number, resumable=resumable)
+                raise self._diverged(number, "numbers grew beyond all bounds", resumable=resumable)
             rate = done / (time.perf_counter() - begin)
             facts = f"{rate / 1e3:,.0f}k words/s, L_pos {total / max(done, 1):.3f}{self._last_scores()}"
             bar.update(done=done, facts=facts)
@@ -237,6 +239,7 @@ class _Training:
                 **scores,
             }
         )
+        self.check_convergence(resumable=resumable)
 
     def _validate(self) -> dict[str, float]:
         if not self.corpus.has_split("valid"):
@@ -244,10 +247,42 @@ class _Training:
         summary = self._held_out.result().score(self.engine, context=self.schedule.spec.context).summary()
         return {name: summary[name] for name in _SCORES}
 
-    def _diverged(self, number: int, *, resumable: bool) -> FitError:
+    @functools.cached_property
+    def _frequency_scores(self) -> tuple[float, float]:
+        """L_pos and L of word frequencies alone; NaN without validation text."""
+        text = self._held_out.result()
+        return text.frequency_scores(self.corpus) if len(text.text.ids) else (float("nan"), float("nan"))
+
+    def check_convergence(self, *, resumable: bool) -> None:
+        """Stop a fit whose last pass has diverged: one that is far off, and because of what it claims.
+
+        Far off is nearer to knowing nothing than to word frequencies alone. A fit that is merely slow is far off as
+        well, but claims little: it predicts the words that occur no worse than their frequencies do.
+        """
+        positive, frequency = self._frequency_scores
+        last = self.history[-1]
+        if last["L"] < (frequency + KNOWS_NOTHING) / 2 and last["L_pos"] < positive:
+            raise self._diverged(len(self.history) - 1, self._worse(last["L"]), resumable=resumable)
+
+    def warn_if_useless(self) -> None:
+        """Say so where the finished model is surely no better than word frequencies alone."""
+        best = self.history[self.best_pass - 1]
+        if best["L"] + 2 * best["L_se"] < self._frequency_scores[1]:
+            warnings.warn(
+                f"The model predicts less well than word frequencies alone: {self._worse(best['L'])}; give it more text "
+                f"or more `passes`, or try another `learning_rate` (it is {self.schedule.spec.learning_rate:g})",
+                DriftwordWarning,
+                stacklevel=3,
+            )
+
+    def _worse(self, score: float) -> str:
+        alone = self._frequency_scores[1]
+        return f"on validation text its L is {score:.2f}, and that of word frequencies alone {alone:.2f}"
+
+    def _diverged(self, number: int, reason: str, *, resumable: bool) -> FitError:
         remedy = f"use a smaller `learning_rate` (it is {self.schedule.spec.learning_rate:g})"
         state = f"; the state after pass {number} is kept" if number and resumable else ""
-        return FitError(f"The fit diverged in pass {number + 1}: numbers grew beyond all bounds; {remedy}{state}")
+        return FitError(f"The fit diverged in pass {number + 1}: {reason}; {remedy}{state}")
 
     def _last_scores(self) -> str:
         if not self.history:
@@ -295,6 +330,8 @@ def _make_model(
     corpus, schedule = training.corpus, training.schedule
     dtype = np.float16 if half_precision else np.float32
     rho, alpha = (np.asarray(values, dtype) for values in training.best_embeddings(checkpoints))
+    if not (np.isfinite(rho).all() and np.isfinite(alpha).all()):
+        raise FitError("Some embeddings are too large for 16 bits; fit without `half_precision`")
     provenance = Provenance(
         engine=engine,
         corpus=corpus.fingerprint,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import warnings
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from driftword.atomic_writes import replacing, reserved
 from driftword.checksums import sealed_json, unseal_json
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
-from driftword.errors import FitError, OptionError, StoreError
+from driftword.errors import DriftwordWarning, FitError, OptionError, StoreError
 from driftword.fitting import fit
 from driftword.progress import progress
 from driftword.spec import Spec
@@ -155,7 +156,9 @@ def _try(corpus: Corpus, spec: Spec, **options: Any) -> dict[str, Any]:
     if spec.model != "dynamic":
         del row["drift_precision"]
     try:
-        model = fit(corpus, spec, show_progress=False, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DriftwordWarning)  # of candidates; the best one is told by its scores
+            model = fit(corpus, spec, show_progress=False, **options)
     except FitError:
         return {**row, "L": float("-inf"), "L_pos": float("-inf"), "best_pass": None}
     best = model.history[(model.best_pass or 1) - 1]
