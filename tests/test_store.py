@@ -281,7 +281,7 @@ def test_what_is_not_a_path_is_refused(path: Any) -> None:
 
 
 def test_a_zero_byte_in_a_path_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="zero byte"):
+    with pytest.raises(OptionError, match="zero byte"):
         store.open_store(f"{tmp_path}/a\0b", kind="corpus")
 
 

@@ -68,10 +68,9 @@ def export(
     The path that was written.
     """
     model = as_model(model)
-    checks.one_of("format", format, FORMATS)
-    target = Path(out)
+    format, overwrite = checks.one_of("format", format, FORMATS), checks.flag("overwrite", overwrite)
+    target, min_count = checks.path("out", out), checks.whole("min_count", min_count)
     _check_free(target, overwrite=overwrite)
-    checks.whole("min_count", min_count)
     if min_count and format in ("safetensors", "numpy"):
         raise OptionError(f"The format {format} holds every word of a slice; leave `min_count` out, or choose another")
     slices = vectors.slice_numbers(model, at)
@@ -228,10 +227,17 @@ def read_word2vec(
     them as null, and a word that is in a file counts as attested. A word that is missing from a file has the vector
     of the nearest slice that has it, and is marked as interpolated there.
     """
+    if not isinstance(files, Mapping):
+        raise OptionError(
+            f"`files` is {checks.shown(files)}; name the file of each slice, such as {{1990: '1990.vec'}}"
+        )
     if not files:
         raise OptionError("`files` is empty; name a file for each slice")
+    out = checks.optional(checks.path, "out", out)
+    overwrite = checks.flag("overwrite", overwrite)
+    paths = [checks.path("files", path) for path in files.values()]
     slices = Slices.from_labels(list(files))
-    contents = [_read_one(Path(path)) for path in files.values()]
+    contents = [_read_one(path) for path in paths]
     sizes = {rows.shape[1] for _, rows in contents}
     if len(sizes) > 1:
         raise SourceError(f"The files hold vectors of different lengths ({', '.join(map(str, sorted(sizes)))})")

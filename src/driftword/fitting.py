@@ -31,7 +31,7 @@ from driftword.model import KIND, Model
 from driftword.progress import Progress, progress
 from driftword.provenance import Provenance, machine, versions
 from driftword.schedule import Schedule
-from driftword.spec import Spec
+from driftword.spec import Spec, as_spec
 
 CHECKPOINT_EVERY: Final = 20.0  # seconds that a kill may cost at most, besides the pass under way
 _SCORES: Final = ("L_pos", "L_neg", "L", "L_se")
@@ -97,13 +97,15 @@ def fit(
     The model of the pass with the best validation score.
     """
     corpus = as_corpus(corpus)
-    spec = Spec() if spec is None else spec
-    if not isinstance(spec, Spec):
-        raise OptionError(f"`spec` is {spec!r:.60}; give a Spec, such as dw.Spec(dim=50)")
+    spec = as_spec(spec)
     passes, patience = checks.whole("passes", passes, least=1), checks.whole("patience", patience, least=1)
-    threads = None if threads is None else checks.whole("threads", threads, least=1)
-    seed = checks.seed(seed)
-    checks.real("checkpoint_every", checkpoint_every, low=0)
+    threads, seed = checks.threads(threads), checks.seed(seed)
+    checkpoint_every = checks.real("checkpoint_every", checkpoint_every, low=0)
+    resume, overwrite = checks.flag("resume", resume), checks.flag("overwrite", overwrite)
+    reproducible = checks.flag("reproducible", reproducible)
+    half_precision = checks.flag("half_precision", half_precision)
+    show_progress = checks.show_progress(show_progress)
+    out = checks.optional(checks.path, "out", out)
     if resume and out is None:
         raise OptionError("Only a fit with an output directory can be resumed; give its `out`")
     if not corpus.has_split("train"):

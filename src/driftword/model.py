@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword import store, stored_arrays, tables
+from driftword import checks, store, stored_arrays, tables
 from driftword.corpus import Corpus, Slices
 from driftword.corpus.slices import At
 from driftword.corpus.vocabulary import Vocabulary
@@ -111,7 +111,7 @@ class Model:
         overwrite
             Replace a model at `out`.
         """
-        with store.create(out, kind=KIND, overwrite=overwrite) as writer:
+        with store.create(out, kind=KIND, overwrite=checks.flag("overwrite", overwrite)) as writer:
             self.write(writer)
         return Model.open(out)
 
@@ -146,7 +146,7 @@ class Model:
         -------
         The corpus; None where no `path` is given and it is no longer there, or has been replaced by another one.
         """
-        location = path or self.provenance.corpus_path
+        location = self.provenance.corpus_path if path is None else checks.path("path", path)
         if location is None:
             return None
         try:
@@ -161,6 +161,8 @@ class Model:
 
     def check_corpus(self, corpus: Corpus) -> Corpus:
         """Return a corpus if it is the one that the model was fitted to; raise `OptionError` if it is another."""
+        if not isinstance(corpus, Corpus):
+            raise OptionError(f"`corpus` is {checks.shown(corpus)}, which is not a corpus; open one with `Corpus.open`")
         if corpus.matches(self.provenance.corpus):
             return corpus
         name = f"'{corpus.path}'" if corpus.path else "This corpus"
@@ -240,6 +242,8 @@ class Model:
     def __getitem__(self, key: str | tuple[str, At]) -> npt.NDArray[Any]:
         """Return the vectors of a word in all slices, or in one: ``model["iraq"]``, ``model["iraq", 2008]``."""
         if isinstance(key, tuple):
+            if len(key) != 2:
+                raise OptionError(f"{len(key)} values are too many or too few; give a word, or a word and a slice")
             return np.asarray(self.rho_at(self.slice_index(key[1]))[self.word_id(key[0])])
         return self.rho_of(self.word_id(key))
 
@@ -329,5 +333,5 @@ def as_model(model: Model | str | os.PathLike[str]) -> Model:
     if isinstance(model, Model):
         return model
     if isinstance(model, str | os.PathLike):
-        return Model.open(model)
-    raise OptionError(f"{model!r:.60} is not a model; give a Model or the path of one")
+        return Model.open(checks.path("model", model))
+    raise OptionError(f"`model` is {checks.shown(model)}, which is not a model; give a Model or the path of one")

@@ -26,6 +26,7 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 import numpy.typing as npt
 
+from driftword import checks
 from driftword.atomic_writes import (
     already_exists,
     check_name,
@@ -37,7 +38,7 @@ from driftword.atomic_writes import (
     writing,
 )
 from driftword.checksums import CheckedFile, file_checksums, sealed_json, unseal_json
-from driftword.errors import BusyError, ExistsError, OptionError, StoreError
+from driftword.errors import BusyError, ExistsError, StoreError
 from driftword.locks import writer_lock
 from driftword.stored_arrays import StoredArray, read_array, whole
 
@@ -162,9 +163,7 @@ def create(path: str | os.PathLike[str], *, kind: str, overwrite: bool = False) 
 
 def check_path(path: Any) -> Path:
     """Refuse what cannot be the path of a store."""
-    if not isinstance(path, str | os.PathLike) or not str(path):
-        raise OptionError(f"{path!r:.60} is not a path; give the path of a directory, such as 'sotu.model'")
-    given = Path(path)
+    given = checks.path("path", path)
     check_name(given)
     return given
 

@@ -25,7 +25,7 @@ from driftword.corpus.corpus import as_corpus
 from driftword.errors import DriftwordWarning, FitError, OptionError, StoreError
 from driftword.fitting import fit
 from driftword.progress import progress
-from driftword.spec import Spec
+from driftword.spec import Spec, as_spec
 
 #: What each option is multiplied by. Blocks are this model's minibatches.
 FACTORS: Final[dict[str, tuple[float, ...]]] = {
@@ -82,12 +82,15 @@ def tune(
         Show a progress bar; by default where standard error is a terminal.
     """
     corpus = as_corpus(corpus)
-    spec = spec or Spec()
-    checks.whole("candidates", candidates, least=2)
+    spec = as_spec(spec)
+    candidates = checks.whole("candidates", candidates, least=2)
     passes, seed = checks.whole("passes", passes, least=1), checks.seed(seed)
+    threads = checks.threads(threads)
+    resume, show_progress = checks.flag("resume", resume), checks.show_progress(show_progress)
+    out = checks.optional(checks.path, "out", out)
     if not corpus.has_split("valid"):
         raise OptionError("The corpus has no validation text to choose options by")
-    result_path = None if out is None else Path(out).with_name(Path(out).name + ".tuning.json")
+    result_path = None if out is None else out.with_name(out.name + ".tuning.json")
     request = {"spec": spec.to_dict(), "corpus": corpus.fingerprint, "passes": passes, "seed": seed}
     if resume and result_path is not None and result_path.exists():
         return _load_result(result_path, request)

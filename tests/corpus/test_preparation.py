@@ -344,7 +344,7 @@ def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
     )
     assert corpus.seed == 3
     for slices in (5, None):
-        with pytest.raises(OptionError, match="is not understood"):
+        with pytest.raises(OptionError, match=f"`slices` is {slices}; write a number and a unit"):
             prepared(tmp_path / "no", [("a", 1900)], slices=slices)
 
 

@@ -224,7 +224,7 @@ def test_paths_that_lead_nowhere(tmp_path: Path) -> None:
         open_source(tmp_path / "empty")
     with pytest.raises(SourceError, match="No file matches"):
         open_source(str(tmp_path / "*.jsonl"))
-    with pytest.raises(SourceError, match="'5' is not a source of text"):
+    with pytest.raises(SourceError, match="A value of type int is not a source of text"):
         open_source(5)
     for bad in (["text"], [("a", 1, 2)], [(5, 1900)]):
         with pytest.raises(SourceError, match="Item 1"):

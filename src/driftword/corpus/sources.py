@@ -112,7 +112,10 @@ def open_source(
     if isinstance(source, Iterable) and not isinstance(source, (bytes, bytearray)):
         total = len(source) if isinstance(source, Sequence) else None
         return Source("pairs", _pairs(source), total_rows=total)
-    raise SourceError(f"'{source!r:.60}' is not a source of text; give a path, a DataFrame, or (text, time) pairs")
+    raise SourceError(
+        f"A value of type {type(source).__name__} is not a source of text; "
+        "give a path, a DataFrame, or (text, time) pairs"
+    )
 
 
 def choose_column(given: str | None, columns: Sequence[str], *, role: str, usual: Sequence[str]) -> str:
@@ -121,7 +124,7 @@ def choose_column(given: str | None, columns: Sequence[str], *, role: str, usual
     if given is not None:
         if given in columns:
             return given
-        raise SourceError(f"There is no column '{given}'; the source has: {names}{did_you_mean(given, columns)}")
+        raise SourceError(f"There is no column {given!r}; the source has: {names}{did_you_mean(given, columns)}")
     folded = {name.strip().casefold(): name for name in reversed(columns)}
     for name in usual:
         if name in folded:

@@ -150,7 +150,8 @@ class TokenizedText:
 
         Fingerprints of the first file format left out subsampling, counts and seed; those are still recognised.
         """
-        return fingerprint in (self.fingerprint, self._content_digest().hexdigest()[:16])
+        known = (self.fingerprint, self._content_digest().hexdigest()[:16])
+        return isinstance(fingerprint, str) and fingerprint in known
 
     def _content_digest(self) -> hashlib._Hash:
         digest = hashlib.sha256()
