@@ -271,8 +271,8 @@ class _Training:
         best = self.history[self.best_pass - 1]
         if best["L"] + 2 * best["L_se"] < self._frequency_scores[1]:
             warnings.warn(
-                f"The model predicts less well than word frequencies alone: {self._worse(best['L'])}; give it more text "
-                f"or more `passes`, or try another `learning_rate` (it is {self.schedule.spec.learning_rate:g})",
+                f"The model predicts less well than word frequencies alone: {self._worse(best['L'])}; give it more "
+                f"text or more `passes`, or try another `learning_rate` (it is {self.schedule.spec.learning_rate:g})",
                 DriftwordWarning,
                 stacklevel=3,
             )
