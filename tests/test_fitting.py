@@ -228,15 +228,16 @@ def test_a_damaged_checkpoint_gives_way_to_a_whole_one_with_a_word(small: dw.Cor
 def test_the_best_pass_of_another_fit_is_not_taken_for_this_ones(
     small: dw.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scores = iter([-3.0, -2.9, -3.0] * 2)
+    scores = iter([-3.0, -2.9, -3.0] * 2 + [-3.0])
     parts = ("L_pos", "L_neg", "L")
     monkeypatch.setattr(_Training, "_validate", lambda *_: {**dict.fromkeys(parts, next(scores)), "L_se": 0.0})
     mine, other = (checkpoints_of(small, tmp_path / name) for name in ("mine", "other"))
     assert sorted(path.name for path in mine.iterdir()) == ["pass-002", "pass-003"]
     shutil.rmtree(mine / "pass-002")
     (other / "pass-002").rename(mine / "pass-002")
-    with pytest.raises(StoreError, match="pass-002' belongs to another fit"):
-        dw.fit(small, SPEC, passes=3, threads=1, out=tmp_path / "mine", resume=True)
+    with pytest.warns(DriftwordWarning, match=r"Continuing after pass 2, .*pass-002' belongs to another fit"):
+        resumed = dw.fit(small, SPEC, passes=3, threads=1, out=tmp_path / "mine", resume=True)  # wholly that other fit
+    assert resumed.best_pass == 2
 
 
 def test_resuming_nothing_is_said(small: dw.Corpus, tmp_path: Path) -> None:
