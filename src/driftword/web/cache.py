@@ -20,7 +20,7 @@ MAX_KEY_LENGTH: Final = 2000  # characters of an address; responses to longer on
 _MAX_SHARE: Final = 8  # a response larger than this part of the cache would push out too many others
 _OVERHEAD: Final = 1000  # bytes of the objects that hold a response, besides what they contain
 
-#: A path, and the parameters in a fixed order.
+#: A path, and its known parameters.
 Key = tuple[str, str]
 
 
@@ -84,12 +84,11 @@ class ResponseCache:
         await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else response.body})
 
     def normalized(self, query: bytes) -> str:
-        """Return the parameters that the application knows, sorted by name; repeated ones keep their order."""
+        """Return the parameters that the application knows, in the order in which they were given."""
         if not query:
             return ""
         given = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
-        known = [item for item in given if self.parameters is None or item[0] in self.parameters]
-        return urlencode(sorted(known, key=lambda item: item[0]))
+        return urlencode([item for item in given if self.parameters is None or item[0] in self.parameters])
 
     async def _compute(self, key: Key, scope: Scope) -> CachedResponse:
         messages: list[Message] = []

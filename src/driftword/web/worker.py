@@ -2,26 +2,22 @@
 
 Python runs one thread at a time, and the library that draws figures keeps all others waiting for up to seconds. The
 worker opens the same model and corpus, whose files both processes share in memory. Requests and responses go through
-its standard input and output, each as a length and that many bytes of pickled data.
+its standard input and output, each as a length and that many bytes of pickled data. `worker_process` is its program.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import pickle
 import subprocess
 import sys
 import threading
-import traceback
 import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, Final
 
-from starlette.types import ASGIApp, Message, Scope
-
-from driftword.errors import DriftwordError, OptionError, StoreError
+from driftword.errors import OptionError, StoreError
 from driftword.web.cache import CachedResponse
 
 _MAX_SECONDS: Final = 60
@@ -66,7 +62,7 @@ class Worker:
         self._stop()
         self._requests = 0
         process = subprocess.Popen(
-            [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [sys.executable, "-m", "driftword.web.worker_process"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             start_new_session=True,  # Ctrl-C ends the explorer, and with it this process
         )  # fmt: skip
@@ -80,8 +76,8 @@ class Worker:
         timer = threading.Timer(_MAX_SECONDS, process.kill)
         timer.start()
         try:
-            _write(process.stdin, message)
-            return _read(process.stdout)
+            write(process.stdin, message)
+            return read(process.stdout)
         except (OSError, EOFError):  # it was killed, by the timer or for want of memory
             self._stop()
             raise OptionError("This takes too long to compute; ask for fewer words, slices or passages") from None
@@ -94,71 +90,17 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     process.communicate()
 
 
-def _write(stream: IO[bytes], message: object) -> None:
+def write(stream: IO[bytes], message: object) -> None:
+    """Send a message to the other process."""
     data = pickle.dumps(message)
     stream.write(len(data).to_bytes(8, "big") + data)
     stream.flush()
 
 
-def _read(stream: IO[bytes]) -> Any:
+def read(stream: IO[bytes]) -> Any:
+    """Wait for a message of the other process; EOFError if it ended."""
     size = stream.read(8)
     data = stream.read(int.from_bytes(size, "big"))
     if len(size) < 8 or len(data) < int.from_bytes(size, "big"):
         raise EOFError
-    return pickle.loads(data)  # written by the other process, which runs this file
-
-
-async def _respond(app: ASGIApp, path: str, query: bytes) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-    messages: list[Message] = []
-
-    async def receive() -> Message:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: Message) -> None:
-        messages.append(message)
-
-    scope: Scope = {
-        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http",
-        "path": path, "query_string": query, "root_path": "", "headers": [], "client": None, "server": None,
-    }  # fmt: skip
-    await app(scope, receive, send)
-    body = b"".join(message.get("body", b"") for message in messages[1:])
-    return messages[0]["status"], list(messages[0]["headers"]), body
-
-
-def main() -> None:
-    """Answer requests from standard input until it ends, as it does when the explorer ends, however it ends."""
-    responses = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever prints something must not print it between responses
-    if hasattr(os, "nice"):
-        os.nice(10)  # pages come first
-    requests = sys.stdin.buffer
-    model_path, corpus_path, title = _read(requests)
-
-    from driftword.corpus import Corpus
-    from driftword.model import Model
-    from driftword.web.app import make_pages
-
-    try:
-        model = Model.open(model_path)
-        app, _ = make_pages(model, None if corpus_path is None else Corpus.open(corpus_path), title=title)
-    except DriftwordError as error:
-        _write(responses, str(error))
-        return
-    _write(responses, None)
-    with asyncio.Runner() as runner:
-        while True:
-            try:
-                path, query = _read(requests)
-            except EOFError:
-                return
-            try:
-                response = runner.run(_respond(app, path, query))
-            except Exception:
-                traceback.print_exc()
-                response = None
-            _write(responses, response)
-
-
-if __name__ == "__main__":
-    main()
+    return pickle.loads(data)  # written by the other process, which is our own
