@@ -23,7 +23,7 @@ MANY_ROWS: Final = 50
 
 _LIGHT: Final = re.compile(r"/static/.*|/comparisons|/search|/suggest\.json|.*/neighbors\.json|/openapi\.json")
 _HEAVY: Final = re.compile(r".*/print/.*|.*\.png")
-_LIGHT_METRICS: Final = ("absolute", "cosine", "relative")  # the others need more than two slices, or all neighbours
+_HEAVY_METRICS: Final = ("thirds", "farthest", "path", "step", "neighbors", "ranks")  # need all slices or neighbours
 
 
 def excess(scope: Scope) -> tuple[int, str] | None:
@@ -118,9 +118,8 @@ def is_heavy(path: str, query: bytes) -> bool:
         return True
     parameters = dict(parse_qsl(query.decode("latin-1")))
     rows = (parameters.get(name, "") for name in ("n", "passages_n"))
-    return parameters.get("metric", "absolute") not in _LIGHT_METRICS or any(
-        number.isdecimal() and int(number[:9]) > MANY_ROWS for number in rows
-    )
+    by_heavy_metric = parameters.get("metric") in _HEAVY_METRICS and not path.startswith("/word/")
+    return by_heavy_metric or any(number.isdecimal() and int(number[:9]) > MANY_ROWS for number in rows)
 
 
 def sentence(scope: Scope, status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
