@@ -213,7 +213,7 @@ class DateReader:
             if too_large or too_small:
                 raise SourceError(
                     f"Column '{self.column}' holds numbers of about {median + 1} digits, which look like {unit} since "
-                    f'1970, not {self.form}; pass `time_format="{unit}"`'
+                    f'1970, not {self.form}; pass `time_format="{unit}"`, or turn them into dates first'
                 )
 
     def _years(self, values: pl.Series) -> pl.Series:

@@ -20,6 +20,7 @@ from driftword.corpus.json_files import read_json
 from driftword.corpus.name_dates import NameDates
 from driftword.corpus.text_streams import ReadingState, open_text, readable_name
 from driftword.errors import DriftwordError, SourceError
+from driftword.polars_faults import POLARS_ERRORS, reason
 
 FORMATS: Final = "CSV, TSV, JSON lines, Parquet, Arrow (.gz and .zst too), or a folder of .txt files"
 
@@ -37,10 +38,7 @@ KINDS: Final = {
     ".feather": "arrow",
     ".txt": "text",
 }
-_UNREADABLE: Final = (
-    *compression.DAMAGED,
-    *(UnicodeError, OverflowError, pl.exceptions.PolarsError, pl.exceptions.PanicException),
-)
+_UNREADABLE: Final = (*compression.DAMAGED, *POLARS_ERRORS, UnicodeError, OverflowError)
 
 
 def suffix_of(file: Path) -> str:
@@ -83,10 +81,9 @@ def read_tables(files: Sequence[Path], state: ReadingState) -> Iterator[pl.DataF
 
 
 def _reason(error: BaseException) -> str:
-    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-    if "InvalidFooter" in reason:
+    if "InvalidFooter" in str(error):
         return "it seems to be an Arrow stream; save it as an Arrow file or as Parquet"
-    return reason
+    return reason(error)
 
 
 def _csv(file: Path, state: ReadingState) -> Iterator[pl.DataFrame]:

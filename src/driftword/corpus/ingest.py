@@ -23,6 +23,7 @@ from driftword.corpus.languages import LanguageFilter, LanguageSample
 from driftword.corpus.preparation_report import PreparationReport
 from driftword.corpus.tokens import TokenRule, is_words
 from driftword.errors import SourceError
+from driftword.polars_faults import POLARS_ERRORS
 from driftword.progress import Progress
 
 _ROW_GROUP_BYTES: Final = 1 << 20  # what one passage has to read
@@ -156,7 +157,8 @@ class Ingestion:
 
     def _check_lengths(self, batch: pl.DataFrame, rows_before: int) -> None:
         """Refuse a document with more text than may be read, and any other cell that is as long."""
-        for name, values in zip(batch.columns, batch, strict=True):
+        for name in batch.columns:
+            values = _plainly_named(batch[name])
             if values.dtype in (pl.String, pl.Binary):
                 lengths = values.str.len_bytes() if values.dtype == pl.String else values.bin.size()
             elif name == self.text:  # lists of words
@@ -194,13 +196,14 @@ class Ingestion:
         return list(words)
 
     def _has_text(self, texts: pl.Series) -> pl.Series:
+        texts = _plainly_named(texts)
         if self.rule.kind == "list":
             texts = texts.list.join("", ignore_nulls=True)
         return texts.str.contains(r"\S").fill_null(value=False)
 
     def _as_written(self, batch: pl.DataFrame) -> pl.Series:
         """Return the texts as they are stored: those that are lists of words with spaces between them."""
-        texts = batch[self.text]
+        texts = _plainly_named(batch[self.text])
         return texts.list.join(" ", ignore_nulls=True) if self.rule.kind == "list" else texts
 
     def _bad_dates(
@@ -240,7 +243,7 @@ class Ingestion:
 
     def _add(self, batch: pl.DataFrame, days: pl.Series) -> int:
         """Write one batch of documents, their dates and ids; return the number of tokens."""
-        tokens, lengths = self.rule.split(batch[self.text])
+        tokens, lengths = self.rule.split(_plainly_named(batch[self.text]))
         codes = tokens.cast(pl.Categorical)
         distinct = codes.unique()
         ids = np.array([self._id(raw) for raw in distinct.cast(pl.String)], dtype=np.uint32)
@@ -265,7 +268,7 @@ class Ingestion:
             while free in _OURS or _is_pattern(free) or (free != name and free in taken):
                 free += "_"
             taken.add(free)
-            columns.append(_storable(batch[name]).alias(free))
+            columns.append(_storable(_plainly_named(batch[name])).alias(free))
         frame = pl.DataFrame(columns)
         self._text_bytes += int(frame["text"].str.len_bytes().sum())
         path = self._spool / f"documents-{len(self._parts):06}.parquet"
@@ -310,6 +313,11 @@ def _is_pattern(name: str) -> bool:
     return name == "*" or (name.startswith("^") and name.endswith("$"))
 
 
+def _plainly_named(values: pl.Series) -> pl.Series:
+    """Return a column under a name that is certainly no pattern."""
+    return values.alias("values")
+
+
 def _storable(values: pl.Series) -> pl.Series:
     """Return a column that Parquet, CSV and Python can hold; lists and objects become JSON."""
     kind = values.dtype
@@ -324,7 +332,7 @@ def _storable(values: pl.Series) -> pl.Series:
 
 def _to_list(values: pl.Series) -> list[Any]:
     """Return the values of a column; null for those that Python cannot hold, such as lists of dates after 9999."""
-    unheld = (ValueError, OverflowError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
+    unheld = (ValueError, OverflowError, *POLARS_ERRORS)
     try:
         return values.to_list()
     except unheld:
@@ -338,6 +346,7 @@ def _to_list(values: pl.Series) -> list[Any]:
 
 
 def _as_text(values: pl.Series) -> list[str | None]:
+    values = _plainly_named(values)
     kind = values.dtype
     if kind in (pl.Date, pl.Datetime):
         texts = within_calendar(values).cast(pl.String)

@@ -121,17 +121,15 @@ def _frame(rows: list[dict[str, Any]], state: ReadingState) -> pl.DataFrame:
 
 
 def as_text(value: Any, *, as_json: bool = False) -> str | None:
-    """Return a value as text that tables can hold: texts as they are, unless as JSON, and everything else as JSON.
+    """Return a value as text that tables can hold: what JSON knows as JSON, everything else as Python writes it.
 
-    Half a surrogate pair, as in many posts, is replaced.
+    A text stays as it is unless `as_json`. Half a surrogate pair, as in many posts, is replaced.
     """
     if value is None:
         return None
-    if isinstance(value, str) and not as_json:
-        text = value
-    else:
-        try:
-            text = json.dumps(value, ensure_ascii=False, default=str)
-        except (TypeError, ValueError, RecursionError):  # such as keys that are no text
-            text = str(value)
+    try:
+        known = as_json or isinstance(value, (bool, int, float, list, tuple, dict))
+        text = json.dumps(value, ensure_ascii=False, default=str) if known else str(value)
+    except (TypeError, ValueError, RecursionError):  # such as keys that are not texts, and numbers of 5,000 digits
+        text = f"<{type(value).__name__}>"
     return text if text.isascii() else text.encode(errors="replace").decode()

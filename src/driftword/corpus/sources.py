@@ -29,6 +29,7 @@ from driftword.corpus.name_dates import NameDates
 from driftword.corpus.text_streams import ReadingState, readable_name
 from driftword.corpus.tokens import is_words
 from driftword.errors import OptionError, SourceError
+from driftword.polars_faults import POLARS_ERRORS, reason
 from driftword.store import read_meta, sha256
 from driftword.suggestions import did_you_mean
 
@@ -89,7 +90,7 @@ def open_source(
     if isinstance(source, str):
         return _state_of_the_union()
     if isinstance(source, pl.LazyFrame):
-        return Source("LazyFrame", source.collect_batches(chunk_size=limits.BATCH_ROWS, maintain_order=True))
+        return Source("LazyFrame", _from_lazy(source))
     if isinstance(source, pl.DataFrame):
         return Source("DataFrame", source.iter_slices(limits.BATCH_ROWS), total_rows=source.height)
     module = type(source).__module__.partition(".")[0]
@@ -97,7 +98,12 @@ def open_source(
         frame = _from_pandas(source)
         return Source("DataFrame", frame.iter_slices(limits.BATCH_ROWS), total_rows=frame.height)
     if module == "pyarrow" and hasattr(source, "schema"):
-        table = pl.DataFrame(pl.from_arrow(source))
+        try:
+            table = pl.DataFrame(pl.from_arrow(source))
+        except POLARS_ERRORS as error:
+            raise SourceError(
+                f"The Table cannot be read ({reason(error)}); leave out or convert the column that it names"
+            ) from error
         return Source("Table", table.iter_slices(limits.BATCH_ROWS), total_rows=table.height)
     if isinstance(source, Iterable) and not isinstance(source, (bytes, bytearray)):
         total = len(source) if isinstance(source, Sequence) else None
@@ -186,9 +192,18 @@ def _walk(folder: Path) -> Iterator[Path]:
             yield from _walk(file)
 
 
+def _from_lazy(source: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    try:
+        yield from source.collect_batches(chunk_size=limits.BATCH_ROWS, maintain_order=True)
+    except (OSError, *POLARS_ERRORS) as error:
+        raise SourceError(
+            f"The LazyFrame cannot be read ({reason(error)}); make sure that its collect() succeeds"
+        ) from error
+
+
 def _from_pandas(source: Any) -> pl.DataFrame:
     """Copy a pandas table, whatever marks its missing values."""
-    names = [str(name) for name in source.columns]
+    names = [as_text(str(name)) or "" for name in source.columns]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise SourceError(f"The DataFrame has two columns named '{twice}'; rename one")
@@ -199,7 +214,7 @@ def _from_pandas(source: Any) -> pl.DataFrame:
         values = [None if gone else _native(value) for value, gone in zip(column.tolist(), missing, strict=True)]
         try:
             columns.append(pl.Series(name, values, strict=True))
-        except (TypeError, ValueError, OverflowError, UnicodeError, pl.exceptions.PolarsError):
+        except (TypeError, ValueError, OverflowError, UnicodeError, RecursionError, *POLARS_ERRORS):
             columns.append(pl.Series(name, [as_text(value) for value in values], dtype=pl.String))
         if columns[-1].dtype == pl.Object:
             columns[-1] = pl.Series(name, [None if v is None else str(v) for v in values], dtype=pl.String)
@@ -227,10 +242,12 @@ def _pairs(pairs: Iterable[Any]) -> Iterator[pl.DataFrame]:
             raise SourceError("Some items have a text and some a list of words; give all of them in the same form")
         yield pl.DataFrame(
             {
-                "text": pl.Series(texts, dtype=pl.List(pl.String))
+                "text": pl.Series(
+                    [text and [as_text(word) for word in text] for text in texts], dtype=pl.List(pl.String)
+                )
                 if split
                 else pl.Series([as_text(text) for text in texts], dtype=pl.String),
-                "date": pl.Series([None if time is None else as_text(str(time)) for time in times], dtype=pl.String),
+                "date": pl.Series([as_text(time) for time in times], dtype=pl.String),
             }
         )
 
