@@ -38,6 +38,7 @@ from driftword.corpus.token_writer import TokenWriter
 from driftword.corpus.tokens import BREAK, Tokenizer, TokenRule, make_rule, mend
 from driftword.corpus.vocabulary import choose_words, looks_unspaced
 from driftword.errors import SourceError
+from driftword.polars_faults import as_source_errors, check_forked
 from driftword.progress import Progress, progress
 
 
@@ -118,6 +119,7 @@ def prepare(
     show_progress
         Show a progress bar; by default if standard error is a terminal.
     """
+    check_forked()
     out, overwrite = checks.path("out", out), checks.flag("overwrite", overwrite)
     skip_bad_dates = checks.flag("skip_bad_dates", skip_bad_dates)
     skip_bad_rows = checks.flag("skip_bad_rows", skip_bad_rows)
@@ -149,6 +151,7 @@ def prepare(
         store.create(out, kind=KIND, overwrite=overwrite) as writer,
         progress(show=show_progress) as bar,
         tempfile.TemporaryDirectory(dir=writer.folder, prefix="spool-") as spool,
+        as_source_errors(),
     ):
         ingestion = Ingestion(Path(spool), rule, time_format=time_format, language=language_filter, bar=bar)
         report = ingestion.read(opened, text, time, skip_bad_dates=skip_bad_dates)

@@ -25,8 +25,8 @@ from driftword.suggestions import did_you_mean
 
 MOST_SLICES: Final = 5_000
 _DAY: Final = timedelta(days=1)
-_GRID = re.compile(r"(\d+)\s*(y|q|mo?|w|d)")
-_EQUAL = re.compile(r"equal:(\d+)")
+_GRID = re.compile(r"(\d{1,9})\s*(y|q|mo?|w|d)")
+_EQUAL = re.compile(r"equal:(\d{1,9})")
 _HELP = (
     "write a number and a unit (1y, 2y, 10y, 1q, 1mo, 1w), equal:N for N slices of about equal size, "
     "or edges such as 1946,1970,1991,2023"
@@ -174,10 +174,11 @@ def _check_day(name: str, value: Any) -> date:
 
 def _label_period(label: str) -> tuple[date, date] | None:
     """Return the first and last day that a label stands for: a date, or a range such as 1990-1999 or 2018 to 2020."""
-    ends = re.fullmatch(r"(\d{3,4})-(\d{4})", label) or re.fullmatch(r"(.+) to (.+)", label)
-    if ends is None:
+    ends = re.fullmatch(r"(\d{3,4})-(\d{4})", label)
+    begin, separator, end = (ends[1], "-", ends[2]) if ends else label.rpartition(" to ")
+    if not separator:
         return _days(label)
-    first, last = _days(ends[1]), _days(ends[2])
+    first, last = _days(begin), _days(end)
     return None if first is None or last is None else (first[0], last[1])
 
 
