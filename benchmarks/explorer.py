@@ -5,8 +5,9 @@
 Starts `driftword explore` as a user would, reachable from this machine only. Measures the time to the first
 start page. Then one reader opens 200 pages of words, one after another, drawn at random from the 5,000 most
 frequent; then fifty readers do so at once for forty seconds, each spending two to eight seconds on a page;
-then fifty for twenty seconds without a pause. Prints the median, the 95th percentile and the slowest time,
-and the memory of the server: its own, and what it has mapped of the files of the model and the corpus.
+then fifty for twenty seconds without a pause; then ten who read, while eight others ask heavy questions (figures
+for print, hundreds of passages and neighbours) without a pause. Prints the median, the 95th percentile and the
+slowest time, and the memory of the server: its own, and what it has mapped of the files of the model and the corpus.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import sys
 import threading
 import time
 import urllib.request
+from collections.abc import Callable, Sequence
+from http.cookiejar import CookieJar
 from pathlib import Path
 from urllib.parse import quote
 
@@ -41,9 +44,11 @@ def main() -> None:
     )  # fmt: skip
     try:
         assert server.stdout is not None
-        address = server.stdout.readline().split(" at ")[1].split(" ")[0].rstrip("/")
+        first_address = server.stdout.readline().split(" at ")[1].split(" ")[0]
         listening = time.perf_counter() - begin
-        get(f"{address}/comparisons")
+        address, _, token = first_address.partition("/?token=")
+        address = address.rstrip("/")
+        get(f"{address}/comparisons?token={token}")
         answering = time.perf_counter() - begin
         get(f"{address}/")
         print(f"started    listening after {listening:.2f} s, answering after {answering:.2f} s, "
@@ -58,6 +63,8 @@ def main() -> None:
         )
         print_times("50 readers who read", crowd(address, words, readers=50, seconds=40, pause=(2, 8)))
         print_times("50 without a pause", crowd(address, words, readers=50, seconds=20, pause=(0, 0)))
+        heavy = heavy_questions(words[:500], model.slices.labels)
+        print_times("10 beside heavy ones", crowd(address, words, readers=10, seconds=40, pause=(0.5, 2), heavy=heavy))
         status = Path(f"/proc/{server.pid}/status").read_text()
         own, mapped = (int(re.findall(rf"{name}:\s+(\d+)", status)[0]) / 1e6 for name in ("RssAnon", "RssFile"))
         size = sum(file.stat().st_size for file in Path(sys.argv[1]).iterdir()) / 1e9
@@ -67,17 +74,34 @@ def main() -> None:
         server.wait(10)
 
 
+BROWSER = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))  # remembers the token
+
+
 def get(address: str) -> float:
     """Return how long a request takes; it must succeed."""
     begin = time.perf_counter()
-    with urllib.request.urlopen(address, timeout=60) as response:
+    with BROWSER.open(address, timeout=60) as response:
         response.read()
         assert response.status == 200
     return time.perf_counter() - begin
 
 
-def crowd(address: str, words: list[str], *, readers: int, seconds: float, pause: tuple[float, float]) -> list[float]:
-    """Return the times of all requests of several readers at once."""
+def heavy_questions(words: list[str], labels: Sequence[str]) -> Callable[[random.Random], str]:
+    """Return a function that draws an address which takes long to compute."""
+    many = "&".join(f"at={quote(label)}" for label in labels[:: max(1, len(labels) // 12)][:12])
+    forms = (
+        "/word/{word}/print/neighbors.png", "/word/{word}/print/map.svg", "/word/{word}/figure/trajectory.png",
+        "/word/{word}/passages.json?n={n}", "/word/{word}?passages_n={n}", "/word/{word}?n={n}&" + many,
+        "/print/drift.png?n={n}", "/?metric=farthest&n={n}",
+    )  # fmt: skip
+    return lambda picks: picks.choice(forms).format(word=picks.choice(words), n=picks.randint(100, 200))
+
+
+def crowd(
+    address: str, words: list[str], *, readers: int, seconds: float, pause: tuple[float, float],
+    heavy: Callable[[random.Random], str] | None = None,
+) -> list[float]:  # fmt: skip
+    """Return the times of all requests of several readers at once, while eight others may ask heavy questions."""
     times: list[float] = []
     end = time.monotonic() + seconds
 
@@ -88,7 +112,13 @@ def crowd(address: str, words: list[str], *, readers: int, seconds: float, pause
             times.append(get(f"{address}/word/{picks.choice(words)}"))
             time.sleep(picks.uniform(*pause))
 
+    def ask_heavy(number: int) -> None:
+        picks = random.Random(number)
+        while heavy is not None and time.monotonic() < end:
+            get(address + heavy(picks))
+
     threads = [threading.Thread(target=read, args=(number,)) for number in range(readers)]
+    threads += [threading.Thread(target=ask_heavy, args=(number,)) for number in range(8 if heavy else 0)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -2,21 +2,26 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import driftword as dw
 from conftest import PATIENCE, letters
+from driftword.atomic_writes import reserved
 from driftword.checkpoints import Checkpoints
-from driftword.errors import ExistsError, FitError, OptionError
+from driftword.errors import BusyError, DriftwordWarning, ExistsError, FitError, OptionError, StoreError
 from driftword.fitting import _Training
+from driftword.held_out import HeldOut
 
 SPEC = dw.Spec(dim=8, context=4, rounds=3, block=16, run=8, pool=16, learning_rate=0.1, final_rate=1.0)
 
@@ -143,9 +148,149 @@ def test_the_best_pass_is_kept_and_patience_ends(small: dw.Corpus, tmp_path: Pat
 def test_divergence_is_named(small: dw.Corpus, tmp_path: Path) -> None:
     with pytest.raises(FitError, match="diverged in pass 1: .* smaller `learning_rate` .it is 1e.20"):
         dw.fit(small, replace(SPEC, learning_rate=1e20), passes=3, out=tmp_path / "m")
+    assert files(tmp_path) == []
+
+
+@pytest.mark.parametrize("rate", [30, 1000])
+def test_a_fit_that_is_far_worse_than_word_frequencies_is_no_model(
+    small: dw.Corpus, tmp_path: Path, rate: float
+) -> None:
+    with pytest.raises(
+        FitError, match=r"diverged in pass 1: .* its L is -\d+.*, and that of word frequencies alone -4"
+    ):
+        dw.fit(small, replace(SPEC, learning_rate=rate), passes=3, out=tmp_path / "m")
+    assert files(tmp_path) == []
+
+
+def test_a_slow_fit_is_not_called_diverged(small: dw.Corpus) -> None:
+    with pytest.warns(DriftwordWarning, match="predicts less well than word frequencies alone"):
+        model = dw.fit(small, replace(SPEC, learning_rate=0.0005), passes=2)
+    assert model.history[-1]["L"] < -9
+
+
+def test_frequencies_alone_score_as_the_best_model_without_contexts(small: dw.Corpus) -> None:
+    """An engine whose only number is the frequency of each word scores the same, up to the draw of negatives."""
+    text = HeldOut(small, "valid")
+    positive, total = text.frequency_scores(small)
+    counts = small.train_counts.sum(axis=0) + 0.5
+    drawn = small.raw_counts**0.75 / (small.raw_counts**0.75).sum()
+    odds = counts / counts.sum() / (20 * drawn)
+    assert positive == pytest.approx(np.log(odds / (1 + odds))[text.text.ids].mean())
+    negatives = text.sampler.draw(text.key, np.arange(200_000))
+    assert total - positive == pytest.approx(20 * np.log(1 / (1 + odds))[negatives].mean(), rel=0.02)
+    for factor in (0.8, 1.25):  # no other frequencies do better
+        other = np.log((f := odds * factor) / (1 + f))[text.text.ids].mean() + 20 * drawn @ np.log(1 / (1 + f))
+        assert other < total + 0.01
+
+
+def test_half_precision_stores_no_infinities(small: dw.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    best = _Training.best_embeddings
+    monkeypatch.setattr(_Training, "best_embeddings", lambda *args: tuple(1e6 * values for values in best(*args)))
+    with pytest.raises(FitError, match="too large for 16 bits; fit without `half_precision`"):
+        dw.fit(small, SPEC, passes=2, half_precision=True, out=tmp_path / "m")
     assert not (tmp_path / "m").exists()
 
 
+def checkpoints_of(small: dw.Corpus, out: Path, *, passes: int = 3) -> Path:
+    """Fit until the model would be stored, and stop there; return the folder of the checkpoints."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dw.Model, "save", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            dw.fit(small, SPEC, passes=passes, threads=1, out=out, checkpoint_every=0)
+    return out.with_name(f".{out.name}.checkpoints")
+
+
+@pytest.mark.parametrize("file", ["rho.npy", "alpha_accumulator.npy", "meta.json"])
+def test_a_damaged_checkpoint_is_never_continued(small: dw.Corpus, tmp_path: Path, file: str) -> None:
+    folder = checkpoints_of(small, tmp_path / "m")
+    path = max(folder.glob("pass-*")) / file
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match=rf"cannot be continued: .*{file} has changed.* start again with `overwrite"):
+        dw.fit(small, SPEC, passes=3, threads=1, out=tmp_path / "m", resume=True)
+    dw.fit(small, SPEC, passes=3, threads=1, out=tmp_path / "m", overwrite=True)
+    assert files(tmp_path) == ["m", "m.log.jsonl"]
+
+
+def test_a_damaged_checkpoint_gives_way_to_a_whole_one_with_a_word(small: dw.Corpus, tmp_path: Path) -> None:
+    whole = dw.fit(small, SPEC, passes=3, threads=1, out=tmp_path / "whole")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shutil, "rmtree", lambda *_, **__: None)  # older checkpoints stay
+        folder = checkpoints_of(small, tmp_path / "m")
+    (folder / "pass-003" / "rho.npy").write_bytes(b"x")
+    with pytest.warns(DriftwordWarning, match=r"Continuing after pass 2, .*pass-003' is damaged: rho.npy has 1 bytes"):
+        resumed = dw.fit(small, SPEC, passes=3, threads=1, out=tmp_path / "m", resume=True)
+    assert (resumed.rho == whole.rho).all()
+    assert files(tmp_path) == ["m", "m.log.jsonl", "whole", "whole.log.jsonl"]
+
+
+def test_the_best_pass_of_another_fit_is_not_taken_for_this_ones(
+    small: dw.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = iter([-3.0, -2.9, -3.0] * 2 + [-3.0])
+    parts = ("L_pos", "L_neg", "L")
+    monkeypatch.setattr(_Training, "_validate", lambda *_: {**dict.fromkeys(parts, next(scores)), "L_se": 0.0})
+    mine, other = (checkpoints_of(small, tmp_path / name) for name in ("mine", "other"))
+    assert sorted(path.name for path in mine.iterdir()) == ["pass-002", "pass-003"]
+    shutil.rmtree(mine / "pass-002")
+    (other / "pass-002").rename(mine / "pass-002")
+    with pytest.warns(DriftwordWarning, match=r"Continuing after pass 2, .*pass-002' belongs to another fit"):
+        resumed = dw.fit(small, SPEC, passes=3, threads=1, out=tmp_path / "mine", resume=True)  # wholly that other fit
+    assert resumed.best_pass == 2
+
+
+def test_resuming_nothing_is_said(small: dw.Corpus, tmp_path: Path) -> None:
+    with pytest.warns(DriftwordWarning, match="no interrupted fit of .* to resume; starting from the beginning"):
+        dw.fit(small, SPEC, passes=2, out=tmp_path / "m", resume=True)
+
+
+def test_two_fits_do_not_write_at_one_place(small: dw.Corpus, tmp_path: Path) -> None:
+    out = tmp_path / "m"
+    with ThreadPoolExecutor(1) as pool, reserved(out):
+        for options in ({}, {"overwrite": True}, {"resume": True}):
+            begun = pool.submit(dw.fit, small, SPEC, passes=2, out=out, **options)  # type: ignore[arg-type]
+            with pytest.raises(BusyError, match="is being written by process"):
+                begun.result()
+        begun = pool.submit(dw.prepare, letters(), out=out)  # type: ignore[arg-type]
+        with pytest.raises(BusyError, match="is being written by process"):
+            begun.result()
+    assert files(tmp_path) == []
+
+
+def test_a_finished_fit_is_kept_when_it_cannot_be_stored(small: dw.Corpus, tmp_path: Path) -> None:
+    out = tmp_path / "m"
+    whole = dw.fit(small, SPEC, passes=3, threads=1)
+
+    def full(*_: object, **__: object) -> None:
+        raise StoreError(f"Cannot write '{out}': the disk is full")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dw.Model, "write", full)
+        with pytest.raises(StoreError, match="the disk is full. The fit is kept: continue it with `resume=True`"):
+            dw.fit(small, SPEC, passes=3, threads=1, out=out)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_Training, "run_pass", full)  # nothing has to be done again
+        stored = dw.fit(small, SPEC, passes=3, threads=1, out=out, resume=True)
+    assert (stored.rho == whole.rho).all()
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_the_work(
+    small: dw.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(_Training, "run_pass", lambda *_, **__: pytest.fail("the work began"))
+    for work in (dw.fit, dw.tune):
+        with pytest.raises(StoreError, match="Cannot write .*a part of the path is a file"):
+            work(small, SPEC, out=tmp_path / "file" / "m")
+    with pytest.raises(StoreError, match="Cannot write .*a part of the path is a file"):
+        dw.compare(small, spec=SPEC, out=tmp_path / "file" / "models")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
+    with pytest.raises(StoreError, match="GB are free there"):
+        dw.fit(small, SPEC, out=tmp_path / "m")
+
+
+@pytest.mark.filterwarnings("ignore:The model predicts less well than word frequencies")
 def test_odd_corpora_fit() -> None:
     lengths = [1, 1, 5, 40, 3]
     rng = np.random.default_rng(0)
@@ -187,7 +332,8 @@ def test_the_best_pass_is_kept_however_seldom_checkpoints_are(
     """The third of six passes is made to score best: in memory, on disk, or first here and then there."""
     spec = replace(SPEC, final_rate=1.0)
     scores = iter([-5.0, -4.0, -3.0, -3.5, -3.6, -3.7] * 4)
-    monkeypatch.setattr(_Training, "_validate", lambda *_: dict.fromkeys(("L_pos", "L_neg", "L", "L_se"), next(scores)))
+    parts = ("L_pos", "L_neg", "L")
+    monkeypatch.setattr(_Training, "_validate", lambda *_: {**dict.fromkeys(parts, next(scores)), "L_se": 0.0})
     third = dw.fit(small, spec, passes=3, threads=1)
     for _ in range(3):
         next(scores)
@@ -215,12 +361,12 @@ def test_control_c_keeps_the_checkpoint_and_says_how_to_go_on(sotu: dw.Corpus, t
     process = subprocess.Popen(
         [sys.executable, "-m", "driftword", *arguments], stderr=subprocess.PIPE, text=True, env=environment
     )
-    while not list(tmp_path.glob(".m.pass-*")) and process.poll() is None:
+    while not list(tmp_path.glob(".m.checkpoints/pass-*")) and process.poll() is None:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, complaint = process.communicate(timeout=PATIENCE / 1000)
     assert process.returncode == 130
     assert complaint.startswith("driftword: Interrupted; the last checkpoint is kept. Continue with: driftword fit")
     assert complaint.rstrip().endswith("--resume")
-    assert list(tmp_path.glob(".m.pass-*"))
+    assert list(tmp_path.glob(".m.checkpoints/pass-*"))
     assert not (tmp_path / "m").exists()

@@ -20,7 +20,7 @@ QUICK = {"dim": 8, "context": 4, "rounds": 2}
         ({"resample": "never"}, "`resample` is 'never'"),
         ({"context": 3}, "`context` is 3; it must be even"),
         ({"context": 0}, "`context` is 0"),
-        ({"dim": 0}, "`dim` is 0; it must be at least 1"),
+        ({"dim": 0}, "`dim` is 0; it must be from 1 to 100,000"),
         ({"pool": 2.5}, "`pool` is 2.5; it must be a whole number"),
         ({"learning_rate": 0}, "`learning_rate` is 0; it must be a positive number"),
         ({"drift_precision": float("nan")}, "`drift_precision` is nan"),

@@ -7,7 +7,9 @@ if TYPE_CHECKING:
     import driftword.plot as plot
     from driftword.corpus import Corpus, Slices, prepare
     from driftword.errors import (
+        BusyError,
         DriftwordError,
+        DriftwordWarning,
         ExistsError,
         FitError,
         OptionError,
@@ -44,8 +46,8 @@ __version__ = "0.1.0"
 _MODULES = {
     "corpus": ("Corpus", "Slices", "prepare"),
     "errors": (
-        "DriftwordError", "ExistsError", "FitError", "OptionError", "SourceError", "StoreError", "UnknownSliceError",
-        "UnknownWordError",
+        "BusyError", "DriftwordError", "DriftwordWarning", "ExistsError", "FitError", "OptionError", "SourceError",
+        "StoreError", "UnknownSliceError", "UnknownWordError",
     ),
     "evaluation": ("compare", "evaluate"),
     "explore": (
@@ -62,10 +64,10 @@ _MODULES = {
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
-    "Corpus", "DriftwordError", "ExistsError", "FitError", "Model", "OptionError", "Slices", "SourceError", "Spec",
-    "StoreError", "UnknownSliceError", "UnknownWordError", "analogy", "changes", "compare", "drift", "equivalents",
-    "evaluate", "export", "fit", "frequency", "movers", "neighborhoods", "neighbors", "pace", "plot", "prepare",
-    "read_word2vec", "report", "similarity", "towards", "trajectory", "tune",
+    "BusyError", "Corpus", "DriftwordError", "DriftwordWarning", "ExistsError", "FitError", "Model", "OptionError",
+    "Slices", "SourceError", "Spec", "StoreError", "UnknownSliceError", "UnknownWordError", "analogy", "changes",
+    "compare", "drift", "equivalents", "evaluate", "export", "fit", "frequency", "movers", "neighborhoods",
+    "neighbors", "pace", "plot", "prepare", "read_word2vec", "report", "similarity", "towards", "trajectory", "tune",
 ]  # fmt: skip
 
 

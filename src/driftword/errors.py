@@ -15,6 +15,10 @@ class DriftwordError(Exception):
     """Base class of every error that a user can put right."""
 
 
+class DriftwordWarning(UserWarning):
+    """Something that a user should know, and that stops nothing."""
+
+
 class OptionError(DriftwordError, ValueError):
     """An option has a value that it cannot have."""
 
@@ -31,6 +35,10 @@ class ExistsError(StoreError, FileExistsError):
     """Something already exists where a result should be written, and it was not to be replaced."""
 
     __str__ = Exception.__str__
+
+
+class BusyError(StoreError):
+    """Another process is writing at the place where a result should be written."""
 
 
 class FitError(DriftwordError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -12,15 +13,17 @@ import numpy as np
 import polars as pl
 
 from driftword import checks, store
+from driftword.atomic_writes import reserved
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
+from driftword.corpus.splits import SPLITS
 from driftword.engines import choose_engine, make_engine
 from driftword.engines.parameters import Parameters
 from driftword.errors import OptionError
 from driftword.fitting import fit
 from driftword.held_out import HeldOut, Scores, mean_and_error
 from driftword.model import KIND, Model, as_model
-from driftword.spec import MODELS, Spec
+from driftword.spec import MODELS, Spec, as_spec
 from driftword.tables import lines_of
 
 #: Frequency bands, by rank in the vocabulary.
@@ -59,8 +62,9 @@ def evaluate(
     -------
     L_pos, L_neg and L = L_pos + L_neg with standard errors over documents, and the number of positions and documents.
     """
-    if by is not None:
-        checks.one_of("by", by, ("slice", "band"))
+    by = checks.optional(checks.one_of, "by", by, known=("slice", "band"))
+    split = checks.one_of("split", split, SPLITS)
+    threads = checks.threads(threads)
     model = as_model(model)
     text = model.open_corpus() if corpus is None else as_corpus(corpus)
     if model.provenance.imported:
@@ -87,12 +91,12 @@ def evaluate(
 
 def score(model: Model, corpus: Corpus, *, split: str, engine: str = "auto", **options: Any) -> Scores:
     """Score every position of a split."""
+    name = choose_engine(engine, options.get("device"))
     model.check_corpus(corpus)
     held_out = HeldOut(corpus, split)
     if not len(held_out.text.ids):
         raise OptionError(f"The corpus has no {split} text to score")
     rho, alpha = (np.asarray(a, dtype=np.float32) if a.dtype != np.float32 else a for a in (model.rho, model.alpha))
-    name = choose_engine(engine, options.get("device"))
     runner = make_engine(name, Parameters(rho, alpha, rho[:, :0], alpha[:0]), held_out.sampler, **options)
     return held_out.score(runner, context=model.spec.context)
 
@@ -101,7 +105,7 @@ def compare(
     corpus: Corpus | str | os.PathLike[str],
     *,
     contexts: int | Sequence[int] = (2, 8),
-    models: Sequence[str] = MODELS,
+    models: str | Sequence[str] = MODELS,
     spec: Spec | None = None,
     passes: int = 10,
     seeds: int | Sequence[int] = 0,
@@ -144,39 +148,60 @@ def compare(
     documents and (with several seeds) over seeds; `L_seed_sd`, the standard deviation of L between seeds; best_pass,
     seconds, and the number of seeds.
     """
-    corpus = as_corpus(corpus)
-    contexts = [contexts] if isinstance(contexts, int) else list(contexts)
-    if not models or not contexts:
+    corpus, spec = as_corpus(corpus), as_spec(spec)
+    sizes = list(dict.fromkeys(replace(spec, context=context).context for context in _numbers("contexts", contexts)))
+    names = sorted({checks.one_of("models", name, MODELS) for name in _names("models", models)}, key=MODELS.index)
+    if not names or not sizes:
         raise OptionError("There is nothing to compare; name at least one of `models` and one of `contexts`")
-    names = sorted({checks.one_of("models", name, MODELS) for name in models}, key=MODELS.index)
-    given = [seeds] if isinstance(seeds, int | np.integer) else list(seeds)
+    given = _numbers("seeds", seeds)
     numbers = list(dict.fromkeys(checks.whole("seeds", seed, most=checks.LARGEST_SEED) for seed in given))
-    contexts = list(dict.fromkeys(contexts))
     if not numbers:
         raise OptionError("`seeds` is empty; give at least one")
+    passes, threads = checks.whole("passes", passes, least=1), checks.threads(threads)
+    overwrite, show_progress = checks.flag("overwrite", overwrite), checks.show_progress(show_progress)
+    out = checks.optional(checks.path, "out", out)
     entries = [
-        _Entry(replace(spec or Spec(), model=name, context=context), seed, _path(out, name, context, seed, numbers))
-        for context in contexts
+        _Entry(replace(spec, model=name, context=context), seed, _path(out, name, context, seed, numbers))
+        for context in sizes
         for name in names
         for seed in numbers
     ]
-    for entry in entries:  # before the first is fitted
-        if entry.path is not None and entry.open(corpus, passes) is None:
-            store.check_free(entry.path, kind=KIND, overwrite=overwrite)
     options: dict[str, Any] = {"threads": threads, "engine": engine, "device": device}
     scores: dict[tuple[int, str], list[Scores]] = {}
     fitted: dict[tuple[int, str], list[Model]] = {}
-    for entry in entries:
-        model = entry.open(corpus, passes) or fit(
-            corpus, entry.spec, passes=passes, seed=entry.seed, out=entry.path, overwrite=overwrite,
-            show_progress=show_progress, **options,
-        )  # fmt: skip
-        key = (entry.spec.context, entry.spec.model)
-        scores.setdefault(key, []).append(score(model, corpus, split="test", **options))
-        fitted.setdefault(key, []).append(model)
-    rows = [_row(scores, fitted, context, name) for context in contexts for name in names]
+    with nullcontext() if out is None else reserved(out):
+        for entry in entries:  # before the first is fitted
+            if entry.path is not None and entry.open(corpus, passes) is None:
+                store.check_free(entry.path, kind=KIND, overwrite=overwrite)
+        for entry in entries:
+            model = entry.open(corpus, passes) or fit(
+                corpus, entry.spec, passes=passes, seed=entry.seed, out=entry.path, overwrite=overwrite,
+                show_progress=show_progress, **options,
+            )  # fmt: skip
+            key = (entry.spec.context, entry.spec.model)
+            scores.setdefault(key, []).append(score(model, corpus, split="test", **options))
+            fitted.setdefault(key, []).append(model)
+    rows = [_row(scores, fitted, context, name) for context in sizes for name in names]
     types = {name: pl.Float64 for base in BASELINES for name in (f"over_{base}", f"over_{base}_se")}
     return pl.DataFrame(rows, schema_overrides={**types, "L_seed_sd": pl.Float64})
+
+
+def _numbers(name: str, given: Any) -> list[Any]:
+    """Return a number, or several, as a list."""
+    return (
+        [given]
+        if isinstance(checks.plain(given), int | float)
+        else checks.several(name, given, remedy="give a whole number, or a list of them")
+    )
+
+
+def _names(name: str, given: Any) -> list[Any]:
+    """Return the name of a model, or several, as a list."""
+    return (
+        [given]
+        if isinstance(given, str)
+        else checks.several(name, given, remedy="give the name of a model, or a list of names")
+    )
 
 
 @dataclass(frozen=True)
@@ -197,10 +222,10 @@ class _Entry:
         return model if same == (self.spec, corpus.fingerprint, self.seed, passes) else None
 
 
-def _path(out: str | os.PathLike[str] | None, name: str, context: int, seed: int, seeds: Sequence[int]) -> Path | None:
+def _path(out: Path | None, name: str, context: int, seed: int, seeds: Sequence[int]) -> Path | None:
     if out is None:
         return None
-    return Path(out) / (f"{name}-{context}.model" if len(seeds) == 1 else f"{name}-{context}-seed{seed}.model")
+    return out / (f"{name}-{context}.model" if len(seeds) == 1 else f"{name}-{context}-seed{seed}.model")
 
 
 def _row(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword import checks, store
+from driftword import checks
+from driftword.atomic_writes import already_exists, check_file, partial_path, put_in_place, reserved, writing
 from driftword.corpus import Slices
 from driftword.corpus.slices import At
 from driftword.corpus.vocabulary import UNKNOWN, Vocabulary
@@ -68,14 +68,9 @@ def export(
     The path that was written.
     """
     model = as_model(model)
-    checks.one_of("format", format, FORMATS)
-    target = Path(out)
-    store.check_file(target)
-    if (target.exists() or target.is_symlink()) and not overwrite:
-        raise store.already_exists(target)
-    if target.is_dir() and (strange := sorted({p.name for p in target.iterdir()} - _exported_files(target))):
-        raise ExistsError(f"'{target}' holds '{strange[0]}', which no export wrote; give another `out`")
-    checks.whole("min_count", min_count)
+    format, overwrite = checks.one_of("format", format, FORMATS), checks.flag("overwrite", overwrite)
+    target, min_count = checks.path("out", out), checks.whole("min_count", min_count)
+    _check_free(target, overwrite=overwrite)
     if min_count and format in ("safetensors", "numpy"):
         raise OptionError(f"The format {format} holds every word of a slice; leave `min_count` out, or choose another")
     slices = vectors.slice_numbers(model, at)
@@ -83,22 +78,25 @@ def export(
     if empty:
         label = model.slices.labels[empty[0]]
         raise OptionError(f"No word occurs at least {min_count} times in '{label}'; use a smaller `min_count`")
-    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
-    with store.writing(target), store.folders(target):
-        try:
-            if format in _FOLDERS:
-                partial.mkdir()
-            _WRITERS[format](model, partial, slices, min_count)
-            if format in _FOLDERS:
-                names = sorted(path.name for path in partial.iterdir())
-                (partial / _LIST).write_text(json.dumps({"format": format, "files": names}, indent=1), encoding="utf-8")
-            if target.is_dir() and not target.is_symlink():
-                store.swap(partial, target)
-            else:
-                partial.replace(target)
-        finally:
-            shutil.rmtree(partial) if partial.is_dir() else partial.unlink(missing_ok=True)
+    with writing(target), reserved(target) as lock, partial_path(lock.target) as partial:
+        _check_free(target, overwrite=overwrite)
+        if format in _FOLDERS:
+            partial.mkdir()
+        _WRITERS[format](model, partial, slices, min_count)
+        if format in _FOLDERS:
+            names = sorted(path.name for path in partial.iterdir())
+            (partial / _LIST).write_text(json.dumps({"format": format, "files": names}, indent=1), encoding="utf-8")
+        put_in_place(partial, lock.target)
     return target
+
+
+def _check_free(target: Path, *, overwrite: bool) -> None:
+    """Refuse to replace what is not to be replaced, or what no export wrote."""
+    check_file(target)
+    if (target.exists() or target.is_symlink()) and not overwrite:
+        raise already_exists(target)
+    if target.is_dir() and (strange := sorted({p.name for p in target.iterdir()} - _exported_files(target))):
+        raise ExistsError(f"'{target}' holds '{strange[0]}', which no export wrote; give another `out`")
 
 
 def _exported_files(folder: Path) -> set[str]:
@@ -229,10 +227,17 @@ def read_word2vec(
     them as null, and a word that is in a file counts as attested. A word that is missing from a file has the vector
     of the nearest slice that has it, and is marked as interpolated there.
     """
+    if not isinstance(files, Mapping):
+        raise OptionError(
+            f"`files` is {checks.shown(files)}; name the file of each slice, such as {{1990: '1990.vec'}}"
+        )
     if not files:
         raise OptionError("`files` is empty; name a file for each slice")
+    out = checks.optional(checks.path, "out", out)
+    overwrite = checks.flag("overwrite", overwrite)
+    paths = [checks.path("files", path) for path in files.values()]
     slices = Slices.from_labels(list(files))
-    contents = [_read_one(Path(path)) for path in files.values()]
+    contents = [_read_one(path) for path in paths]
     sizes = {rows.shape[1] for _, rows in contents}
     if len(sizes) > 1:
         raise SourceError(f"The files hold vectors of different lengths ({', '.join(map(str, sorted(sizes)))})")

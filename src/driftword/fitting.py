@@ -5,9 +5,11 @@ Nothing here depends on the machine: an engine runs the rounds, the schedule say
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import time
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,19 +18,20 @@ from typing import Any, Final
 import numpy as np
 
 from driftword import checks, store
-from driftword.checkpoints import Checkpoints, History
+from driftword.atomic_writes import check_space, reserved
+from driftword.checkpoints import Checkpoints, History, find_checkpoints
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
 from driftword.engines import Engine, choose_engine, make_engine
 from driftword.engines.parameters import Floats, Parameters, initial_parameters
 from driftword.engines.rounds import Sampler
-from driftword.errors import FitError, OptionError
-from driftword.held_out import EXPONENT, HeldOut
+from driftword.errors import DriftwordWarning, FitError, OptionError, StoreError
+from driftword.held_out import EXPONENT, KNOWS_NOTHING, HeldOut
 from driftword.model import KIND, Model
 from driftword.progress import Progress, progress
 from driftword.provenance import Provenance, machine, versions
 from driftword.schedule import Schedule
-from driftword.spec import Spec
+from driftword.spec import Spec, as_spec
 
 CHECKPOINT_EVERY: Final = 20.0  # seconds that a kill may cost at most, besides the pass under way
 _SCORES: Final = ("L_pos", "L_neg", "L", "L_se")
@@ -94,13 +97,15 @@ def fit(
     The model of the pass with the best validation score.
     """
     corpus = as_corpus(corpus)
-    spec = Spec() if spec is None else spec
-    if not isinstance(spec, Spec):
-        raise OptionError(f"`spec` is {spec!r:.60}; give a Spec, such as dw.Spec(dim=50)")
+    spec = as_spec(spec)
     passes, patience = checks.whole("passes", passes, least=1), checks.whole("patience", patience, least=1)
-    threads = None if threads is None else checks.whole("threads", threads, least=1)
-    seed = checks.seed(seed)
-    checks.real("checkpoint_every", checkpoint_every, low=0)
+    threads, seed = checks.threads(threads), checks.seed(seed)
+    checkpoint_every = checks.real("checkpoint_every", checkpoint_every, low=0)
+    resume, overwrite = checks.flag("resume", resume), checks.flag("overwrite", overwrite)
+    reproducible = checks.flag("reproducible", reproducible)
+    half_precision = checks.flag("half_precision", half_precision)
+    show_progress = checks.show_progress(show_progress)
+    out = checks.optional(checks.path, "out", out)
     if resume and out is None:
         raise OptionError("Only a fit with an output directory can be resumed; give its `out`")
     if not corpus.has_split("train"):
@@ -108,17 +113,22 @@ def fit(
     name = choose_engine(engine, device)
     n_slices = 1 if spec.model == "static" else len(corpus.slices)
     schedule = Schedule(spec, passes, n_slices, seed)
-    checkpoints = None
-    if out is not None:
-        store.check_free(out, kind=KIND, overwrite=overwrite)
-        checkpoints = Checkpoints(Path(out), _identity(corpus, schedule, name))
     options: dict[str, Any] = {
         "threads": threads,
         "reproducible": reproducible,
         "device": device,
         "half_precision": half_precision,
     }
-    with progress(show=show_progress) as bar:
+    with contextlib.ExitStack() as stack:
+        checkpoints = None
+        if out is not None:
+            store.check_free(out, kind=KIND, overwrite=overwrite)
+            values = (n_slices + 1) * len(corpus.words) * spec.dim
+            check_space(Path(out), values * (2 if half_precision else 4))
+            lock = stack.enter_context(reserved(out))  # before the work, and until it is stored
+            store.check_free(out, kind=KIND, overwrite=overwrite)
+            checkpoints = Checkpoints(lock.target, _identity(corpus, schedule, name))
+        bar = stack.enter_context(progress(show=show_progress))
         state = None
         if checkpoints is not None:
             if resume:
@@ -136,12 +146,27 @@ def fit(
                 saved = time.perf_counter()
             elif training.best_pass == len(training.history) < passes:
                 training.snapshot_best()
+        training.warn_if_useless()
         model = _make_model(training, checkpoints, name, threads, half_precision=half_precision)
         if out is None or checkpoints is None:
             return model
-        stored = model.save(out, overwrite=overwrite)
+        stored = _store(model, out, training, checkpoints, overwrite=overwrite)
         checkpoints.remove()
         return stored
+
+
+def _store(
+    model: Model, out: str | os.PathLike[str], training: _Training, checkpoints: Checkpoints, *, overwrite: bool
+) -> Model:
+    """Store a finished model; if that fails, keep the state of the fit, so that nothing has to be done again."""
+    try:
+        return model.save(out, overwrite=overwrite)
+    except StoreError as error:
+        with contextlib.suppress(StoreError):  # the last checkpoint stays where this one cannot be written
+            training.save(checkpoints)
+        if not find_checkpoints(checkpoints.target):
+            raise
+        raise StoreError(f"{error}. The fit is kept: continue it with `resume=True` once this is put right") from error
 
 
 def _identity(corpus: Corpus, schedule: Schedule, engine: str) -> dict[str, Any]:
@@ -199,7 +224,7 @@ class _Training:
             total += self.engine.round(part, schedule.step(number, r))
             done += part.positions
             if not (np.isfinite(total) and self.engine.finite()):
-                raise self._diverged(number, resumable=resumable)
+                raise self._diverged(number, "numbers grew beyond all bounds", resumable=resumable)
             rate = done / (time.perf_counter() - begin)
             facts = f"{rate / 1e3:,.0f}k words/s, L_pos {total / max(done, 1):.3f}{self._last_scores()}"
             bar.update(done=done, facts=facts)
@@ -216,6 +241,7 @@ class _Training:
                 **scores,
             }
         )
+        self.check_convergence(resumable=resumable)
 
     def _validate(self) -> dict[str, float]:
         if not self.corpus.has_split("valid"):
@@ -223,10 +249,42 @@ class _Training:
         summary = self._held_out.result().score(self.engine, context=self.schedule.spec.context).summary()
         return {name: summary[name] for name in _SCORES}
 
-    def _diverged(self, number: int, *, resumable: bool) -> FitError:
+    @functools.cached_property
+    def _frequency_scores(self) -> tuple[float, float]:
+        """L_pos and L of word frequencies alone; NaN without validation text."""
+        text = self._held_out.result()
+        return text.frequency_scores(self.corpus) if len(text.text.ids) else (float("nan"), float("nan"))
+
+    def check_convergence(self, *, resumable: bool) -> None:
+        """Stop a fit whose last pass has diverged: one that is far off, and because of what it claims.
+
+        Far off is nearer to knowing nothing than to word frequencies alone. A fit that is merely slow is far off as
+        well, but claims little: it predicts the words that occur no worse than their frequencies do.
+        """
+        positive, frequency = self._frequency_scores
+        last = self.history[-1]
+        if last["L"] < (frequency + KNOWS_NOTHING) / 2 and last["L_pos"] < positive:
+            raise self._diverged(len(self.history) - 1, self._worse(last["L"]), resumable=resumable)
+
+    def warn_if_useless(self) -> None:
+        """Say so where the finished model is surely no better than word frequencies alone."""
+        best = self.history[self.best_pass - 1]
+        if best["L"] + 2 * best["L_se"] < self._frequency_scores[1]:
+            warnings.warn(
+                f"The model predicts less well than word frequencies alone: {self._worse(best['L'])}; give it more "
+                f"text or more `passes`, or try another `learning_rate` (it is {self.schedule.spec.learning_rate:g})",
+                DriftwordWarning,
+                stacklevel=3,
+            )
+
+    def _worse(self, score: float) -> str:
+        alone = self._frequency_scores[1]
+        return f"on validation text its L is {score:.2f}, and that of word frequencies alone {alone:.2f}"
+
+    def _diverged(self, number: int, reason: str, *, resumable: bool) -> FitError:
         remedy = f"use a smaller `learning_rate` (it is {self.schedule.spec.learning_rate:g})"
         state = f"; the state after pass {number} is kept" if number and resumable else ""
-        return FitError(f"The fit diverged in pass {number + 1}: numbers grew beyond all bounds; {remedy}{state}")
+        return FitError(f"The fit diverged in pass {number + 1}: {reason}; {remedy}{state}")
 
     def _last_scores(self) -> str:
         if not self.history:
@@ -274,6 +332,8 @@ def _make_model(
     corpus, schedule = training.corpus, training.schedule
     dtype = np.float16 if half_precision else np.float32
     rho, alpha = (np.asarray(values, dtype) for values in training.best_embeddings(checkpoints))
+    if not (np.isfinite(rho).all() and np.isfinite(alpha).all()):
+        raise FitError("Some embeddings are too large for 16 bits; fit without `half_precision`")
     provenance = Provenance(
         engine=engine,
         corpus=corpus.fingerprint,

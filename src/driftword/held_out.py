@@ -95,6 +95,10 @@ def scoring_sampler(corpus: Corpus) -> Sampler:
     return Sampler.make(corpus.raw_counts, EXPONENT)
 
 
+#: The score of a model that knows nothing: every word is as likely to occur as not.
+KNOWS_NOTHING: Final = (1 + NEGATIVES) * float(np.log(0.5))
+
+
 class HeldOut:
     """One split of a corpus, read once and scored as often as needed."""
 
@@ -107,6 +111,15 @@ class HeldOut:
         self.document = np.repeat(document, lengths)
         self.document_runs = DocumentRuns.find(self.document)
         self.slice_of = np.repeat(corpus.chunk_slice[self.text.chunk], lengths)
+
+    def frequency_scores(self, corpus: Corpus) -> tuple[float, float]:
+        """Return L_pos and L of a model that knows how frequent words are in the training text, and nothing else."""
+        seen = corpus.train_counts.sum(axis=0, dtype=np.float64) * corpus.keep_probability + 0.5
+        weight = np.asarray(corpus.raw_counts, dtype=np.float64) ** EXPONENT
+        drawn = weight / weight.sum()
+        log_odds = np.log(seen / seen.sum()) - np.log(NEGATIVES * np.maximum(drawn, np.finfo(float).tiny))
+        positive = float(-np.logaddexp(0, -log_odds[self.text.ids]).mean())
+        return positive, positive - NEGATIVES * float(drawn @ np.logaddexp(0, log_odds))
 
     def score(self, engine: Engine, *, context: int) -> Scores:
         """Score every position with an engine."""

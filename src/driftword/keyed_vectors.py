@@ -16,6 +16,9 @@ from driftword.errors import OptionError
 METRICS: Final = ("centered", "cosine")
 #: A word or a vector, or a pair of one and its weight.
 Query = str | npt.NDArray[Any] | tuple[Any, float]
+_NUMBERS: Final = "iuf"  # kinds of arrays
+_MAX_WEIGHT: Final = 1e6
+_QUERY: Final = "give a word, a vector, a pair of one and its weight, or a list of these"
 
 
 class SliceVectors:
@@ -44,11 +47,12 @@ class SliceVectors:
 
     def __getitem__(self, key: str | int | Sequence[str]) -> npt.NDArray[Any]:
         """Return the vector of a word or of its number, or of several words."""
+        key = checks.plain(key)
         if isinstance(key, str):
             return np.asarray(self.vectors[self._vocabulary.word_id(key)])
-        if isinstance(key, int | np.integer):
-            return np.asarray(self.vectors[key])
-        return np.asarray(self.vectors[[self._vocabulary.word_id(word) for word in key]])
+        if isinstance(key, int):
+            return np.asarray(self.vectors[checks.whole("key", key, most=len(self) - 1)])
+        return np.asarray(self.vectors[[self._vocabulary.word_id(word) for word in checks.words("key", key)]])
 
     def __contains__(self, word: object) -> bool:
         return word in self._vocabulary
@@ -74,6 +78,7 @@ class SliceVectors:
 
     def similarity(self, one: str, other: str) -> float:
         """Return the cosine between two words."""
+        one, other = checks.text("one", one), checks.text("other", other)
         return float(self._direction(one) @ self._direction(other))
 
     def distance(self, one: str, other: str) -> float:
@@ -86,11 +91,11 @@ class SliceVectors:
 
     def similar_by_word(self, word: str, topn: int = 10) -> list[tuple[str, float]]:
         """Return the words nearest to a word."""
-        return self.most_similar(word, topn=topn)
+        return self.most_similar(checks.text("word", word), topn=topn)
 
     def similar_by_vector(self, vector: npt.NDArray[Any], topn: int = 10) -> list[tuple[str, float]]:
         """Return the words nearest to a vector."""
-        return self.most_similar(vector, topn=topn)
+        return self.most_similar(self._check_vector(vector), topn=topn)
 
     def most_similar(
         self,
@@ -112,12 +117,11 @@ class SliceVectors:
             Only words that occur at least this often in the training text of the slice: the vectors of rarer ones
             are mostly interpolated. gensim has no such option; 0 allows every word.
         """
-        queries = [(*_with_weight(one), 1.0) for one in _as_list(positive)]
-        queries += [(*_with_weight(one), -1.0) for one in _as_list(negative)]
+        queries = [(*_with_weight(one), 1.0) for one in _as_list("positive", positive)]
+        queries += [(*_with_weight(one), -1.0) for one in _as_list("negative", negative)]
         if not queries:
             raise OptionError("`most_similar` needs at least one word")
-        checks.whole("topn", topn, least=1)
-        checks.whole("min_count", min_count)
+        topn, min_count = checks.whole("topn", topn, least=1), checks.whole("min_count", min_count)
         parts = [sign * weight * self._direction(one) for one, weight, sign in queries]
         scores = self._directions @ unit(np.mean(parts, axis=0))
         allowed = self._vocabulary.attested(self._t, min_count)
@@ -129,23 +133,42 @@ class SliceVectors:
     def _direction(self, one: Query) -> npt.NDArray[Any]:
         if isinstance(one, str):
             return np.asarray(self._directions[self._vocabulary.word_id(one)])
-        vector = np.asarray(one, dtype=np.float32)
+        return unit(self._check_vector(one) - self._center)
+
+    def _check_vector(self, given: Any) -> npt.NDArray[np.float32]:
+        """Check a vector that a user gave."""
+        try:
+            vector = np.asarray(given)
+        except (TypeError, ValueError):  # rows of different lengths
+            vector = np.array(None)
+        if vector.dtype.kind not in _NUMBERS:
+            raise OptionError(f"The query is {checks.shown(given)}; {_QUERY}")
         if vector.shape != (self.vector_size,):
             raise OptionError(f"A vector of shape {vector.shape} was given; here they have {self.vector_size} numbers")
-        return unit(vector - self._center)
+        with np.errstate(over="ignore"):
+            vector = vector.astype(np.float32)
+        if not np.isfinite(vector).all():
+            raise OptionError("The vector holds numbers that are not finite; give another")
+        return vector
 
 
 def _with_weight(one: Any) -> tuple[Any, float]:
     """Take a word and its weight, as gensim does, or a word alone."""
-    return (one[0], float(one[1])) if isinstance(one, tuple) and len(one) == 2 else (one, 1.0)
+    if not isinstance(one, tuple) or len(one) != 2:
+        return one, 1.0
+    return one[0], checks.real("weight", one[1], low=-_MAX_WEIGHT, high=_MAX_WEIGHT)
 
 
-def _as_list(words: Query | Sequence[Query] | None) -> list[Query]:
+def _as_list(name: str, words: Query | Sequence[Query] | None) -> list[Query]:
     if words is None:
         return []
-    if isinstance(words, str | tuple) or (isinstance(words, np.ndarray) and words.ndim == 1):
+    if isinstance(words, tuple) and all(isinstance(word, str) for word in words):
+        return list(words)
+    if isinstance(words, str | tuple) or (
+        isinstance(words, np.ndarray) and words.ndim == 1 and words.dtype.kind in _NUMBERS
+    ):
         return [words]
-    return list(words)
+    return checks.several(name, words, remedy=_QUERY)
 
 
 def unit(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:

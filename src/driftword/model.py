@@ -1,7 +1,7 @@
 """`Model`: the fitted embeddings of every word in every slice, with what is known of how they came about.
 
 A stored model is read-only and mapped into memory: opening one takes milliseconds
-whatever its size, and reading one slice does not load the others.
+whatever its size, and reading one slice neither loads nor checks the others.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword import store, tables
+from driftword import checks, store, stored_arrays, tables
 from driftword.corpus import Corpus, Slices
 from driftword.corpus.slices import At
 from driftword.corpus.vocabulary import Vocabulary
@@ -23,6 +23,7 @@ from driftword.errors import OptionError, StoreError
 from driftword.keyed_vectors import SliceVectors
 from driftword.provenance import Provenance
 from driftword.spec import Spec
+from driftword.stored_arrays import StoredArray
 
 KIND: Final = "model"
 _T = TypeVar("_T")
@@ -53,24 +54,25 @@ class Model:
 
     def __init__(
         self,
-        rho: npt.NDArray[Any],
-        alpha: npt.NDArray[Any],
+        rho: npt.NDArray[Any] | StoredArray,
+        alpha: npt.NDArray[Any] | StoredArray,
         *,
         vocabulary: Vocabulary,
         spec: Spec,
         provenance: Provenance,
         history: Sequence[dict[str, Any]] = (),
         best_pass: int | None = None,
-        path: Path | None = None,
+        stored: store.Store | None = None,
     ) -> None:
-        self.rho = rho
-        self.alpha = alpha
+        self._rho = rho
+        self._alpha = alpha
         self.vocabulary = vocabulary
         self.spec = spec
         self.provenance = provenance
         self.history = list(history)
         self.best_pass = best_pass
-        self.path = path
+        self.path = stored.folder if stored else None
+        self._store = stored
         self._cache: dict[Hashable, Any] = {}
 
     # -- opening and saving ------------------------------------------------------------
@@ -80,26 +82,24 @@ class Model:
         """Open the model stored at `path`."""
         stored = store.open_store(path, kind=KIND)
         meta = stored.meta
-        if not {"spec", "history", "provenance"} <= meta.keys():
-            raise store.damaged(stored.folder, "meta.json is incomplete")
         try:
-            words = pl.read_parquet(stored.folder / "vocabulary.parquet", glob=False)["word"].to_list()
-            slices = Slices.from_table(pl.read_parquet(stored.folder / "slices.parquet", glob=False))
+            spec, provenance = Spec.from_dict(meta["spec"]), Provenance.from_dict(meta["provenance"])
+            history = list(meta["history"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise store.damaged(stored.folder, "meta.json is incomplete") from error
+        try:
+            words = pl.read_parquet(stored.open_file("vocabulary.parquet"))["word"].to_list()
+            slices = Slices.from_table(pl.read_parquet(stored.open_file("slices.parquet")))
         except (OSError, pl.exceptions.PolarsError) as error:
             raise store.damaged(stored.folder, "a table cannot be read") from error
         counts = stored.array("counts")
         # Models of the first file format do not say which occurrences were in training text.
-        train_counts = stored.array("train_counts") if "train_counts.npy" in meta["files"] else counts
+        train_counts = stored.array("train_counts") if "train_counts.npy" in stored else counts
         return cls(
-            stored.array("rho"),
-            stored.array("alpha"),
-            vocabulary=Vocabulary(tuple(words), slices, counts, train_counts),
-            spec=Spec.from_dict(meta["spec"]),
-            provenance=Provenance.from_dict(meta["provenance"]),
-            history=meta["history"],
-            best_pass=meta.get("best_pass"),
-            path=stored.folder,
-        )
+            stored.lazy_array("rho"), stored.lazy_array("alpha"),
+            vocabulary=Vocabulary(tuple(words), slices, counts, train_counts), spec=spec, provenance=provenance,
+            history=history, best_pass=meta.get("best_pass"), stored=stored,
+        )  # fmt: skip
 
     def save(self, out: str | os.PathLike[str], *, overwrite: bool = False) -> Model:
         """Store the model as a directory and return it as opened from there.
@@ -111,24 +111,28 @@ class Model:
         overwrite
             Replace a model at `out`.
         """
-        vocabulary = self.vocabulary
-        with store.create(out, kind=KIND, overwrite=overwrite) as writer:
-            writer.array("rho", self.rho)
-            writer.array("alpha", self.alpha)
-            writer.array("counts", np.asarray(vocabulary.counts))
-            writer.array("train_counts", np.asarray(vocabulary.train_counts))
-            totals = vocabulary.totals.tolist() if vocabulary.counted else [None] * len(vocabulary.words)
-            table = {"word": list(vocabulary.words), "count": totals}
-            schema = {"word": pl.String, "count": pl.Int64}
-            pl.DataFrame(table, schema=schema).write_parquet(writer.folder / "vocabulary.parquet")
-            vocabulary.slices.table().write_parquet(writer.folder / "slices.parquet")
-            writer.meta = {
-                "spec": self.spec.to_dict(),
-                "history": self.history,
-                "best_pass": self.best_pass,
-                "provenance": self.provenance.to_dict(),
-            }
+        with store.create(out, kind=KIND, overwrite=checks.flag("overwrite", overwrite)) as writer:
+            self.write(writer)
         return Model.open(out)
+
+    def write(self, writer: store.Writer) -> None:
+        """Write the model into a store that is being made."""
+        vocabulary = self.vocabulary
+        writer.array("rho", self.rho)
+        writer.array("alpha", self.alpha)
+        writer.array("counts", np.asarray(vocabulary.counts))
+        writer.array("train_counts", np.asarray(vocabulary.train_counts))
+        totals = vocabulary.totals.tolist() if vocabulary.counted else [None] * len(vocabulary.words)
+        table = {"word": list(vocabulary.words), "count": totals}
+        schema = {"word": pl.String, "count": pl.Int64}
+        pl.DataFrame(table, schema=schema).write_parquet(writer.folder / "vocabulary.parquet")
+        vocabulary.slices.table().write_parquet(writer.folder / "slices.parquet")
+        writer.meta = {
+            "spec": self.spec.to_dict(),
+            "history": self.history,
+            "best_pass": self.best_pass,
+            "provenance": self.provenance.to_dict(),
+        }
 
     def open_corpus(self, path: str | os.PathLike[str] | None = None) -> Corpus | None:
         """Open the corpus that the model was fitted to.
@@ -142,7 +146,7 @@ class Model:
         -------
         The corpus; None where no `path` is given and it is no longer there, or has been replaced by another one.
         """
-        location = path or self.provenance.corpus_path
+        location = self.provenance.corpus_path if path is None else checks.path("path", path)
         if location is None:
             return None
         try:
@@ -157,6 +161,8 @@ class Model:
 
     def check_corpus(self, corpus: Corpus) -> Corpus:
         """Return a corpus if it is the one that the model was fitted to; raise `OptionError` if it is another."""
+        if not isinstance(corpus, Corpus):
+            raise OptionError(f"`corpus` is {checks.shown(corpus)}, which is not a corpus; open one with `Corpus.open`")
         if corpus.matches(self.provenance.corpus):
             return corpus
         name = f"'{corpus.path}'" if corpus.path else "This corpus"
@@ -165,7 +171,33 @@ class Model:
             f"use that one: {self.provenance.corpus_path or 'it was in memory'}"
         )
 
+    def check_current(self) -> None:
+        """Raise `StoreError` if the stored model has been replaced, removed or changed since it was opened.
+
+        What a model answers always comes from the files that were opened, checked against their checksums.
+        """
+        if self._store is not None:
+            self._store.check_current()
+
     # -- what is in it -----------------------------------------------------------------
+
+    @property
+    def rho(self) -> npt.NDArray[Any]:
+        """Embeddings, ``(T, V, K)``; T is 1 for the static model."""
+        return stored_arrays.whole(self._rho)
+
+    @property
+    def alpha(self) -> npt.NDArray[Any]:
+        """Context vectors, ``(V, K)``."""
+        return stored_arrays.whole(self._alpha)
+
+    def rho_at(self, t: int) -> npt.NDArray[Any]:
+        """Return the embeddings of all words in a row of `rho`, ``(V, K)``, without reading the others."""
+        return stored_arrays.row(self._rho, t)
+
+    def rho_of(self, words: int | Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the embeddings of words, given by their ids, in all slices: ``rho[:, words]``."""
+        return stored_arrays.columns(self._rho, words)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -185,7 +217,7 @@ class Model:
     @property
     def moves(self) -> bool:
         """Whether words have embeddings of their own in every slice, so that they can move."""
-        return len(self.rho) > 1
+        return self._rho.shape[0] > 1
 
     @property
     def title(self) -> str:
@@ -210,8 +242,10 @@ class Model:
     def __getitem__(self, key: str | tuple[str, At]) -> npt.NDArray[Any]:
         """Return the vectors of a word in all slices, or in one: ``model["iraq"]``, ``model["iraq", 2008]``."""
         if isinstance(key, tuple):
-            return np.asarray(self.rho[self.slice_index(key[1]), self.word_id(key[0])])
-        return np.asarray(self.rho[:, self.word_id(key)])
+            if len(key) != 2:
+                raise OptionError(f"{len(key)} values are too many or too few; give a word, or a word and a slice")
+            return np.asarray(self.rho_at(self.slice_index(key[1]))[self.word_id(key[0])])
+        return self.rho_of(self.word_id(key))
 
     def at(self, at: At, *, metric: str = "centered") -> SliceVectors:
         """Return one slice with the interface of gensim's word vectors: ``model.at(2008).most_similar("iraq")``.
@@ -224,7 +258,7 @@ class Model:
             ``"centered"``: the cosine after subtracting the mean of the slice, as in `neighbors`; ``"cosine"``: of
             the vectors as they are, as gensim computes it.
         """
-        vectors = np.asarray(self.rho[self.slice_index(at)])
+        vectors = self.rho_at(self.slice_index(at))
         return SliceVectors(self.vocabulary, self.slices.index(at), vectors, metric=metric)
 
     def __contains__(self, word: object) -> bool:
@@ -299,5 +333,5 @@ def as_model(model: Model | str | os.PathLike[str]) -> Model:
     if isinstance(model, Model):
         return model
     if isinstance(model, str | os.PathLike):
-        return Model.open(model)
-    raise OptionError(f"{model!r:.60} is not a model; give a Model or the path of one")
+        return Model.open(checks.path("model", model))
+    raise OptionError(f"`model` is {checks.shown(model)}, which is not a model; give a Model or the path of one")

@@ -13,6 +13,8 @@ from driftword.errors import OptionError
 
 MODELS: Final = ("static", "binned", "dynamic")
 RESAMPLE: Final = ("each-pass", "once")
+_MAX_DIM: Final = 100_000
+_MAX_COUNT: Final = 1_000_000  # of words, rounds and negatives; far beyond any use, and within memory
 
 
 @dataclass(frozen=True)
@@ -78,9 +80,10 @@ class Spec:
             "final_rate": checks.real("final_rate", self.final_rate, low=0, high=1),
             "exponent": checks.real("exponent", self.exponent, low=0, high=2),
         }
-        for name in ("dim", "negatives", "rounds", "block", "run", "pool"):
-            checked[name] = checks.whole(name, getattr(self, name), least=1)
-        checked["context"] = checks.whole("context", self.context, least=2)
+        checked["dim"] = checks.whole("dim", self.dim, least=1, most=_MAX_DIM)
+        for name in ("negatives", "rounds", "block", "run", "pool"):
+            checked[name] = checks.whole(name, getattr(self, name), least=1, most=_MAX_COUNT)
+        checked["context"] = checks.whole("context", self.context, least=2, most=_MAX_COUNT)
         if checked["context"] % 2:
             raise OptionError(f"`context` is {self.context}; it must be even (8: four words on either side)")
         for name in ("drift_precision", "learning_rate", "initial_accumulator"):
@@ -98,6 +101,8 @@ class Spec:
     @classmethod
     def from_dict(cls, options: Mapping[str, Any]) -> Spec:
         """Read back what `to_dict` gave; unknown names are ignored."""
+        if not isinstance(options, Mapping):
+            raise OptionError(f"`options` is {checks.shown(options)}; give what `to_dict` returned")
         known = {field.name for field in fields(cls)}
         given = dict(options)
         if "squares" in given:  # the name of `initial_accumulator` in the first file format
@@ -107,6 +112,15 @@ class Spec:
     def to_dict(self) -> dict[str, Any]:
         """Return the options ready for JSON."""
         return asdict(self)
+
+
+def as_spec(spec: Spec | None) -> Spec:
+    """Return the options that a user gave, or the defaults for None."""
+    if spec is None:
+        return Spec()
+    if not isinstance(spec, Spec):
+        raise OptionError(f"`spec` is {checks.shown(spec)}; give a Spec, such as dw.Spec(dim=50)")
+    return spec
 
 
 def option_help() -> dict[str, str]:

@@ -3,31 +3,50 @@
 Corpora and models are stored the same way. A store is written into a hidden
 directory next to its final place and renamed when it is complete, so a crash,
 Ctrl-C or full disk leaves nothing behind that looks like a store, and an older
-one stays until its successor is complete. ``meta.json`` is written last and lists
-every file with its size and SHA-256. Nothing is pickled.
+one stays until its successor is complete. ``meta.json`` is written last; it lists
+every file with its size and checksums, and ends with its own. Nothing is pickled.
+
+An opened store holds its files open. Whoever replaces or removes it cannot mix
+what a reader sees, and what is read has been compared with its checksums.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
-import hashlib
-import json
+import functools
+import io
 import os
-import re
-import shutil
+import stat
+import time
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from driftword.errors import DriftwordError, ExistsError, StoreError
+from driftword import checks
+from driftword.atomic_writes import (
+    already_exists,
+    check_name,
+    is_being_replaced,
+    partial_path,
+    put_in_place,
+    reserved,
+    restore,
+    writing,
+)
+from driftword.checksums import CheckedFile, file_checksums, sealed_json, unseal_json
+from driftword.errors import BusyError, ExistsError, StoreError
+from driftword.locks import writer_lock
+from driftword.stored_arrays import StoredArray, read_array, whole
 
-VERSION: Final = 2  # format 1 had no training counts, and fingerprints of tokens and words alone
+#: Format 1 had no training counts, and fingerprints of tokens and words alone; format 2 one SHA-256 for each file.
+VERSION: Final = 3
 META: Final = "meta.json"
-_SMALL: Final = 1 << 20  # files up to this size are hashed at every opening
+_SMALL: Final = 1 << 20  # files up to this size are read at opening; larger ones are mapped when they are used
+_PATIENCE: Final = 2.0  # seconds to wait for a store that is being replaced at this moment
 
 
 class Writer:
@@ -43,207 +62,243 @@ class Writer:
 
 
 class Store:
-    """A complete store, opened for reading."""
+    """A complete store, opened for reading; all of it belongs together, whatever happens to the directory."""
 
-    def __init__(self, folder: Path, meta: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, meta: dict[str, Any], directory: int) -> None:
         self.folder = folder
         self.meta = meta
+        self._location = folder.absolute()
+        self._directory = directory
+        weakref.finalize(self, os.close, directory)
+        self._small: dict[str, bytes] = {}
+        self._large: dict[str, CheckedFile] = {}
+        for name, entry in meta["files"].items():
+            file = self._open(name, entry)
+            if file.size <= _SMALL:
+                self._small[name] = file.read()
+                file.close()
+            else:
+                file.check_again()
+                self._large[name] = file
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._small or name in self._large
 
     def array(self, name: str) -> npt.NDArray[Any]:
-        """Map ``name.npy`` into memory, read-only."""
-        path = self.folder / f"{name}.npy"
+        """Return ``name.npy``, read-only and checked."""
+        return whole(self.lazy_array(name))
+
+    def lazy_array(self, name: str) -> npt.NDArray[Any] | StoredArray:
+        """Return ``name.npy``, read-only: in memory where it is small, else mapped, and checked where it is used."""
+        file = f"{name}.npy"
         try:
-            if path.stat().st_size <= _SMALL:  # a map costs more than reading it
-                values: npt.NDArray[Any] = np.load(path, allow_pickle=False)
-                values.setflags(write=False)
-                return values
-            mapped: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-            return mapped
+            return read_array(self._small[file]) if file in self._small else StoredArray(self._file(file))
         except (OSError, ValueError) as error:
-            raise damaged(self.folder, f"{name}.npy cannot be read ({error})") from error
+            raise damaged(self.folder, f"{file} cannot be read ({error})") from error
+
+    def open_file(self, name: str) -> BinaryIO:
+        """Return a file, open and checked; it stays readable when the store is replaced."""
+        if name in self._small:
+            return io.BytesIO(self._small[name])
+        file = self._file(name)
+        file.check()
+        return open(file.handle, "rb", closefd=False)  # whoever keeps it longer, as Polars does, duplicates the handle
 
     def verify(self) -> None:
-        """Compare every file with its recorded SHA-256; raise `StoreError` at the first that differs."""
-        for name, entry in self.meta["files"].items():
-            if entry["sha256"] is not None and sha256(self.folder / name) != entry["sha256"]:
-                raise damaged(self.folder, f"the content of {name} has changed since it was written")
+        """Compare every file with its checksums; raise `StoreError` at the first that differs."""
+        for file in self._large.values():
+            file.check()
 
+    def check_current(self) -> None:
+        """Raise `StoreError` if the store has been replaced, removed or changed since it was opened."""
+        for file in self._large.values():
+            file.check_again()
+        try:
+            same = os.path.samestat(self._location.stat(), os.fstat(self._directory))
+        except OSError:
+            same = False
+        if not same:
+            raise StoreError(f"'{self.folder}' has been replaced or removed since it was opened; open it again")
 
-def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file as hexadecimal text."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    def _open(self, name: str, entry: dict[str, Any]) -> CheckedFile:
+        try:
+            # Without waiting, as a pipe in the place of a file would make it.
+            handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=self._directory)
+        except OSError as error:
+            missing = isinstance(error, FileNotFoundError)
+            reason = f"{name} is missing" if missing else f"{name} cannot be opened ({error.strerror})"
+            raise damaged(self.folder, reason) from error
+        file = CheckedFile(handle, name, entry, functools.partial(damaged, self.folder))
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise damaged(self.folder, f"{name} is not a file")
+        return file
+
+    def _file(self, name: str) -> CheckedFile:
+        if name not in self._large:
+            raise damaged(self.folder, f"{name} is missing")
+        return self._large[name]
+
+    def __reduce__(self) -> Any:
+        return type(None), ()  # a copy in another process has its arrays, and no files
 
 
 @contextlib.contextmanager
-def create(
-    path: str | os.PathLike[str], *, kind: str, overwrite: bool = False, hashed: bool = True
-) -> Iterator[Writer]:
-    """Write a store of this `kind` atomically; short-lived ones can do without hashes of large files.
+def create(path: str | os.PathLike[str], *, kind: str, overwrite: bool = False) -> Iterator[Writer]:
+    """Write a store of this `kind` atomically.
 
     The block fills the `Writer`; when it ends without an exception the store
     appears at `path`, otherwise nothing does.
     """
-    given = Path(path)
+    given = check_path(path)
+    check_free(given, kind=kind, overwrite=overwrite)
+    with writing(given), reserved(given) as lock, partial_path(lock.target) as partial:
+        _check_target(given, lock.target, kind=kind, overwrite=overwrite)
+        partial.mkdir()
+        writer = Writer(partial)
+        yield writer
+        _seal(writer, kind)
+        _check_target(given, lock.target, kind=kind, overwrite=overwrite)
+        put_in_place(partial, lock.target)
+
+
+def check_path(path: Any) -> Path:
+    """Refuse what cannot be the path of a store."""
+    given = checks.path("path", path)
     check_name(given)
-    with writing(given):
-        target = Path(os.path.realpath(given))  # a link stays; what it points to is replaced
-        partial = _beside(target, "partial")
-        _sweep(target)
-        _check_target(given, target, kind=kind, overwrite=overwrite)
-        with folders(target):
-            free = not partial.exists()  # or another thread is writing there
-            try:
-                partial.mkdir()
-                writer = Writer(partial)
-                yield writer
-                _seal(writer, kind, hashed=hashed)
-                _check_target(given, target, kind=kind, overwrite=overwrite)
-                swap(partial, target)
-            finally:
-                if free:
-                    shutil.rmtree(partial, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def folders(target: Path) -> Iterator[None]:
-    """Create the missing folders above `target`; remove them again if nothing is written there."""
-    missing = [parent for parent in target.absolute().parents if not parent.exists()]
-    try:
-        for parent in reversed(missing):
-            parent.mkdir(exist_ok=True)
-        yield
-    finally:
-        for parent in missing:
-            with contextlib.suppress(OSError):
-                parent.rmdir()
-
-
-@contextlib.contextmanager
-def writing(target: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn errors of the operating system about `target` into sentences."""
-    try:
-        yield
-    except DriftwordError:
-        raise
-    except OSError as error:
-        raise StoreError(_explain(error.errno or 0, str(error.strerror or error), Path(target))) from error
-    except Exception as error:  # Polars wraps the system's errors in its own
-        if number := re.search(r"os error (\d+)", str(error)):
-            raise StoreError(_explain(int(number[1]), os.strerror(int(number[1])), Path(target))) from error
-        raise
-
-
-@contextlib.contextmanager
-def replacing(target: Path) -> Iterator[Path]:
-    """Yield a path to write to, which then replaces `target`; after an error nothing has changed."""
-    check_file(target)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
-    with writing(target), folders(target):
-        try:
-            yield partial
-            partial.replace(target)
-        finally:
-            partial.unlink(missing_ok=True)
-
-
-def check_file(target: Path) -> None:
-    """Refuse to replace a device or a pipe by a file, which root could do."""
-    if target.exists() and not target.is_file() and not target.is_dir():
-        raise StoreError(f"'{target}' is not a file that could be replaced; give another `out`")
-
-
-def check_name(path: Path) -> None:
-    """Refuse a path whose bytes are not text: tables and messages could not hold it."""
-    try:
-        str(path).encode()
-    except UnicodeEncodeError as error:
-        shown = os.fsencode(path).decode(errors="replace")
-        raise StoreError(f"'{shown}' is not valid UTF-8; rename it") from error
+    return given
 
 
 def check_free(path: str | os.PathLike[str], *, kind: str, overwrite: bool) -> None:
     """Refuse before the work what `create` would refuse after it."""
-    given = Path(path)
-    check_name(given)
+    given = check_path(path)
     with writing(given):
         _check_target(given, Path(os.path.realpath(given)), kind=kind, overwrite=overwrite)
 
 
 def open_store(path: str | os.PathLike[str], *, kind: str) -> Store:
     """Open the store at `path`, refusing whatever is not a complete store of this `kind`."""
-    folder = Path(path)
-    check_name(folder)
-    if not os.path.exists(folder):  # noqa: PTH110 - Path.exists raises for names that are too long
-        raise StoreError(f"There is no {kind} at '{folder}'; check the path, or make one first")
-    meta = read_meta(folder)
-    if meta is None:
-        raise StoreError(
-            f"'{folder}' is not a driftword {kind} (it has no readable {META}); "
-            "name the directory that was given as `out`"
-        )
-    if meta["kind"] != kind:
-        raise StoreError(f"'{folder}' is a {meta['kind']}, but a {kind} is needed here")
-    if meta["version"] > VERSION:
-        raise StoreError(
-            f"'{folder}' is in format {meta['version']} and this driftword reads up to {VERSION}; "
-            "upgrade driftword (pip install -U driftword)"
-        )
-    for name, entry in meta["files"].items():
-        file = folder / name
-        if not file.is_file():
-            raise damaged(folder, f"{name} is missing")
-        size = file.stat().st_size
-        if size != entry["bytes"]:
-            raise damaged(folder, f"{name} has {size:,} bytes instead of {entry['bytes']:,}")
-        if size <= _SMALL and sha256(file) != entry["sha256"]:
-            raise damaged(folder, f"the content of {name} has changed since it was written")
-    return Store(folder, meta)
+    folder = check_path(path)
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        directory = _open_directory(folder, kind, deadline)
+        opened = os.fstat(directory)
+        try:
+            return _open_generation(folder, directory, kind)
+        except StoreError:
+            # What is missing because the directory was replaced at this moment is in its successor.
+            if time.monotonic() > deadline or _is_at(folder, opened):
+                raise
 
 
 def read_meta(folder: Path) -> dict[str, Any] | None:
     """Return the metadata of a store, or None where there is none that can be read."""
     try:
-        meta = json.loads((folder / META).read_text(encoding="utf-8"))
+        return _parse_meta((folder / META).read_bytes())
     except (OSError, ValueError):
         return None
-    if not isinstance(meta, dict):
-        return None
+
+
+def damaged(folder: Path, what: str) -> StoreError:
+    """Return the error for a store that is not as it was written."""
+    return StoreError(f"'{folder}' is damaged: {what}; make it again, or restore it from a copy")
+
+
+def _open_directory(folder: Path, kind: str, deadline: float) -> int:
+    """Return a descriptor of the directory, waiting for a writer that is just replacing it."""
+    while True:
+        try:
+            return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            target = Path(os.path.realpath(folder))
+            if is_being_replaced(target) and time.monotonic() < deadline:
+                _give_back(target)
+                continue
+            raise StoreError(f"There is no {kind} at '{folder}'; check the path, or make one first") from None
+        except NotADirectoryError:
+            raise StoreError(f"'{folder}' is not a driftword {kind}; name the directory given as `out`") from None
+        except OSError as error:
+            raise StoreError(f"'{folder}' cannot be opened: {error.strerror}; check the path") from error
+
+
+def _give_back(target: Path) -> None:
+    """Put a store back if the writer that had moved it aside was killed; wait a little if it is alive."""
+    try:
+        with writer_lock(target):
+            restore(target)
+    except BusyError:
+        time.sleep(0.01)
+    except OSError as error:
+        raise StoreError(
+            f"'{target}' was left aside by a process that was killed, and cannot be put back: {error.strerror}"
+        ) from error
+
+
+def _open_generation(folder: Path, directory: int, kind: str) -> Store:
+    try:
+        handle = os.open(META, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=directory)
+        with open(handle, "rb") as file:
+            text = file.read()
+    except OSError as error:
+        os.close(directory)
+        raise StoreError(
+            f"'{folder}' is not a driftword {kind} (it has no readable {META}); "
+            "name the directory that was given as `out`"
+        ) from error
+    try:
+        meta = _parse_meta(text)
+        if meta["kind"] != kind:
+            raise StoreError(f"'{folder}' is a {meta['kind']}, but a {kind} is needed here")
+        if meta["version"] > VERSION:
+            raise StoreError(
+                f"'{folder}' is in format {meta['version']} and this driftword reads up to {VERSION}; "
+                "upgrade driftword (pip install -U driftword)"
+            )
+    except ValueError as error:
+        os.close(directory)
+        raise damaged(folder, f"{META} {error}") from error
+    except StoreError:
+        os.close(directory)
+        raise
+    return Store(folder, meta, directory)
+
+
+def _is_at(folder: Path, opened: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(folder.stat(), opened)
+    except OSError:
+        return not is_being_replaced(Path(os.path.realpath(folder)))
+
+
+def _parse_meta(text: bytes) -> dict[str, Any]:
+    """Read meta.json, checking it; raise ValueError where it is not one."""
+    meta = unseal_json(text, required=False)
     files = meta.get("files")
     listed = isinstance(files, dict) and all(
-        isinstance(entry, dict) and {"bytes", "sha256"} <= entry.keys() for entry in files.values()
+        "/" not in name
+        and isinstance(entry, dict)
+        and isinstance(entry.get("bytes"), int)
+        and {"xxh3", "sha256"} & entry.keys()
+        for name, entry in files.items()
     )
-    return meta if listed and isinstance(meta.get("version"), int) and isinstance(meta.get("kind"), str) else None
+    if not (listed and isinstance(meta.get("version"), int) and isinstance(meta.get("kind"), str)):
+        raise ValueError("is not that of a corpus or model")
+    if meta["version"] >= 3 and "checksum" not in meta:
+        raise ValueError("has lost its checksum")
+    return meta
 
 
-def _seal(writer: Writer, kind: str, *, hashed: bool) -> None:
+def _seal(writer: Writer, kind: str) -> None:
     """Record every file in meta.json and force all of it to the disk."""
-    files = {
-        file.name: {
-            "bytes": file.stat().st_size,
-            "sha256": sha256(file) if hashed or file.stat().st_size <= _SMALL else None,
-        }
-        for file in sorted(writer.folder.iterdir())
-    }
-    meta = {"kind": kind, "version": VERSION, **writer.meta, "files": files}
-    text = json.dumps(meta, indent=1, ensure_ascii=False)
-    (writer.folder / META).write_text(text + "\n", encoding="utf-8")
-    for name in [*files, META]:
-        with (writer.folder / name).open("rb") as file:
+    files = {}
+    for path in sorted(writer.folder.iterdir()):
+        with path.open("rb") as file:
+            files[path.name] = {"bytes": os.fstat(file.fileno()).st_size, "xxh3": file_checksums(file.fileno())}
             os.fsync(file.fileno())
-
-
-def swap(partial: Path, target: Path) -> None:
-    """Replace a directory, if there is one, by a finished one; if that fails, the old one stays."""
-    replaced = _beside(target, "replaced")
-    try:
-        if target.exists():
-            target.rename(replaced)
-        partial.rename(target)
-    finally:
-        if not target.exists() and replaced.exists():
-            replaced.rename(target)
-        shutil.rmtree(replaced, ignore_errors=True)
+    meta = {"kind": kind, "version": VERSION, **writer.meta, "files": files}
+    with (writer.folder / META).open("wb") as file:
+        file.write(sealed_json(meta))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _check_target(given: Path, target: Path, *, kind: str, overwrite: bool) -> None:
@@ -263,57 +318,3 @@ def _check_target(given: Path, target: Path, *, kind: str, overwrite: bool) -> N
             f"'{given}' holds files that driftword did not write, such as '{min(others)}', so it is left alone; "
             "move them elsewhere first"
         )
-
-
-def _beside(target: Path, role: str) -> Path:
-    absolute = target.absolute()
-    return absolute.parent / f".{absolute.name}.{role}-{os.getpid()}"
-
-
-def _sweep(target: Path) -> None:
-    """Remove what killed processes left beside `target`; restore a store that they had moved aside."""
-    absolute = target.absolute()
-    for role in ("replaced", "partial"):
-        for left in absolute.parent.glob(f".{absolute.name}.{role}-*"):
-            if _alive(left.name.rpartition("-")[2]):
-                continue
-            if role == "replaced" and not target.exists():
-                left.rename(target)
-            else:
-                shutil.rmtree(left, ignore_errors=True)
-
-
-def _alive(pid: str) -> bool:
-    try:
-        os.kill(int(pid), 0)
-    except (ValueError, ProcessLookupError):
-        return False
-    except OSError:
-        return True
-    return True
-
-
-def already_exists(path: str | os.PathLike[str]) -> ExistsError:
-    """Return the error for a result that would replace something without being told to."""
-    return ExistsError(f"'{path}' already exists; pass `overwrite=True` to replace it, or give another `out`")
-
-
-def damaged(folder: Path, what: str) -> StoreError:
-    """Return the error for a store that is not as it was written."""
-    return StoreError(f"'{folder}' is damaged: {what}; make it again, or restore it from a copy")
-
-
-def _explain(number: int, reason: str, target: Path) -> str:
-    remedies = {
-        errno.ENOSPC: "the disk is full; free some space or give another `out`",
-        errno.EDQUOT: "your disk quota is used up; free some space or give another `out`",
-        errno.EFBIG: "the file would exceed the size allowed here; give another `out`",
-        errno.EACCES: "permission was denied; choose an `out` that you may write to",
-        errno.EPERM: "permission was denied; choose an `out` that you may write to",
-        errno.EROFS: "the file system is read-only; give another `out`",
-        errno.ENOTDIR: "a part of the path is a file; give another `out`",
-        errno.EEXIST: "a part of the path is a file; give another `out`",
-        errno.ENAMETOOLONG: "the name is too long; give a shorter `out`",
-    }
-    remedy = remedies.get(number, f"{reason}; give another `out`")
-    return f"Cannot write '{target}': {remedy}"

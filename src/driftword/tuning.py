@@ -7,8 +7,9 @@ few are left. They are scored on the validation split; the test split is never l
 from __future__ import annotations
 
 import itertools
-import json
 import os
+import warnings
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -16,13 +17,15 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from driftword import checks, store
+from driftword import checks
+from driftword.atomic_writes import replacing, reserved
+from driftword.checksums import sealed_json, unseal_json
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
-from driftword.errors import FitError, OptionError, StoreError
+from driftword.errors import DriftwordWarning, FitError, OptionError, StoreError
 from driftword.fitting import fit
 from driftword.progress import progress
-from driftword.spec import Spec
+from driftword.spec import Spec, as_spec
 
 #: What each option is multiplied by. Blocks are this model's minibatches.
 FACTORS: Final[dict[str, tuple[float, ...]]] = {
@@ -79,18 +82,21 @@ def tune(
         Show a progress bar; by default where standard error is a terminal.
     """
     corpus = as_corpus(corpus)
-    spec = spec or Spec()
-    checks.whole("candidates", candidates, least=2)
+    spec = as_spec(spec)
+    candidates = checks.whole("candidates", candidates, least=2)
     passes, seed = checks.whole("passes", passes, least=1), checks.seed(seed)
+    threads = checks.threads(threads)
+    resume, show_progress = checks.flag("resume", resume), checks.show_progress(show_progress)
+    out = checks.optional(checks.path, "out", out)
     if not corpus.has_split("valid"):
         raise OptionError("The corpus has no validation text to choose options by")
-    result_path = None if out is None else Path(out).with_name(Path(out).name + ".tuning.json")
+    result_path = None if out is None else out.with_name(out.name + ".tuning.json")
     request = {"spec": spec.to_dict(), "corpus": corpus.fingerprint, "passes": passes, "seed": seed}
     if resume and result_path is not None and result_path.exists():
         return _load_result(result_path, request)
     left, rows = _candidates(spec, candidates, seed), []
     budget = min(FIRST_PASSES, passes)
-    with progress(show=show_progress) as bar:
+    with nullcontext() if out is None else reserved(out), progress(show=show_progress) as bar:
         while True:
             bar.stage(f"{len(left)} candidates, {_passes(budget)} each", total=len(left))
             scores: list[float] = []
@@ -107,16 +113,16 @@ def tune(
     if not np.isfinite(max(scores)):
         raise FitError("Every candidate diverged; start with a smaller `learning_rate`")
     if result_path is not None:
-        with store.replacing(result_path) as partial:
+        with replacing(result_path) as partial:
             result = {"asked": request, "spec": best[0].to_dict(), "tried": rows}
-            partial.write_text(json.dumps(result, indent=1), encoding="utf-8")
+            partial.write_bytes(sealed_json(result))
     return Tuned(best[0], pl.DataFrame(rows))
 
 
 def _load_result(path: Path, request: dict[str, Any]) -> Tuned:
     """Read the result of an earlier tuning, if it was asked for the same."""
     try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
+        stored = unseal_json(path.read_bytes())
         changed = [name for name, value in request.items() if stored["asked"][name] != value]
         tuned = Tuned(Spec.from_dict(stored["spec"]), pl.DataFrame(stored["tried"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -153,7 +159,9 @@ def _try(corpus: Corpus, spec: Spec, **options: Any) -> dict[str, Any]:
     if spec.model != "dynamic":
         del row["drift_precision"]
     try:
-        model = fit(corpus, spec, show_progress=False, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DriftwordWarning)  # of candidates; the best one is told by its scores
+            model = fit(corpus, spec, show_progress=False, **options)
     except FitError:
         return {**row, "L": float("-inf"), "L_pos": float("-inf"), "best_pass": None}
     best = model.history[(model.best_pass or 1) - 1]

@@ -89,8 +89,8 @@ def test_invariants_on_ragged_corpora(
 def test_batches_do_not_change_the_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     documents = list(letters(90))
     dw.prepare(documents, out=tmp_path / "one")
-    monkeypatch.setattr("driftword.corpus.sources.BATCH_BYTES", 4_000)
-    monkeypatch.setattr("driftword.corpus.sources.BATCH_ROWS", 7)
+    monkeypatch.setattr("driftword.corpus.limits.BATCH_BYTES", 4_000)
+    monkeypatch.setattr("driftword.corpus.limits.BATCH_ROWS", 7)
     monkeypatch.setattr("driftword.corpus.id_stream.BATCH_TOKENS", 500)
     dw.prepare(documents, out=tmp_path / "many")
     assert same_bytes(tmp_path / "one", tmp_path / "many")
@@ -344,7 +344,7 @@ def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
     )
     assert corpus.seed == 3
     for slices in (5, None):
-        with pytest.raises(OptionError, match="is not understood"):
+        with pytest.raises(OptionError, match=f"`slices` is {slices}; write a number and a unit"):
             prepared(tmp_path / "no", [("a", 1900)], slices=slices)
 
 

@@ -176,8 +176,7 @@ def test_broken_json_is_named_by_line_or_skipped(tmp_path: Path) -> None:
 
 
 def test_large_fields_and_many_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("driftword.corpus.file_formats.BATCH_BYTES", 10_000)
-    monkeypatch.setattr("driftword.corpus.sources.BATCH_BYTES", 10_000)
+    monkeypatch.setattr("driftword.corpus.limits.BATCH_BYTES", 10_000)
     frame = pl.DataFrame(
         {"year": [str(1900 + i) for i in range(50)], "text": [f"word{i} " * 100 * i for i in range(50)]}
     )
@@ -224,7 +223,7 @@ def test_paths_that_lead_nowhere(tmp_path: Path) -> None:
         open_source(tmp_path / "empty")
     with pytest.raises(SourceError, match="No file matches"):
         open_source(str(tmp_path / "*.jsonl"))
-    with pytest.raises(SourceError, match="'5' is not a source of text"):
+    with pytest.raises(SourceError, match="A value of type int is not a source of text"):
         open_source(5)
     for bad in (["text"], [("a", 1, 2)], [(5, 1900)]):
         with pytest.raises(SourceError, match="Item 1"):

@@ -104,8 +104,10 @@ def test_texts_stay_out_where_they_may_not_be_copied(small_model: dw.Model, smal
         report(small_model, tmp_path / "x.html", n=0)
     with pytest.raises(OptionError, match="No word meets these conditions"):
         report(small_model, tmp_path / "x.html", min_count=10**6)
-    with pytest.raises(OptionError, match="is not the name of a file"):
+    with pytest.raises(OptionError, match="`out` is empty, which is not a path"):
         report(small_model, "", n=1)
+    with pytest.raises(OptionError, match="'/' is not the name of a file"):
+        report(small_model, "/", n=1)
     assert not (tmp_path / "x.html").exists()
 
 

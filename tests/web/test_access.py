@@ -6,7 +6,9 @@ import re
 import signal
 import subprocess
 import sys
+import urllib.error
 import urllib.request
+from http.cookiejar import CookieJar
 
 import pytest
 from fastapi.testclient import TestClient
@@ -78,11 +80,14 @@ def test_the_command_listens_here_alone_and_says_where(small_model: dw.Model) ->
         line = process.stdout.readline()
         address = line.split(" at ")[1].split(" ")[0]
         assert address.startswith("http://127.0.0.1:")
-        page = (
-            urllib.request.urlopen(address, timeout=PATIENCE / 1000).read().decode()
-        )  # the port is open, so this waits for the server
-        assert "How words changed" in page
-        port = address.rstrip("/").rpartition(":")[2]
+        assert re.search(r"/\?token=[\w-]{20,}$", address)
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
+        page = browser.open(address, timeout=PATIENCE / 1000)  # the port is open, so this waits for the server
+        assert "How words changed" in page.read().decode()
+        place = address.partition("?")[0]
+        with pytest.raises(urllib.error.HTTPError, match="401"):  # another user of this machine
+            urllib.request.urlopen(place, timeout=PATIENCE / 1000)
+        port = place.rstrip("/").rpartition(":")[2]
         again = subprocess.run([*command[:-1], port], capture_output=True, text=True, check=False)
         assert again.returncode == 2
         assert f"Port {port} of 127.0.0.1 cannot be used" in again.stderr
@@ -91,6 +96,55 @@ def test_the_command_listens_here_alone_and_says_where(small_model: dw.Model) ->
         _, complaint = process.communicate(timeout=PATIENCE / 1000)
     assert complaint == ""  # Ctrl-C is how one ends it
     assert process.returncode == 0
+
+
+def test_without_a_token_every_user_of_the_machine_may_read(small_model: dw.Model) -> None:
+    command = [sys.executable, "-m", "driftword", "explore", str(small_model.path), "--no-browser", "--port", "0"]
+    process = subprocess.Popen([*command, "--no-token"], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        address = process.stdout.readline().split(" at ")[1].split(" ")[0]
+        assert "token" not in address
+        assert urllib.request.urlopen(address, timeout=PATIENCE / 1000).status == 200
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE / 1000)
+    for wrong in (["--host", "0.0.0.0"], ["--token", "x"]):
+        ended = subprocess.run([*command, "--no-token", *wrong], capture_output=True, text=True, check=False)
+        assert ended.returncode == 2
+        assert "--no-token" in ended.stderr
+
+
+def test_two_explorers_on_two_ports_do_not_overwrite_each_others_cookie(small_model: dw.Model) -> None:
+    """A browser sends the cookies of 127.0.0.1 to all its ports."""
+    readers = [TestClient(make_app(small_model, token=token), base_url=HERE) for token in ("one", "two")]
+    readers[1].cookies = readers[0].cookies
+    for reader, token in zip(readers, ("one", "two"), strict=True):
+        assert reader.get("/comparisons", params={"token": token}).status_code == 200
+    assert [reader.get("/comparisons").status_code for reader in readers] == [200, 200]
+
+
+def test_nothing_is_taken_from_the_cache_before_the_token_is_checked(small_model: dw.Model) -> None:
+    app = make_app(small_model, token="secret")
+    reader, stranger = TestClient(app, base_url=HERE), TestClient(app, base_url=HERE)
+    assert reader.get("/comparisons?token=secret").status_code == 200
+    assert reader.get("/comparisons").status_code == 200
+    assert stranger.get("/comparisons").status_code == 401
+    assert stranger.get("/comparisons", headers={"host": "evil.example"}).status_code == 421
+    assert stranger.get("/index.json").json()["error"].startswith("This explorer can only be read with its token")
+    given = stranger.get("/comparisons?token=secret", follow_redirects=False)
+    assert given.headers["cache-control"] == "no-store"
+    assert reader.get("/comparisons").headers["cache-control"] == "private, no-cache"
+
+
+@pytest.mark.parametrize(
+    "address", ["/word/ship/", "//evil.example/", "/compare/?words=a", "/%5Cevil.example/", "/a//"]
+)
+def test_redirects_lead_to_the_same_server_whatever_the_host(small_model: dw.Model, address: str) -> None:
+    reader = TestClient(make_app(small_model, hosts=None), base_url="http://evil.example")
+    answer = reader.get(f"http://evil.example{address}", follow_redirects=False, headers={"host": "[evil"})
+    assert answer.status_code == 303
+    assert re.match(r"/[^/\\]", answer.headers["location"])
 
 
 def test_listening_to_others_warns_and_asks_for_a_token(small_model: dw.Model) -> None:
@@ -102,7 +156,7 @@ def test_listening_to_others_warns_and_asks_for_a_token(small_model: dw.Model) -
     line = process.stdout.readline()
     process.send_signal(signal.SIGINT)
     _, complaint = process.communicate(timeout=PATIENCE / 1000)
-    assert re.search(r"\?token=[\w-]{12,}", line)
+    assert re.search(r"\?token=[\w-]{20,}", line)
     assert "anyone who has the token" in " ".join(complaint.split())
     for wrong in (["--host", "no.such.host.invalid"], ["--host", "a..b"], ["--host", "8.8.8.8"], ["--token", " "]):
         ended = subprocess.run([*command, *wrong], capture_output=True, text=True, check=False)

@@ -19,8 +19,8 @@ from polars.testing import assert_frame_equal
 
 import driftword as dw
 from conftest import letters, random_model
-from driftword.errors import OptionError
-from driftword.web.app import make_app
+from driftword.errors import OptionError, StoreError
+from driftword.web.app import STORE_ERROR, make_app
 
 HERE = "http://127.0.0.1"
 EVIL = "</script><script>alert(1)</script>"
@@ -364,3 +364,46 @@ def test_a_corpus_that_is_another_is_refused(small_model: dw.Model, tmp_path: Pa
     with pytest.raises(OptionError, match="is not the corpus"):
         small_model.open_corpus(other.path)
     assert json.loads(json.dumps(small_model.info()))["words"] == len(small_model.words)
+
+
+@pytest.mark.parametrize("address", ["/word/ship", "/word/ship.json", "/?n=100", "/comparisons", "/index.csv"])
+def test_replaced_files_are_said_without_a_path(
+    small_model: dw.Model, address: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = TestClient(make_app(small_model), base_url=HERE)
+    assert reader.get(address).status_code == 200
+    error = StoreError(f"{small_model.path} was replaced; open it again")
+
+    def check_current(_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(dw.Model, "check_current", check_current, raising=False)
+    refused = reader.get(address)
+    assert refused.status_code == 503
+    assert STORE_ERROR in (refused.json()["error"] if ".json" in address else refused.text)
+    assert str(small_model.path) not in refused.text + str(refused.headers)
+    assert str(small_model.path) in caplog.text
+
+
+def test_a_damaged_file_is_said_without_a_path(small_model: dw.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise StoreError("/home/someone/letters.corpus is damaged; prepare it again")
+
+    monkeypatch.setattr("driftword.pages.content.compare", fail)
+    reader = TestClient(make_app(small_model), base_url=HERE)
+    for ending in ("", ".json", ".csv"):
+        refused = reader.get(f"/compare{ending}?words=ship,wheat")
+        assert refused.status_code == 503
+        assert "someone" not in refused.text
+
+
+def test_no_page_shows_where_files_are(small_model: dw.Model) -> None:
+    corpus_path = small_model.provenance.corpus_path
+    assert corpus_path is not None
+    assert small_model.path is not None
+    for corpus in (None, small_model.open_corpus()):
+        reader = TestClient(make_app(small_model, corpus), base_url=HERE)
+        for address in ("/", "/index.json", "/word/ship", "/word/ship.json", "/text/3?word=ship", "/nothing", "/?n=0"):
+            answer = reader.get(address)
+            for folder in (small_model.path.parent, Path(corpus_path).parent, Path.home()):
+                assert str(folder) not in answer.text + str(answer.headers)

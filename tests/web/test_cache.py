@@ -5,36 +5,44 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
+from driftword.errors import StoreError
 from driftword.web.cache import ResponseCache, size_of
 
 
 class Pages:
     """An application that records which paths are requested."""
 
-    def __init__(self, status: int = 200) -> None:
+    def __init__(self, status: int = 200, headers: Any = ()) -> None:
         self.asked: list[str] = []
+        self.scopes: list[Any] = []
         self.status = status
+        self.headers = list(headers)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         self.asked.append(scope["path"])
+        self.scopes.append(scope)
         await asyncio.sleep(0)  # others may ask meanwhile
-        await send({"type": "http.response.start", "status": self.status, "headers": []})
+        await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
         await send({"type": "http.response.body", "body": scope["path"].encode() * 100})
 
 
-def ask(cache: ResponseCache, *paths: str, method: str = "GET") -> list[bytes]:
-    async def one(path: str) -> bytes:
+def ask(cache: ResponseCache, *addresses: str, method: str = "GET", host: bytes = b"127.0.0.1") -> list[bytes]:
+    async def one(address: str) -> bytes:
         answer: list[Any] = []
 
         async def send(message: Any) -> None:
             answer.append(message)
 
-        scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": []}
+        path, _, query = address.partition("?")
+        headers = [(b"host", host)]
+        scope = {"type": "http", "method": method, "path": path, "query_string": query.encode(), "headers": headers}
         await cache(scope, None, send)  # type: ignore[arg-type]
         return bytes(answer[1]["body"])
 
     async def every() -> list[bytes]:
-        return await asyncio.gather(*(one(path) for path in paths))
+        return await asyncio.gather(*(one(address) for address in addresses))
 
     return asyncio.run(every())
 
@@ -51,14 +59,78 @@ def test_simultaneous_requests_are_computed_once() -> None:
 
 def test_the_least_recently_used_responses_are_dropped_first() -> None:
     pages = Pages()
-    cache = ResponseCache(pages, max_bytes=3 * (2000 + 200))
-    ask(cache, "/a")
-    ask(cache, "/b")
-    ask(cache, "/c")
-    ask(cache, "/a")
+    cache = ResponseCache(pages)
+    ask(cache, "/0")
+    each = cache.bytes
+    cache = ResponseCache(pages, max_bytes=10 * each)
+    ask(cache, *(f"/{number}" for number in range(10)))
+    ask(cache, "/0")
     ask(cache, "/d")
-    assert [path for path, _ in cache.responses] == ["/c", "/a", "/d"]
-    assert cache.bytes == sum(size_of(response) for response in cache.responses.values()) <= cache.max_bytes
+    assert [path for path, _ in cache.responses] == [*(f"/{number}" for number in range(2, 10)), "/0", "/d"]
+    assert cache.bytes == sum(size_of(*item) for item in cache.responses.items()) <= cache.max_bytes
+
+
+def test_parameters_that_no_page_knows_do_not_grow_it() -> None:
+    pages = Pages()
+    cache = ResponseCache(pages, parameters=["n", "at"])
+    for number in range(300):
+        ask(cache, f"/a?junk{number}={'x' * 500}&at=2&n=1&at=1&{number}")
+    assert pages.asked == ["/a"]
+    assert list(cache.responses) == [("/a", "at=2&n=1&at=1")]
+    assert pages.scopes[0]["query_string"] == b"at=2&n=1&at=1"
+    ask(cache, "/a?at=1&at=2&n=1")  # the order of slices is that in which they were pinned
+    assert len(pages.asked) == 2
+
+
+def test_keys_and_headers_count_and_long_keys_are_not_stored() -> None:
+    pages = Pages(headers=[(b"x", b"y" * 3000)])
+    cache = ResponseCache(pages, max_bytes=100_000)
+    for number in range(100):
+        ask(cache, f"/a?n={number}{'x' * 900}")
+    assert len(cache.responses) <= 100_000 // 4900
+    assert cache.bytes == sum(size_of(*item) for item in cache.responses.items()) <= cache.max_bytes
+    before = len(cache.responses)
+    ask(cache, f"/a?n={'x' * 3000}", f"/{'y' * 3000}")
+    assert len(cache.responses) == before
+    small = ResponseCache(pages, max_bytes=8000)  # one response would take more than its share
+    ask(small, "/large")
+    assert not small.responses
+
+
+def test_a_response_depends_on_nothing_but_its_key() -> None:
+    pages = Pages()
+    ask(ResponseCache(pages), "/a?n=1", host=b"evil.example")
+    assert pages.scopes[0]["headers"] == []
+    cookie = Pages(headers=[(b"set-cookie", b"a=b")])
+    cache = ResponseCache(cookie)
+    ask(cache, "/a")
+    assert not cache.responses
+
+
+def test_the_stores_are_checked_before_a_cached_response_and_after_a_computation() -> None:
+    replaced: list[StoreError] = []
+
+    def check() -> None:
+        if replaced:
+            raise replaced[0]
+
+    pages = Pages()
+    cache = ResponseCache(pages, check=check)
+    ask(cache, "/a")
+    replaced.append(StoreError("replaced"))
+    with pytest.raises(StoreError):
+        ask(cache, "/a")
+    replaced.clear()
+
+    async def replace(*_: Any) -> None:
+        replaced.append(StoreError("replaced"))
+        await Pages()(*_)
+
+    cache = ResponseCache(replace, check=check)
+    with pytest.raises(StoreError):
+        ask(cache, "/b")
+    assert not cache.responses
+    assert not cache.pending
 
 
 def test_errors_and_other_methods_are_not_cached() -> None:

@@ -13,12 +13,13 @@ import signal
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
-from driftword.errors import DriftwordError, OptionError
+from driftword.errors import DriftwordError, DriftwordWarning, OptionError
 
 app = typer.Typer(
     name="driftword",
@@ -58,7 +59,9 @@ def command(name: str | None = None, **settings: Any) -> Callable[[Callable[...,
         @functools.wraps(function)
         def guarded(*args: Any, **options: Any) -> None:
             try:
-                function(*args, **options)
+                with warnings.catch_warnings():
+                    warnings.showwarning = _show_warning
+                    function(*args, **options)
                 sys.stdout.flush()
             except typer.Exit:
                 raise
@@ -84,6 +87,14 @@ def command(name: str | None = None, **settings: Any) -> Callable[[Callable[...,
         return guarded
 
     return register
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Show a warning of ours as a sentence; those of others are for developers."""
+    if isinstance(message, DriftwordWarning):
+        from driftword import terminal
+
+        terminal.warn(with_options(str(message)))
 
 
 def end(message: str, status: int) -> None:

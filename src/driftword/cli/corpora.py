@@ -176,7 +176,7 @@ def info(
     from driftword.model import Model
 
     meta = store.read_meta(path)
-    if meta is None and path.is_dir():
+    if meta is None and path.is_dir() and not (path / store.META).exists():
         raise StoreError(f"'{path}' is neither a corpus nor a model; name a directory that prepare or fit wrote")
     kind = "model" if meta and meta["kind"] == "model" else "corpus"
     if verify:

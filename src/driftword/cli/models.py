@@ -106,6 +106,7 @@ def fit_model(
       driftword fit un.corpus --out un.model --device cuda:1
     """
     from driftword import store, terminal, tuning
+    from driftword.atomic_writes import reserved
     from driftword.checkpoints import find_checkpoints
     from driftword.corpus import Corpus
     from driftword.engines import choose_engine
@@ -117,25 +118,24 @@ def fit_model(
         terminal.warn("The corpus has one slice, so the dynamic model equals the static one")
     if engine == "auto" and choose_engine(engine, device) == "torch" and device is None:
         terminal.warn("Fitting on the GPU that PyTorch sees; --engine cpu uses the processor instead")
-    if resume and not find_checkpoints(out):
-        terminal.warn(f"There is no interrupted fit of '{out}' to resume; starting from the beginning")
     if spec.model != "static" and passes == 1:
         terminal.warn(f"With a single pass, which is static, a {spec.model} model does not move; use more --passes")
-    if tune:  # Ctrl-C here loses nothing but time: no pass of the fit itself is complete
-        store.check_free(out, kind=KIND, overwrite=overwrite)
-        tuned = tuning.tune(
-            corpus, spec, passes=passes, seed=seed, threads=threads, engine=engine, device=device, out=out,
-            resume=resume,
-        )  # fmt: skip
-        spec = tuned.spec
-        if not as_json:
-            terminal.print_table(tuned.tried, terminal.out())
     try:
-        model = fit(
-            corpus, spec, passes=passes, engine=engine, threads=threads, seed=seed, out=out, resume=resume,
-            patience=patience, reproducible=reproducible, half_precision=half_precision, device=device,
-            overwrite=overwrite, checkpoint_every=checkpoint_every,
-        )  # fmt: skip
+        store.check_free(out, kind=KIND, overwrite=overwrite)
+        with reserved(out):  # from the tuning to the model
+            if tune:  # Ctrl-C here loses nothing but time: no pass of the fit itself is complete
+                tuned = tuning.tune(
+                    corpus, spec, passes=passes, seed=seed, threads=threads, engine=engine, device=device, out=out,
+                    resume=resume,
+                )  # fmt: skip
+                spec = tuned.spec
+                if not as_json:
+                    terminal.print_table(tuned.tried, terminal.out())
+            model = fit(
+                corpus, spec, passes=passes, engine=engine, threads=threads, seed=seed, out=out, resume=resume,
+                patience=patience, reproducible=reproducible, half_precision=half_precision, device=device,
+                overwrite=overwrite, checkpoint_every=checkpoint_every,
+            )  # fmt: skip
     except (KeyboardInterrupt, Exception):
         if not interrupted():
             raise

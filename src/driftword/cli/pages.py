@@ -37,12 +37,16 @@ def explore(
         str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in, with a token.")
     ] = "127.0.0.1",
     token: Annotated[
-        str | None, typer.Option(help="Secret that readers give in the address.", show_default="random for other hosts")
+        str | None, typer.Option(help="Secret that readers give in the address.", show_default="random")
     ] = None,
+    no_token: Annotated[
+        bool, typer.Option("--no-token", help="Let every user of this machine read, without a token.")
+    ] = False,
 ) -> None:
     """Explore a model in the browser: words that changed, their trajectories, neighbours and passages.
 
-    It listens on this machine only; with another --host, readers need a token. Press Ctrl-C to stop it.
+    It listens on this machine only, and readers need the token in the address that is printed and opened: other users
+    of the machine could read otherwise. Press Ctrl-C to stop it.
 
     [bold]Examples[/bold]
 
@@ -53,37 +57,43 @@ def explore(
       driftword explore sotu.model --host 0.0.0.0 --token our-seminar
     """
     _check_installed("explorer", "web", ("fastapi", "uvicorn", "jinja2"))
-    import uvicorn
-
     from driftword import terminal
     from driftword.model import Model
     from driftword.web.access import LOCAL
     from driftword.web.app import make_app
+    from driftword.web.server import serve
 
     if token is not None and (not token.strip() or printable(token) != token):
         raise OptionError("The `token` is empty or has characters that cannot be sent; choose another, or leave it out")
+    local = host in ("127.0.0.1", "localhost", "::1")
+    if no_token and token is not None:
+        raise OptionError("Both `token` and `no_token=True` were given; leave one of them out")
+    if no_token and not local:
+        raise OptionError(
+            f"Without a token anyone who reaches this machine could read; leave out `no_token=True`, or `host` '{host}'"
+        )
     model = Model.open(path)
     text = model.open_corpus(corpus)
     if text is None:
         terminal.warn("The model's corpus is no longer where it was, so no passages are shown; name it with --corpus")
     listener = _listen(host, port)
-    local = host in ("127.0.0.1", "localhost", "::1")
+    if not no_token:
+        token = token or secrets.token_urlsafe(16)
     if not local:
-        token = token or secrets.token_urlsafe(12)
         terminal.warn(
             f"Listening on {host}: anyone who has the token and reaches this machine can read the model and its texts, "
             "and what is sent is not encrypted"
         )
     app = make_app(model, text, title=title, hosts=LOCAL if local else None, token=token)
     name = f"[{host}]" if ":" in host else host
-    place = f"http://{socket.gethostname() if host in ('0.0.0.0', '::') else name}:{listener.getsockname()[1]}/"
-    address = place + (f"?token={quote(token, safe='')}" if token else "")
+    address = f"http://{socket.gethostname() if host in ('0.0.0.0', '::') else name}:{listener.getsockname()[1]}/"
+    if token is not None:
+        address += f"?token={quote(token, safe='')}"
     print(f"Exploring {path} at {address} (Ctrl-C stops it)", flush=True)
     if browser:
         threading.Timer(0.5, webbrowser.open, [address]).start()
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
     with contextlib.suppress(KeyboardInterrupt):
-        server.run(sockets=[listener])
+        serve(app, listener)
 
 
 @command(no_args_is_help=True)

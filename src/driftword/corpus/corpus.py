@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword import randomness, store, tables
+from driftword import checks, randomness, store, tables
 from driftword.corpus.from_ids import KIND, check_ids
 from driftword.corpus.metadata import CorpusMetadata
 from driftword.corpus.passages import find_lines
@@ -64,15 +64,14 @@ class Corpus(TokenizedText):
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise store.damaged(stored.folder, "meta.json is incomplete") from error
         try:
-            vocabulary = pl.read_parquet(stored.folder / "vocabulary.parquet", glob=False)
-            slices = Slices.from_table(pl.read_parquet(stored.folder / "slices.parquet", glob=False))
+            vocabulary = pl.read_parquet(stored.open_file("vocabulary.parquet"))
+            slices = Slices.from_table(pl.read_parquet(stored.open_file("slices.parquet")))
         except (OSError, pl.exceptions.PolarsError) as error:
             raise store.damaged(stored.folder, "a table cannot be read") from error
         names = ("tokens", "offsets", "chunk_slice", "chunk_split", "chunk_document", "counts")
-        arrays = {name: stored.array(name) for name in names}
+        arrays = {name: stored.lazy_array(name) for name in names}
         arrays["raw_counts"] = vocabulary["raw_count"].to_numpy()
-        words, files = vocabulary["word"].to_list(), stored.meta["files"]
-        return cls(arrays, words, slices, metadata=metadata, path=stored.folder, files=files)
+        return cls(arrays, vocabulary["word"].to_list(), slices, metadata=metadata, stored=stored)
 
     @classmethod
     def from_ids(
@@ -118,14 +117,15 @@ class Corpus(TokenizedText):
         overwrite
             Replace a corpus at `out`.
         """
+        path, overwrite = checks.optional(checks.path, "out", out), checks.flag("overwrite", overwrite)
         checked = check_ids(
             words, ids, offsets, chunk_slice=chunk_slice, chunk_split=chunk_split, slices=slices,
             chunk_document=chunk_document, raw_counts=raw_counts, subsample=subsample, seed=seed,
         )  # fmt: skip
-        if out is None:
+        if path is None:
             return cls(checked.arrays, checked.words, checked.slices, metadata=checked.metadata)
-        checked.write(out, overwrite=overwrite)
-        return cls.open(out)
+        checked.write(path, overwrite=overwrite)
+        return cls.open(path)
 
     # -- what is in it -----------------------------------------------------------------
 
@@ -141,8 +141,8 @@ class Corpus(TokenizedText):
         pass_number
             Which subsample: each number draws another one.
         """
-        for ids, offsets, _, _ in self._samples(split, at, pass_number):
-            yield from np.split(ids, offsets[1:-1])
+        samples = self._samples(split, at, pass_number)  # checked now, not when the first chunk is asked for
+        return (chunk for ids, offsets, _, _ in samples for chunk in np.split(ids, offsets[1:-1]))
 
     def sample(self, split: str = "train", *, at: At | None = None, pass_number: int = 0) -> Sample:
         """Return all chunks of a split at once, after subsampling; see `chunks`.
@@ -161,11 +161,14 @@ class Corpus(TokenizedText):
         return ids, np.r_[0, np.cumsum(lengths)], chunk, position
 
     def _samples(self, split: str, at: At | None, pass_number: int) -> Iterator[Sample]:
-        """Yield samples of many chunks at a time, which is faster than chunk by chunk."""
+        """Check what was asked for; yield samples of many chunks at a time, which is faster than chunk by chunk."""
+        pass_number = checks.whole("pass_number", pass_number)
         which = self.chunk_split == split_number(split)
         if at is not None:
             which &= self.chunk_slice == self.slices.index(at)
-        chosen = np.flatnonzero(which)
+        return self._read_samples(np.flatnonzero(which), pass_number)
+
+    def _read_samples(self, chosen: npt.NDArray[np.int64], pass_number: int) -> Iterator[Sample]:
         begin, end = self.offsets[:-1][chosen], self.offsets[1:][chosen]
         filled = np.cumsum(end - begin)
         i = 0
@@ -208,7 +211,7 @@ class Corpus(TokenizedText):
         at: At | None = None,
         n: int = 10,
         width: int = 60,
-        where: Mapping[str, str] | None = None,
+        where: Mapping[str, Any] | None = None,
     ) -> pl.DataFrame:
         """Show a word where it occurs in the texts, one line per occurrence.
 
@@ -223,7 +226,8 @@ class Corpus(TokenizedText):
         width
             Characters of text on either side.
         where
-            Only documents with these values in their other columns, such as ``{"country": "FRA"}``.
+            Only documents with these values in their other columns, such as ``{"country": "FRA"}``. A column or a
+            value that no document has is an error, which names some that they have.
 
         Returns
         -------
@@ -276,5 +280,5 @@ def as_corpus(corpus: Corpus | str | os.PathLike[str]) -> Corpus:
     if isinstance(corpus, Corpus):
         return corpus
     if isinstance(corpus, str | os.PathLike):
-        return Corpus.open(corpus)
-    raise OptionError(f"'{corpus!r:.60}' is not a corpus; give a Corpus or the path of one")
+        return Corpus.open(checks.path("corpus", corpus))
+    raise OptionError(f"`corpus` is {checks.shown(corpus)}, which is not a corpus; give a Corpus or the path of one")

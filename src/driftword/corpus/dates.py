@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
+from itertools import accumulate
 from typing import Final
 
 import polars as pl
@@ -54,8 +56,18 @@ _FORMS: Final = [
 #: One or two digits and nothing else: the year 85, or 1985, or no year at all.
 _TWO_DIGITS: Final = re.compile(r"\D*\d{1,2}(?:\.0+)?\D*")
 _PADDED: Final = {"%y": 2, "%Y": 4}  # strptime wants all digits: 05, 0085
+#: Characters that a date may have; no form above needs as many. What is longer is not looked at.
+LONGEST_DATE: Final = 100
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
-_EPOCHS: Final = {"seconds": 1_000_000, "milliseconds": 1_000, "microseconds": 1}  # microseconds in one
+_FIRST_DAY: Final = date.min.toordinal() - _EPOCH_DAY
+_LAST_DAY: Final = date.max.toordinal() - _EPOCH_DAY
+#: How many of a unit make a day.
+_EPOCHS: Final = {
+    unit: 86_400 * factor
+    for unit, factor in (("seconds", 1), ("milliseconds", 10**3), ("microseconds", 10**6), ("nanoseconds", 10**9))
+}
+#: Digits of most of the numbers that count a unit from 1970, less one: those of the years 1973 to 2286.
+_MAGNITUDES: Final = {"seconds": (8, 9), "milliseconds": (11, 12), "microseconds": (14, 15), "nanoseconds": (17, 18)}
 
 
 def parse_date(text: str) -> tuple[date, date] | None:
@@ -64,6 +76,9 @@ def parse_date(text: str) -> tuple[date, date] | None:
     >>> parse_date("May 1921")
     (datetime.date(1921, 5, 1), datetime.date(1921, 5, 31))
     """
+    text = text.strip()
+    if len(text) > LONGEST_DATE:
+        return None
     value = " ".join(text.split())
     while (bare := _CIRCA.sub("", value).strip()) != value:
         value = bare
@@ -105,10 +120,10 @@ TWO_DIGIT_REMEDY: Final = (
 
 def has_two_digits(text: str) -> bool:
     """Tell whether a text is a year of one or two digits, which can be read in several ways."""
-    return _TWO_DIGITS.fullmatch(text) is not None
+    return len(text) <= LONGEST_DATE and _TWO_DIGITS.fullmatch(text) is not None
 
 
-@dataclass(frozen=True)
+@dataclass
 class DateReader:
     """Reads a column of dates, every batch of rows in the same way.
 
@@ -117,12 +132,13 @@ class DateReader:
     column
         Name of the column, for messages.
     form
-        A format such as ``"%d/%m/%Y"``; ``"seconds"``, ``"milliseconds"`` or
-        ``"microseconds"`` since 1970; None for dates as people write them.
+        A format such as ``"%d/%m/%Y"``; ``"seconds"``, ``"milliseconds"``,
+        ``"microseconds"`` or ``"nanoseconds"`` since 1970; None for dates as people write them.
     """
 
     column: str
     form: str | None = None
+    _magnitudes: Counter[int] = field(default_factory=Counter, init=False)  # of numbers counted from 1970
 
     def __post_init__(self) -> None:
         if self.form is None or self.form in _EPOCHS:
@@ -140,26 +156,65 @@ class DateReader:
                     f"`time_format` is '{self.form}', which is not a format ({error}); {remedy}"
                 ) from error
 
+    def check_type(self, kind: pl.DataType) -> None:
+        """Refuse a column of a type that cannot hold dates."""
+        if not (kind.is_numeric() or kind in (pl.Date, pl.Datetime, pl.String, pl.Categorical, pl.Enum, pl.Null)):
+            raise SourceError(f"Column '{self.column}' holds {kind}, not dates; name another with `time`")
+
     def read(self, values: pl.Series) -> pl.Series:
         """Return the first day of each date; null where it cannot be read."""
         values = values.alias("date")
         kind = values.dtype
+        self.check_type(kind)
         if kind == pl.Date:
-            days = values
+            days = within_calendar(values)
         elif kind == pl.Datetime:
-            days = values.dt.date()
+            days = within_calendar(values).dt.date()
         elif kind == pl.Null:
             return pl.Series("date", [None] * len(values), dtype=pl.Date)
-        elif not (kind.is_numeric() or kind in (pl.String, pl.Categorical, pl.Enum)):
-            raise SourceError(f"Column '{self.column}' holds {kind}, not dates; name another with `time`")
         elif self.form in _EPOCHS:
-            numbers = values.cast(pl.Float64, strict=False).cast(pl.Int64, strict=False)
-            days = (numbers * _EPOCHS[self.form or ""]).cast(pl.Datetime("us")).dt.date()
+            days = self._since_1970(values, _EPOCHS[self.form or ""])
         elif kind.is_numeric() and self.form is None:
             days = self._years(values)
         else:
             days = self._texts(values)
-        return within_calendar(days.alias("date"))
+        return days.alias("date")
+
+    def _since_1970(self, values: pl.Series, units_per_day: int) -> pl.Series:
+        """Read numbers counted from 1970; those outside the calendar become null."""
+        if not values.dtype.is_integer():
+            values = values.cast(pl.String) if values.dtype in (pl.Categorical, pl.Enum) else values
+            values = values.cast(pl.Float64, strict=False).floor()
+        numbers = values.cast(pl.Int64, strict=False)
+        counted = numbers.drop_nulls()
+        counted = counted.filter(counted != 0)  # often a date that is missing
+        magnitudes = counted.cast(pl.Float64).abs().log10().floor().cast(pl.Int8)
+        self._magnitudes.update(dict(magnitudes.value_counts().iter_rows()))
+        days = numbers // units_per_day
+        inside = days.is_between(_FIRST_DAY, _LAST_DAY)
+        return days.set(~inside.fill_null(value=False), None).cast(pl.Int32).cast(pl.Date)
+
+    def check_unit(self) -> None:
+        """Refuse a column, once all of it is read, whose numbers count another unit than `form` says.
+
+        Most of its dates would lie after the year 5000, or all of them within a few months of 1970.
+        """
+        if self.form not in _EPOCHS or not self._magnitudes:
+            return
+        ordered = sorted(self._magnitudes)
+        half = self._magnitudes.total() / 2
+        reached = accumulate(self._magnitudes[magnitude] for magnitude in ordered)
+        median = next(magnitude for magnitude, count in zip(ordered, reached, strict=True) if count >= half)
+        largest = ordered[-1]
+        usual = _MAGNITUDES[self.form or ""]
+        for unit, magnitudes in _MAGNITUDES.items():
+            too_large = median in magnitudes and median > usual[1]
+            too_small = largest in magnitudes and largest < usual[0]
+            if too_large or too_small:
+                raise SourceError(
+                    f"Column '{self.column}' holds numbers of about {median + 1} digits, which look like {unit} since "
+                    f'1970, not {self.form}; pass `time_format="{unit}"`, or turn them into dates first'
+                )
 
     def _years(self, values: pl.Series) -> pl.Series:
         """Read numbers as years: 1921, or 1921.0 in a table that turned integers into floats."""
@@ -199,12 +254,8 @@ class DateReader:
         holds = f"Column '{self.column}' holds numbers such as {example}"
         if 0 < middle < 100:
             raise SourceError(f"{holds}, which are not years of three or four digits; {TWO_DIGIT_REMEDY}")
-        for unit, low, high in (
-            ("seconds", 1e8, 1e10),
-            ("milliseconds", 1e11, 1e13),
-            ("microseconds", 1e14, 1e16),
-        ):
-            if low <= middle < high:
+        for unit, (low, high) in _MAGNITUDES.items():
+            if 10**low <= middle < 10 ** (high + 1):
                 raise SourceError(f'{holds}, which look like {unit} since 1970; pass `time_format="{unit}"`')
         if 1000_01 <= middle <= 9999_12 or 1000_01_01 <= middle <= 9999_12_31:
             form = "%Y%m%d" if middle > 9999_12 else "%Y%m"
@@ -214,12 +265,22 @@ class DateReader:
 
 def within_calendar(values: pl.Series) -> pl.Series:
     """Return dates or times with those outside the years 1 to 9999 replaced by null, as Python cannot hold them."""
-    number = values.to_physical()
-    days = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
-    unit = days[values.dtype.time_unit] if isinstance(values.dtype, pl.Datetime) else 1
-    first, last = date.min.toordinal() - _EPOCH_DAY, date.max.toordinal() - _EPOCH_DAY
-    inside = (number >= first * unit) & (number < (last + 1) * unit)
-    return values.to_frame().select(pl.when(inside).then(pl.col(values.name)).alias(values.name)).to_series()
+    kind = values.dtype
+    if not isinstance(kind, pl.Datetime):
+        return _where_between(values, values.to_physical(), _FIRST_DAY, _LAST_DAY)
+    if kind.time_unit == "ns":  # which reach from 1677 to 2262
+        return values
+    per_day = 86_400_000 if kind.time_unit == "ms" else 86_400_000_000
+    values = _where_between(values, values.to_physical(), _FIRST_DAY * per_day, (_LAST_DAY + 1) * per_day - 1)
+    if kind.time_zone is None:
+        return values
+    # In a time zone the day may be another one. Years far outside the calendar, where Polars panics, are gone by now.
+    return _where_between(values, values.dt.date().to_physical(), _FIRST_DAY, _LAST_DAY)
+
+
+def _where_between(values: pl.Series, numbers: pl.Series, low: int, high: int) -> pl.Series:
+    inside = numbers.is_between(low, high)
+    return values.to_frame("values").select(pl.when(inside).then(pl.col("values"))).to_series().alias(values.name)
 
 
 def _first_day(text: str) -> date | None:
@@ -232,10 +293,13 @@ def _strptime(form: str) -> Callable[[str], date | None]:
     monday = re.search("%[WUV]", form) is not None and re.search("%[aAwudjxc]", form) is None
     ending, form = (" 1", f"{form} %u") if monday else ("", form)
 
+    longest = LONGEST_DATE + len(form)  # a format may have any text of its own
+
     def read(text: str) -> date | None:
+        text = text.strip()
         try:
-            return datetime.strptime(text.strip() + ending, form).date()
-        except ValueError:
+            return datetime.strptime(text + ending, form).date() if len(text) <= longest else None
+        except (ValueError, OverflowError):
             return None
 
     return read

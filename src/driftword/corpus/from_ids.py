@@ -19,6 +19,7 @@ from driftword.corpus.subsampling import choose_subsample
 from driftword.errors import OptionError
 
 KIND: Final = "corpus"
+_LARGEST: Final = 1 << 63  # beyond the numbers that an array of int64 holds
 
 
 def id_type(n_words: int) -> type[np.uint16] | type[np.uint32]:
@@ -76,7 +77,7 @@ def check_ids(
     seed: int,
 ) -> CheckedIds:
     """Check what `Corpus.from_ids` was given."""
-    words = [str(word) for word in words]
+    words = checks.word_list("words", words)
     slices = slices if isinstance(slices, Slices) else Slices.from_labels(slices)
     n_words, n_slices = len(words), len(slices)
     if n_words == 0 or n_slices == 0:
@@ -93,7 +94,7 @@ def check_ids(
     if chunk_document is None:
         document = np.arange(n_chunks, dtype=np.int64)
     else:
-        document = _whole(chunk_document, "chunk_document", length=n_chunks).astype(np.int64)
+        document = _whole(chunk_document, "chunk_document", below=_LARGEST, length=n_chunks).astype(np.int64)
 
     counts = np.zeros((n_slices, n_words), dtype=np.int32)
     token_slice = np.repeat(in_slice, np.diff(borders))
@@ -102,7 +103,7 @@ def check_ids(
     if raw_counts is None:
         raw = counts.sum(axis=0, dtype=np.int64)
     else:
-        raw = _whole(raw_counts, "raw_counts", length=n_words).astype(np.int64)
+        raw = _whole(raw_counts, "raw_counts", below=_LARGEST // n_words, length=n_words).astype(np.int64)
     metadata = CorpusMetadata(checks.seed(seed), choose_subsample(subsample, raw), (Input("ids"),))
     arrays = {
         "tokens": tokens,
@@ -119,21 +120,33 @@ def check_ids(
 
 
 def _split_numbers(splits: Sequence[str] | npt.ArrayLike) -> npt.ArrayLike:
-    values = np.asarray(splits)
+    values = _array(splits, "chunk_split")
     if values.dtype.kind not in "US":
         return values
     unknown = set(values.tolist()) - set(SPLITS)
     if unknown:
-        raise OptionError(f"`chunk_split` holds '{min(unknown)}'; the splits are train, valid and test")
+        shown = checks.shown(min(unknown))
+        raise OptionError(f"`chunk_split` holds {shown}; the splits are train, valid and test")
     return np.array([SPLITS.index(value) for value in values.tolist()], dtype=np.uint8)
+
+
+def _array(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
+    """Check a one-dimensional array of anything."""
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError):  # rows of different lengths
+        array = np.zeros(())
+    if array.ndim != 1:
+        raise OptionError(f"`{name}` must be a one-dimensional array of whole numbers")
+    return array
 
 
 def _whole(
     values: npt.ArrayLike, name: str, *, below: int | None = None, length: int | None = None
 ) -> npt.NDArray[Any]:
     """Check a one-dimensional array of whole numbers from 0 up."""
-    array = np.asarray(values)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+    array = _array(values, name)
+    if array.size and array.dtype.kind not in "iu":
         raise OptionError(f"`{name}` must be a one-dimensional array of whole numbers")
     if length is not None and len(array) != length:
         raise OptionError(f"`{name}` has {len(array)} entries; it must have {length}")

@@ -8,23 +8,25 @@ import time as clock
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+import polars.selectors as cs
 
-from driftword.corpus import sources
-from driftword.corpus.dates import TWO_DIGIT_REMEDY, DateReader, has_two_digits, within_calendar
+from driftword.corpus import limits, sources
+from driftword.corpus.dates import LONGEST_DATE, TWO_DIGIT_REMEDY, DateReader, has_two_digits, within_calendar
 from driftword.corpus.id_stream import IdStream
+from driftword.corpus.json_files import as_text
 from driftword.corpus.languages import LanguageFilter, LanguageSample
 from driftword.corpus.preparation_report import PreparationReport
 from driftword.corpus.tokens import TokenRule, is_words
 from driftword.errors import SourceError
+from driftword.polars_faults import POLARS_ERRORS
 from driftword.progress import Progress
 
 _ROW_GROUP_BYTES: Final = 1 << 20  # what one passage has to read
-_ROW, _DAY = "\0row", "\0day"  # columns of ours that no user's column can be called
 _OURS: Final = ("text", "date", "slice", "document", "left", "keyword", "right")
 
 
@@ -87,25 +89,28 @@ class Ingestion:
             self._check_columns(source, batch, text, time)
             if not source.files:
                 self._update_digest(batch)
-            batch = self._with_texts(batch.with_row_index(_ROW, offset=rows + 1))
+            batch = self._with_texts(batch)
+            self._check_lengths(batch, rows)
+            numbers = pl.Series(range(rows + 1, rows + batch.height + 1))
+            has_text = self._has_text(batch[self.text])
             rows += batch.height
-            no_text += batch.height
-            batch = batch.filter(self._has_text())
-            no_text -= batch.height
+            batch, numbers = batch.filter(has_text), numbers.filter(has_text)
+            no_text += len(has_text) - batch.height
             days = self._dates.read(batch[self.time])
             bad = days.is_null()
             if bad.any():
                 bad_dates += int(bad.sum())
-                shown = batch.filter(bad).head(5 - len(examples))
-                examples += zip(shown[_ROW], _as_text(shown[self.time]), strict=True)
+                shown = batch[self.time].filter(bad).head(5 - len(examples))
+                examples += zip(numbers.filter(bad), _as_text(shown), strict=False)
             if bad_dates and not skip_bad_dates:
                 continue  # there will be no corpus: only count the rest for the error
-            batch = batch.drop(_ROW).with_columns(days.alias(_DAY)).filter(~bad)
+            batch, days = batch.filter(~bad), days.filter(~bad)
             if self._language is not None and batch.height:
-                batch = batch.filter(self._language.select(self._as_written(batch)))
+                chosen = self._language.select(self._as_written(batch))
+                batch, days = batch.filter(chosen), days.filter(chosen)
             if batch.height:
                 replaced += int(self._as_written(batch).str.count_matches("\ufffd", literal=True).sum())
-                n_tokens += self._add(batch)
+                n_tokens += self._add(batch, days)
             rate = n_tokens / max(clock.monotonic() - started, 1e-9)
             self._bar.update(
                 done=source.state.bytes_read if source.total_bytes else rows,
@@ -116,11 +121,12 @@ class Ingestion:
             no_text=no_text,
             bad_rows=source.state.bad_rows,
             bad_dates=bad_dates,
-            bad_date_examples=tuple((row, str(value)) for row, value in examples),
+            bad_date_examples=tuple((row, str(value)[:LONGEST_DATE]) for row, value in examples),
             other_languages=dict(self._language.others.most_common()) if self._language else {},
             replaced_characters=replaced,
             detected_encodings=dict(source.state.detected_encodings),
         )
+        self._dates.check_unit()
         if rows == 0:
             raise SourceError("The source has no rows; it needs at least one document with a text and a date")
         if bad_dates and (not skip_bad_dates or not (self._days or report.other_languages)):
@@ -134,10 +140,12 @@ class Ingestion:
             self.text = sources.choose_column(text, batch.columns, role="text", usual=sources.TEXT_NAMES)
             self.time = sources.choose_column(time, batch.columns, role="time", usual=sources.TIME_NAMES)
             self._dates = replace(self._dates, column=self.time)
+            limits.check_columns(source.name, batch.width)
         for name in (self.text, self.time):
             if name not in batch.columns:
-                file = batch["file"][0] if "file" in batch.columns and batch.height else "A part of the source"
-                raise SourceError(f"'{file}' has no column '{name}'; it has: {', '.join(batch.columns)}")
+                file = f"'{batch['file'][0]}'" if "file" in batch.columns and batch.height else "A part of the source"
+                raise SourceError(f"{file} has no column '{name}'; it has: {sources.listed(batch.columns)}")
+        self._dates.check_type(batch[self.time].dtype)
         kind = batch[self.text].dtype
         nested = isinstance(kind, pl.List | pl.Array) or self.text in source.state.nested
         if nested and self.rule.kind == "words" and not self._days:
@@ -146,6 +154,19 @@ class Ingestion:
             raise SourceError(f"Column '{self.text}' holds lists; if they are lists of words, pass `tokens=\"list\"`")
         if not (nested or kind in (pl.String, pl.Categorical, pl.Enum, pl.Null)):
             raise SourceError(f"Column '{self.text}' holds {kind}, not text; name another with `text`")
+
+    def _check_lengths(self, batch: pl.DataFrame, rows_before: int) -> None:
+        """Refuse a document with more text than may be read, and any other cell that is as long."""
+        for name in batch.columns:
+            values = _plainly_named(batch[name])
+            if values.dtype in (pl.String, pl.Binary):
+                lengths = values.str.len_bytes() if values.dtype == pl.String else values.bin.size()
+            elif name == self.text:  # lists of words
+                lengths = values.list.eval(pl.element().str.len_bytes()).list.sum()
+            else:
+                continue
+            if (longest := lengths.arg_max()) is not None and lengths[longest] > limits.LONGEST_DOCUMENT:
+                raise limits.too_long(f"Row {rows_before + longest + 1} (column '{name}')")
 
     def _with_texts(self, batch: pl.DataFrame) -> pl.DataFrame:
         """Return the batch with its texts as strings, or as lists of strings where they are split already."""
@@ -174,17 +195,15 @@ class Ingestion:
             )
         return list(words)
 
-    def _has_text(self) -> pl.Expr:
-        column = pl.col(self.text)
-        return (
-            column.list.join("", ignore_nulls=True).str.contains(r"\S")
-            if self.rule.kind == "list"
-            else (column.str.contains(r"\S"))
-        )
+    def _has_text(self, texts: pl.Series) -> pl.Series:
+        texts = _plainly_named(texts)
+        if self.rule.kind == "list":
+            texts = texts.list.join("", ignore_nulls=True)
+        return texts.str.contains(r"\S").fill_null(value=False)
 
     def _as_written(self, batch: pl.DataFrame) -> pl.Series:
         """Return the texts as they are stored: those that are lists of words with spaces between them."""
-        texts = batch[self.text]
+        texts = _plainly_named(batch[self.text])
         return texts.list.join(" ", ignore_nulls=True) if self.rule.kind == "list" else texts
 
     def _bad_dates(
@@ -222,34 +241,34 @@ class Ingestion:
         for text, time in zip(_as_text(batch[self.text]), _as_text(batch[self.time]), strict=True):
             self.digest.update(f"{text}\0{time}\0".encode())
 
-    def _add(self, batch: pl.DataFrame) -> int:
-        """Write one batch of documents and their ids; return the number of tokens."""
-        tokens, lengths = self.rule.split(batch[self.text])
+    def _add(self, batch: pl.DataFrame, days: pl.Series) -> int:
+        """Write one batch of documents, their dates and ids; return the number of tokens."""
+        tokens, lengths = self.rule.split(_plainly_named(batch[self.text]))
         codes = tokens.cast(pl.Categorical)
         distinct = codes.unique()
         ids = np.array([self._id(raw) for raw in distinct.cast(pl.String)], dtype=np.uint32)
         id_of_code = np.zeros(int(distinct.to_physical().max() or 0) + 1, dtype=np.uint32)  # type: ignore[arg-type]
         id_of_code[distinct.to_physical().to_numpy()] = ids
         self.stream.append(id_of_code[codes.to_physical().to_numpy()], lengths)
-        self._days.append(batch[_DAY].to_physical().to_numpy().astype(np.int32))
-        self._spool_documents(batch)
+        self._days.append(days.to_physical().to_numpy().astype(np.int32))
+        self._spool_documents(batch, days)
         return len(tokens)
 
-    def _spool_documents(self, batch: pl.DataFrame) -> None:
+    def _spool_documents(self, batch: pl.DataFrame, days: pl.Series) -> None:
         """Write one batch of documents with all their columns, each under a name that is free."""
         texts = self._as_written(batch)
         if self._language is None:
             self._sample.add(texts)
-        columns = [texts.alias("text"), batch[_DAY].alias("date")]
+        columns = [texts.alias("text"), days.alias("date")]
         taken = {*_OURS, *batch.columns}
         for name in batch.columns:
-            if name in (self.text, _DAY) or (name == self.time == "date"):
+            if name == self.text or (name == self.time == "date"):
                 continue
             free = name
-            while free in _OURS or (free != name and free in taken):
+            while free in _OURS or _is_pattern(free) or (free != name and free in taken):
                 free += "_"
             taken.add(free)
-            columns.append(_storable(batch[name]).alias(free))
+            columns.append(_storable(_plainly_named(batch[name])).alias(free))
         frame = pl.DataFrame(columns)
         self._text_bytes += int(frame["text"].str.len_bytes().sum())
         path = self._spool / f"documents-{len(self._parts):06}.parquet"
@@ -276,7 +295,7 @@ class Ingestion:
         mixed = [name for name, types in kinds.items() if len(types) > 1]  # where files disagree: as text
         frames = [
             pl.scan_parquet(part, glob=False).with_columns(
-                pl.col(name).cast(pl.String) for name in mixed if name in schema
+                cs.by_name(*(name for name in mixed if name in schema)).cast(pl.String)
             )
             for part, schema in self._parts
         ]
@@ -289,6 +308,16 @@ class Ingestion:
         frame.sink_parquet(path, row_group_size=rows, maintain_order=True)
 
 
+def _is_pattern(name: str) -> bool:
+    """Tell whether Polars would take a name for a pattern of names."""
+    return name == "*" or (name.startswith("^") and name.endswith("$"))
+
+
+def _plainly_named(values: pl.Series) -> pl.Series:
+    """Return a column under a name that is certainly no pattern."""
+    return values.alias("values")
+
+
 def _storable(values: pl.Series) -> pl.Series:
     """Return a column that Parquet, CSV and Python can hold; lists and objects become JSON."""
     kind = values.dtype
@@ -297,17 +326,35 @@ def _storable(values: pl.Series) -> pl.Series:
     if kind == pl.Duration:
         return values.dt.to_string("polars")
     if kind.is_nested() or kind in (pl.Object, pl.Binary):
-        texts = [None if v is None else json.dumps(v, ensure_ascii=False, default=str) for v in values.to_list()]
-        return pl.Series(values.name, texts, dtype=pl.String)
+        return pl.Series(values.name, [as_text(value, as_json=True) for value in _to_list(values)], dtype=pl.String)
     return values
 
 
+def _to_list(values: pl.Series) -> list[Any]:
+    """Return the values of a column; null for those that Python cannot hold, such as lists of dates after 9999."""
+    unheld = (ValueError, OverflowError, *POLARS_ERRORS)
+    try:
+        return values.to_list()
+    except unheld:
+        listed: list[Any] = []
+        for i in range(len(values)):
+            try:
+                listed += values.slice(i, 1).to_list()
+            except unheld:
+                listed.append(None)
+        return listed
+
+
 def _as_text(values: pl.Series) -> list[str | None]:
-    if values.dtype in (pl.Date, pl.Datetime):
-        values = within_calendar(values)
-    if values.dtype.is_nested() or values.dtype == pl.Object:
-        return [None if value is None else str(value) for value in values.to_list()]
-    return values.cast(pl.String, strict=False).to_list()
+    values = _plainly_named(values)
+    kind = values.dtype
+    if kind in (pl.Date, pl.Datetime):
+        texts = within_calendar(values).cast(pl.String)
+        outside = values.is_not_null() & texts.is_null()
+        return texts.set(outside, "outside the years 1 to 9999").to_list()
+    if kind.is_numeric() or kind in (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Null):
+        return values.cast(pl.String, strict=False).to_list()
+    return [None if value is None else str(value) for value in _to_list(values)]
 
 
 def _shown(value: str | None) -> str:

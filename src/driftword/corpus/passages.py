@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator, Mapping
+from datetime import date, timedelta
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -26,18 +27,21 @@ from driftword.progress import Progress
 from driftword.suggestions import did_you_mean
 
 _BATCH: Final = 256  # documents that are read and split at a time
+_MAX_WIDTH: Final = 100_000  # characters on either side
+_MAX_NAMED: Final = 6  # columns or values that an error names
+_MAX_NAME: Final = 100  # letters of a name for which a similar one is looked for
 
 #: Occurrences to show, by the id of their word.
 _Wanted = dict[int, "list[_Occurrence]"]
 
 
 def find_lines(
-    corpus: TokenizedText, word: str, *, at: At | None, n: int, width: int, where: Mapping[str, str] | None = None
+    corpus: TokenizedText, word: str, *, at: At | None, n: int, width: int, where: Mapping[str, Any] | None = None
 ) -> tuple[pl.DataFrame, list[int]]:
     """See `Corpus.passages`; return the lines, and for each how many occurrences its document has before it."""
-    n, width = checks.whole("n", n, least=1), checks.whole("width", width)
-    number, slices = corpus.word_id(word), _slices(corpus, at)
-    if not where:
+    n, width = checks.whole("n", n, least=1), checks.whole("width", width, most=_MAX_WIDTH)
+    number, slices, where = corpus.word_id(word), _slices(corpus, at), check_where(where)
+    if where is None:
         counts = corpus.counts[slices, number].astype(np.int64)
         quotas = {slices[i]: quota for i, quota in _quotas(counts, n)}
         chosen = [one for t, quota in quotas.items() for one in _spread(corpus, _positions(corpus, number, t), quota)]
@@ -64,10 +68,10 @@ def find_in_document(corpus: TokenizedText, document: int, word: str) -> tuple[d
     return row, located if len(located) == count else [match.span() for match in _matches(row["text"], word)]
 
 
-def count_passages(corpus: TokenizedText, word: str, *, at: At | None, where: Mapping[str, str] | None = None) -> int:
+def count_passages(corpus: TokenizedText, word: str, *, at: At | None, where: Mapping[str, Any] | None = None) -> int:
     """Return how many lines `find_lines` chooses from."""
-    number, slices = corpus.word_id(word), _slices(corpus, at)
-    if not where:
+    number, slices, where = corpus.word_id(word), _slices(corpus, at), check_where(where)
+    if where is None:
         return int(corpus.counts[slices, number].sum())
     return sum(len(positions) for positions in _positions_where(corpus, number, slices, where))
 
@@ -108,24 +112,64 @@ def _allowed(corpus: TokenizedText, where: Mapping[str, str]) -> npt.NDArray[np.
         raise OptionError(
             "This corpus was made of ids, so its documents have no columns to choose by; leave `where` out"
         )
-    if not isinstance(where, Mapping):
-        raise OptionError(f"`where` is {where!r}; give columns and values, such as {{'country': 'FRA'}}")
     columns = [name for name in corpus.documents.collect_schema() if name not in ("text", "slice")]
     for name in where:
         if name not in columns:
-            hint = did_you_mean(name, columns) or f"; they have {', '.join(columns)}"
-            raise OptionError(f"The documents have no column '{name}'{hint}")
+            listed = ", ".join(columns[:_MAX_NAMED]) + (", ..." if len(columns) > _MAX_NAMED else "")
+            hint = did_you_mean(name, columns) if len(name) <= _MAX_NAME else ""
+            raise OptionError(f"The documents have no column {checks.quoted(name)}{hint or f'; they have {listed}'}")
     table = corpus.documents.select(list(where)).collect()
-    allowed: npt.NDArray[np.bool_] = np.logical_and.reduce(
-        [_equals(table[name], value) for name, value in where.items()]
-    )
+    allowed = np.ones(table.height, dtype=bool)
+    for name, value in where.items():
+        has_value = _equals(table[name], value)
+        if not has_value.any():
+            raise OptionError(
+                f"No document has {checks.quoted(value)} in the column '{name}', which {_common_values(table[name])}"
+            )
+        allowed &= has_value
+    if not allowed.any():
+        raise OptionError("No document has all these values at once; leave one of them out of `where`")
     return allowed
+
+
+def check_where(where: Mapping[str, Any] | None) -> dict[str, str] | None:
+    """Check which columns of the documents must have which values; numbers and dates are compared as text."""
+    if where is None:
+        return None
+    example = "give columns and values, such as {'country': 'FRA'}, or leave it out"
+    if not isinstance(where, Mapping):
+        raise OptionError(f"`where` is {checks.shown(where)}; {example}")
+    texts: dict[str, str] = {}
+    for name, value in where.items():
+        plain = checks.plain(value)
+        if not isinstance(name, str) or not isinstance(plain, str | int | float | date | timedelta):
+            raise OptionError(f"`where` holds {checks.shown(name)} and {checks.shown(value)}; {example}")
+        if isinstance(plain, int) and abs(plain) > checks.LARGEST:
+            raise OptionError(f"`where` holds {checks.shown(value)}, more than a table can hold; {example}")
+        texts[checks.text("where", name, lines=True)] = checks.text("where", str(plain), lines=True)
+    return texts or None
+
+
+def _common_values(column: pl.Series) -> str:
+    """Say which values a column has, the most frequent ones."""
+    values = _texts(column).alias("value").drop_nulls().value_counts(name="documents")
+    values = values.sort(pl.col("documents"), pl.col("value"), descending=[True, False])
+    names = [checks.quoted(value) for value in values["value"].head(_MAX_NAMED)]
+    return f"has {', '.join(names)}{', ...' if values.height > _MAX_NAMED else ''}" if names else "is empty"
+
+
+def _texts(column: pl.Series) -> pl.Series:
+    """Return the values of a column as text."""
+    if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
+        values = [None if value is None else str(value) for value in column.to_list()]
+        return pl.Series(column.name, values, dtype=pl.String)
+    return column.cast(pl.String, strict=False)
 
 
 def _equals(column: pl.Series, value: str) -> npt.NDArray[np.bool_]:
     """Return where a column has a value, as Polars or Python would write it, or as a number."""
-    same = column.cast(pl.String, strict=False).eq_missing(value)
-    if not same.any():
+    same = _texts(column).eq_missing(value)
+    if not same.any() and not column.dtype.is_nested():
         distinct = column.drop_nulls().unique().to_list()
         matching = [one for one in distinct if str(one) == value]
         if column.dtype.is_numeric():

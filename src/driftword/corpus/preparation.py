@@ -33,11 +33,12 @@ from driftword.corpus.options import CorpusOptions
 from driftword.corpus.phrases import CONNECTORS, ROUNDS, PhraseRule, PhraseTable, find_and_join
 from driftword.corpus.preparation_report import PreparationReport
 from driftword.corpus.slices import SliceRule, Slices, check_rule, make_slices
-from driftword.corpus.subsampling import choose_subsample
+from driftword.corpus.subsampling import check_subsample, choose_subsample
 from driftword.corpus.token_writer import TokenWriter
 from driftword.corpus.tokens import BREAK, Tokenizer, TokenRule, make_rule, mend
 from driftword.corpus.vocabulary import choose_words, looks_unspaced
-from driftword.errors import OptionError, SourceError
+from driftword.errors import SourceError
+from driftword.polars_faults import as_source_errors, check_forked
 from driftword.progress import Progress, progress
 
 
@@ -118,14 +119,29 @@ def prepare(
     show_progress
         Show a progress bar; by default if standard error is a terminal.
     """
-    rule = make_rule(tokens, numbers=numbers)
+    check_forked()
+    out, overwrite = checks.path("out", out), checks.flag("overwrite", overwrite)
+    skip_bad_dates = checks.flag("skip_bad_dates", skip_bad_dates)
+    skip_bad_rows = checks.flag("skip_bad_rows", skip_bad_rows)
+    show_progress = checks.show_progress(show_progress)
+    text = checks.optional(checks.text, "text", text, lines=True)
+    time = checks.optional(checks.text, "time", time, lines=True)
+    time_format = checks.optional(checks.text, "time_format", time_format)
+    time_from_name = checks.optional(checks.text, "time_from_name", time_from_name)
+    encoding = checks.optional(checks.text, "encoding", encoding)
+    language = checks.optional(checks.text, "language", language)
+    source = checks.plain(source)
+    if isinstance(source, str | os.PathLike):
+        checks.path("source", source)
+    rule = make_rule(tokens, numbers=checks.flag("numbers", numbers))
     options = _check_options(
         CorpusOptions(
             text=text, time=time, time_format=time_format, time_from_name=time_from_name, encoding=encoding,
-            language=language, slices=_slice_rule(slices), vocabulary=vocabulary, min_count=min_count,
-            tokens=rule.kind, numbers=bool(numbers), phrases=bool(phrases), phrase_threshold=phrase_threshold,
-            phrase_min_count=phrase_min_count, connectors=tuple(connectors), subsample=subsample,
-            stopwords=_word_list("stopwords", stopwords), keep=_word_list("keep", keep),
+            language=language, slices=check_rule(slices), vocabulary=vocabulary, min_count=min_count,
+            tokens=rule.kind, numbers=rule.numbers, phrases=checks.flag("phrases", phrases),
+            phrase_threshold=phrase_threshold, phrase_min_count=phrase_min_count,
+            connectors=tuple(checks.word_list("connectors", connectors)), subsample=subsample,
+            stopwords=tuple(checks.word_list("stopwords", stopwords)), keep=tuple(checks.word_list("keep", keep)),
         )
     )  # fmt: skip
     seed = checks.seed(seed)
@@ -135,6 +151,7 @@ def prepare(
         store.create(out, kind=KIND, overwrite=overwrite) as writer,
         progress(show=show_progress) as bar,
         tempfile.TemporaryDirectory(dir=writer.folder, prefix="spool-") as spool,
+        as_source_errors(),
     ):
         ingestion = Ingestion(Path(spool), rule, time_format=time_format, language=language_filter, bar=bar)
         report = ingestion.read(opened, text, time, skip_bad_dates=skip_bad_dates)
@@ -148,7 +165,7 @@ def prepare(
         _store_documents(writer, ingestion, sliced.slices, bar)
         metadata = CorpusMetadata(
             seed=seed,
-            subsample=choose_subsample(subsample, token_writer.counts.sum(axis=0, dtype=np.int64)),
+            subsample=choose_subsample(options.subsample, token_writer.counts.sum(axis=0, dtype=np.int64)),
             inputs=sources.inputs_of(opened, ingestion.digest),
             citation=opened.citation,
             options=options,
@@ -164,33 +181,14 @@ def prepare(
 def _check_options(options: CorpusOptions) -> CorpusOptions:
     """Refuse options that no text could be prepared with; return them as plain numbers and texts."""
     DateReader("date", options.time_format)
-    choose_subsample(options.subsample, np.ones(1, dtype=np.int64))
     return replace(
         options,
         vocabulary=checks.whole("vocabulary", options.vocabulary, least=1),
-        min_count=_optional_count("min_count", options.min_count),
-        phrase_min_count=_optional_count("phrase_min_count", options.phrase_min_count),
+        min_count=checks.optional(checks.whole, "min_count", options.min_count, least=1),
+        phrase_min_count=checks.optional(checks.whole, "phrase_min_count", options.phrase_min_count, least=1),
         phrase_threshold=checks.real("phrase_threshold", options.phrase_threshold, low=-1, high=1),
-        subsample=options.subsample if isinstance(options.subsample, str | None) else float(options.subsample),
+        subsample=check_subsample(options.subsample),
     )
-
-
-def _optional_count(name: str, value: int | None) -> int | None:
-    return None if value is None else checks.whole(name, value, least=1)
-
-
-def _slice_rule(slices: SliceRule) -> str | tuple[str, ...]:
-    check_rule(slices)
-    return slices if isinstance(slices, str) else tuple(str(edge) for edge in slices)
-
-
-def _word_list(name: str, words: Collection[str]) -> tuple[str, ...]:
-    if isinstance(words, str):
-        raise OptionError(f"`{name}` is one string; it must be a list of words")
-    listed = tuple(words)
-    if other := [word for word in listed if not isinstance(word, str)]:
-        raise OptionError(f"`{name}` holds {other[0]!r}; it must be a list of words")
-    return listed
 
 
 def _spelled(options: CorpusOptions, rule: TokenRule) -> CorpusOptions:

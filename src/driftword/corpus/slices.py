@@ -12,24 +12,28 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from driftword import checks
 from driftword.corpus.dates import parse_date
 from driftword.errors import OptionError, UnknownSliceError
 from driftword.suggestions import did_you_mean
 
 MOST_SLICES: Final = 5_000
 _DAY: Final = timedelta(days=1)
-_GRID = re.compile(r"(\d+)\s*(y|q|mo?|w|d)")
-_EQUAL = re.compile(r"equal:(\d+)")
+_GRID = re.compile(r"(\d{1,9})\s*(y|q|mo?|w|d)")
+_EQUAL = re.compile(r"equal:(\d{1,9})")
 _HELP = (
     "write a number and a unit (1y, 2y, 10y, 1q, 1mo, 1w), equal:N for N slices of about equal size, "
     "or edges such as 1946,1970,1991,2023"
 )
+
+_DAYS: Final = "give a list of days, such as datetime.date(1990, 1, 1)"
+_MAX_DATE: Final = 100  # letters of a date; no longer text is parsed
 
 SliceRule = str | Sequence[int | str | date]
 #: How a slice is asked for: its label, a year, or a date.
@@ -53,6 +57,10 @@ class Slices:
     last: tuple[date, ...]
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", tuple(checks.word_list("labels", self.labels)))
+        for name in ("first", "last"):
+            days = checks.several(name, getattr(self, name), remedy=_DAYS)
+            object.__setattr__(self, name, tuple(_check_day(name, day) for day in days))
         if not len(self.labels) == len(self.first) == len(self.last):
             raise OptionError("Slices need a label, a first and a last day each")
         if len(set(self.labels)) < len(self.labels):
@@ -67,21 +75,31 @@ class Slices:
 
     def index(self, at: str | int | date) -> int:
         """Return the number of the slice with this label, or that holds this year or date."""
-        if isinstance(at, str) and at in self.labels:
-            return self.labels.index(at)
-        if at == "":
+        asked = _label_or_date(at)
+        if asked is None:
+            raise OptionError(f"`at` is {checks.shown(at)}, which is not a slice; give its label, a year or a date")
+        if isinstance(asked, str) and asked in self.labels:
+            return self.labels.index(asked)
+        if asked == "":
             raise UnknownSliceError(f"No slice was named; {self._ends()}")
-        low, high = self._range(at)
+        shown = checks.quoted(str(asked))
+        period = _days(asked)
+        if period is None:
+            hint = did_you_mean(str(asked), self.labels) if len(str(asked)) <= _MAX_DATE else ""
+            raise UnknownSliceError(f"{shown} is neither a slice nor a date{hint or f'; {self._ends()}'}")
+        low, high = period
         hits = [t for t in range(len(self)) if self.first[t] <= high and low <= self.last[t]]
         if len(hits) == 1:
             return hits[0]
         if not hits:
-            raise UnknownSliceError(f"'{at}' lies outside the slices; {self._ends()}")
+            raise UnknownSliceError(f"{shown} lies outside the slices; {self._ends()}")
         names = ", ".join(f"'{self.labels[t]}'" for t in hits[:4]) + (", ..." if len(hits) > 4 else "")
-        raise UnknownSliceError(f"'{at}' falls into {len(hits)} slices; name one of them: {names}")
+        raise UnknownSliceError(f"{shown} falls into {len(hits)} slices; name one of them: {names}")
 
     def find(self, days: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """Return the slice of each day (days since 1970-01-01), -1 for days outside."""
+        if not isinstance(days, np.ndarray) or days.dtype.kind not in "iu":
+            raise OptionError(f"`days` is {checks.shown(days)}; give an array of whole numbers, days since 1970-01-01")
         first = np.array(self.first, dtype="datetime64[D]").astype(np.int64)
         last = np.array(self.last, dtype="datetime64[D]").astype(np.int64)
         slice_of = np.searchsorted(first, days, side="right") - 1
@@ -98,42 +116,69 @@ class Slices:
     @classmethod
     def from_table(cls, table: pl.DataFrame) -> Slices:
         """Read back what `table` returned."""
-        return cls(*(tuple(table[name]) for name in ("label", "first", "last")))
+        columns = ("label", "first", "last")
+        if not isinstance(table, pl.DataFrame) or not set(columns) <= set(table.columns):
+            raise OptionError(f"`table` is {checks.shown(table)}; give what `Slices.table` returned")
+        return cls(*(tuple(table[name]) for name in columns))
 
     @classmethod
     def from_labels(cls, labels: Iterable[str | int]) -> Slices:
         """Make slices of labels that name periods: years, ranges of years, decades, quarters, months, weeks or days."""
-        names = tuple(str(label) for label in labels)
-        periods = [_period(name) for name in names]
-        for name, period in zip(names, periods, strict=True):
+        names: list[str] = []
+        periods: list[tuple[date, date]] = []
+        for label in checks.several("slices", labels, remedy="give a list of labels, such as years"):
+            name = _label_or_date(label)
+            period = None if name is None else _label_period(str(name))
             if period is None:
                 raise OptionError(
-                    f"'{name}' is not a year, range of years, month or day; give `slices` as Slices with date ranges"
+                    f"{checks.quoted(str(name)) if isinstance(name, str) else f'The label {checks.shown(label)}'} "
+                    "is not a year, range of years, month or day; give `slices` as Slices with date ranges"
                 )
-        known = [period for period in periods if period is not None]
-        return cls(names, tuple(p[0] for p in known), tuple(p[1] for p in known))
+            names.append(str(name))
+            periods.append(period)
+        return cls(tuple(names), tuple(p[0] for p in periods), tuple(p[1] for p in periods))
 
     def _ends(self) -> str:
+        if not self.labels:
+            return "there are none"
         return f"the first is '{self.labels[0]}', the last '{self.labels[-1]}'"
 
-    def _range(self, at: str | int | date) -> tuple[date, date]:
-        if isinstance(at, date):
-            day = date(at.year, at.month, at.day)
-            return day, day
-        period = parse_date(str(at))
-        if period is None:
-            hint = did_you_mean(str(at), self.labels)
-            hint = hint or f"; {self._ends()}"
-            raise UnknownSliceError(f"'{at}' is neither a slice nor a date{hint}")
-        return period
+
+def _label_or_date(value: Any) -> str | int | date | None:
+    """Return a label, year or date as plain Python; None for anything else. Tables hold years as floats too."""
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[D]")
+    value = checks.plain(value)
+    if isinstance(value, bool) or not isinstance(value, str | int | float | date) or value != value:
+        return None  # what differs from itself is a number or a date that is missing
+    if isinstance(value, date):
+        return date(value.year, value.month, value.day)
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < 10_000 else None
+    return value if isinstance(value, str) or abs(value) < 10**checks.MAX_DIGITS else None
 
 
-def _period(label: str) -> tuple[date, date] | None:
+def _days(value: str | int | date) -> tuple[date, date] | None:
+    """Return the first and the last day of a year or date; None where it is neither."""
+    if isinstance(value, date):
+        return value, value
+    return parse_date(str(value)) if len(str(value)) <= _MAX_DATE else None
+
+
+def _check_day(name: str, value: Any) -> date:
+    day = _label_or_date(value)
+    if not isinstance(day, date):
+        raise OptionError(f"`{name}` holds {checks.shown(value)}; {_DAYS}")
+    return day
+
+
+def _label_period(label: str) -> tuple[date, date] | None:
     """Return the first and last day that a label stands for: a date, or a range such as 1990-1999 or 2018 to 2020."""
-    ends = re.fullmatch(r"(\d{3,4})-(\d{4})", label) or re.fullmatch(r"(.+) to (.+)", label)
-    if ends is None:
-        return parse_date(label)
-    first, last = parse_date(ends[1]), parse_date(ends[2])
+    ends = re.fullmatch(r"(\d{3,4})-(\d{4})", label)
+    begin, separator, end = (ends[1], "-", ends[2]) if ends else label.rpartition(" to ")
+    if not separator:
+        return _days(label)
+    first, last = _days(begin), _days(end)
     return None if first is None or last is None else (first[0], last[1])
 
 
@@ -149,11 +194,9 @@ def make_slices(rule: SliceRule, days: npt.NDArray[np.int32], tokens: npt.NDArra
     tokens
         Words in each document; ``equal:N`` balances them.
     """
-    check_rule(rule)
-    if not isinstance(rule, str):
-        return _from_edges([_edge(value) for value in rule])
-    if "," in rule:
-        return _from_edges([_edge(value) for value in rule.split(",")])
+    rule = check_rule(rule)
+    if not isinstance(rule, str) or "," in rule:
+        return _from_edges([_edge(value) for value in (rule.split(",") if isinstance(rule, str) else rule)])
     low, high = _to_date(int(days.min())), _to_date(int(days.max()))
     if equal := _EQUAL.fullmatch(rule):
         return _equal(int(equal[1]), days, tokens)
@@ -162,30 +205,31 @@ def make_slices(rule: SliceRule, days: npt.NDArray[np.int32], tokens: npt.NDArra
     return _grid(int(match[1]), match[2], low, high)
 
 
-def check_rule(rule: SliceRule) -> None:
-    """Raise `OptionError` unless `rule` can be laid over some documents."""
-    if not isinstance(rule, (str, Sequence)):
-        raise OptionError(f"`slices` is {rule!r}, which is not understood; {_HELP}")
+def check_rule(rule: SliceRule) -> str | tuple[str, ...]:
+    """Check that a rule can be laid over some documents; return it, edges as texts."""
+    rule = checks.plain(rule)
     if isinstance(rule, str) and "," not in rule:
         match = _GRID.fullmatch(rule) or _EQUAL.fullmatch(rule)
         if not match:
-            raise OptionError(f"`slices` is '{rule}', which is not understood; {_HELP}")
-        if int(match[1]) == 0 or int(match[1]) > 9999:
-            raise OptionError(f"`slices` is '{rule}'; its number must be from 1 to 9999")
-        return
-    edges = [_edge(value) for value in (rule.split(",") if isinstance(rule, str) else rule)]
+            raise OptionError(f"`slices` is {checks.shown(rule)}, which is not understood; {_HELP}")
+        if not 0 < len(match[1].lstrip("0")) <= 4:
+            raise OptionError(f"`slices` is {checks.shown(rule)}; its number must be from 1 to 9999")
+        return str(rule)
+    values = rule.split(",") if isinstance(rule, str) else checks.several("slices", rule, remedy=_HELP)
+    edges = [_edge(value) for value in values]
     if len(edges) < 2:
         raise OptionError(f"`slices` needs at least two edges, such as 1946,1970,1991,2023, but has {len(edges)}")
     if any(b <= a for a, b in pairwise(edges)):
         raise OptionError("The edges given as `slices` must be in ascending order, each of them once")
+    return str(rule) if isinstance(rule, str) else tuple(str(_label_or_date(value)) for value in values)
 
 
 def _edge(value: int | str | date) -> date:
-    if isinstance(value, date):
-        return date(value.year, value.month, value.day)
-    period = parse_date(str(value).strip())
+    edge = _label_or_date(value)
+    period = None if edge is None else _days(edge.strip() if isinstance(edge, str) else edge)
     if period is None:
-        raise OptionError(f"'{value}' is not a year or date that slices can start at; {_HELP}")
+        shown = checks.quoted(value) if isinstance(value, str) else f"The edge {checks.shown(value)}"
+        raise OptionError(f"{shown} is not a year or date that slices can start at; {_HELP}")
     return period[0]
 
 

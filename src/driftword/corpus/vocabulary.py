@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from driftword import checks
 from driftword.corpus.slices import Slices
 from driftword.corpus.tokens import TokenRule
 from driftword.errors import OptionError, UnknownWordError
@@ -53,7 +54,9 @@ class Vocabulary:
     def word_id(self, word: str) -> int:
         """Return the id of a word as a user may write it; the error for an unknown one suggests others."""
         if not isinstance(word, str):
-            raise OptionError(f"'{word}' is not a word; give one word as text")
+            raise OptionError(f"`word` is {checks.shown(word)}, which is not a word; give one word as text")
+        if not word.strip():
+            raise UnknownWordError("No word was named; name one", asked=word)
         rule = TokenRule(numbers=True)
         spelling = " ".join(rule.spell(part) for part in word.split())
         for known in (word, spelling):
@@ -64,11 +67,11 @@ class Vocabulary:
         if phrases:
             names = ", ".join(f"'{known}'" for known in phrases)
             raise UnknownWordError(
-                f"'{word}' is in the vocabulary only as part of phrases, such as {names}", phrases, word
+                f"{checks.quoted(word)} is in the vocabulary only as part of phrases, such as {names}", phrases, word
             )
         close = closest(spelling, self.words, n=2)
         hint = did_you_mean(spelling, close, n=2) or "; it may be too rare to have been kept"
-        raise UnknownWordError(f"'{word}' is not in the vocabulary{hint}", close, word)
+        raise UnknownWordError(f"{checks.quoted(word)} is not in the vocabulary{hint}", close, word)
 
     def __contains__(self, word: object) -> bool:
         try:

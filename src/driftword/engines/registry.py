@@ -70,7 +70,8 @@ ENGINES: Final[dict[str, EngineEntry]] = {
 
 def choose_engine(name: str, device: str | None = None) -> str:
     """Return the name of the engine to use: `name` itself, or for ``"auto"`` the fastest one here."""
-    checks.one_of("engine", name, (AUTO, *ENGINES))
+    name = checks.one_of("engine", name, (AUTO, *ENGINES))
+    device = checks.optional(checks.text, "device", device)
     if name == AUTO:
         return "torch" if device is not None or gpu_is_usable() else "cpu"
     if device is not None and not ENGINES[name].takes_device:

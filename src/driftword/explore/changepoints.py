@@ -64,9 +64,8 @@ def changes(
     """
     model = as_model(model)
     vectors.check_moves(model)
-    checks.whole("n", n, least=1)
-    checks.whole("min_count", min_count)
-    checks.real("min_unusual", min_unusual, low=0, high=1)
+    n, min_count = checks.whole("n", n, least=1), checks.whole("min_count", min_count)
+    min_unusual = checks.real("min_unusual", min_unusual, low=0, high=1)
     if len(model.slices) < 3:
         raise OptionError(f"The model has {len(model.slices)} slices and a change point needs three; use `drift`")
     if words is None:
@@ -211,7 +210,7 @@ def _peer_distances(model: Model, v: int) -> Array:
 
 
 def _rows(model: Model, words: Any) -> Array:
-    return np.asarray(model.rho[:, words], dtype=np.float32)
+    return np.asarray(model.rho_of(words), dtype=np.float32)
 
 
 def _share_below(distance: float, others: Array) -> float:

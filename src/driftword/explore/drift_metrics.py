@@ -65,12 +65,9 @@ def _steps(model: Model, first: int, last: int, *, longest: bool) -> Array:
 
 
 def _centered_sum(model: Model, begin: int, end: int) -> Array:
-    total = np.zeros((len(model.words), model.rho.shape[2]), dtype=np.float32)
-    means = np.zeros(model.rho.shape[2], dtype=np.float32)
-    for t in range(begin, end):
-        total += vectors.slice_vectors(model, t)
-        means += vectors.mean(model, t)
-    return total - means
+    slices = range(begin, end)
+    total = sum((vectors.slice_vectors(model, t) for t in slices), start=np.zeros(1, dtype=np.float32))
+    return np.asarray(total - sum(vectors.mean(model, t) for t in slices))
 
 
 def _cosine_distance(one: Array, other: Array) -> Array:

@@ -24,6 +24,7 @@ from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.model import Model, as_model
 
 MOST_SKIPPED: Final = 200
+_TWO_SLICES: Final = "give two slices, such as (1900, 2000)"
 _SKIPPED_SHARE: Final = 0.02  # of the vocabulary, at most `MOST_SKIPPED` words
 
 
@@ -147,9 +148,12 @@ def rank_drift(
     """Answer as `drift` does, and say how many words were eligible; None in `between` takes the default of that end."""
     model = as_model(model)
     vectors.check_moves(model)
-    checks.one_of("metric", metric, METRICS)
+    metric = checks.one_of("metric", metric, METRICS)
+    n = checks.optional(checks.whole, "n", n, least=1)
+    interpolated = checks.flag("interpolated", interpolated)
     named = None if words is None else checks.words("words", words)
-    first, last = _range(model, between)
+    ends = check_between(between)
+    first, last = _range(model, *ends)
     usual_count = 0 if named or interpolated else MIN_COUNT
     min_count = checks.whole("min_count", usual_count if min_count is None else min_count)
     skip = (0 if named else usual_skip(model)) if skip is None else checks.whole("skip", skip)
@@ -168,7 +172,7 @@ def rank_drift(
     scores = measure(model, metric, first, last, wanted=eligible)
     if named is None:
         eligible &= np.isfinite(scores)  # some metrics cannot compare rare words
-    positions = vectors.top(scores, eligible, len(scores) if n is None else checks.whole("n", n, least=1))
+    positions = vectors.top(scores, eligible, len(scores) if n is None else n)
     labels = model.slices.labels
     return DriftRanking(
         table=_table(model, scores, positions, first, last),
@@ -176,7 +180,7 @@ def rank_drift(
         min_count=least,
         skip=skip,
         between=(labels[first], labels[last]),
-        chosen_range=between is None or all(end is None for end in between),
+        chosen_range=ends == (None, None),
         words=int(wanted.sum()),
         eligible=int(eligible.sum()),
         too_rare=int((wanted & ~common & ~frequent).sum()),
@@ -185,12 +189,18 @@ def rank_drift(
     )
 
 
-def _range(model: Model, between: Sequence[At | None] | None) -> tuple[int, int]:
+def check_between(between: Sequence[At | None] | None) -> tuple[At | None, At | None]:
+    """Check that a user gave two slices; None stands for the default of one end, or of both."""
+    if between is None:
+        return None, None
+    ends = checks.several("between", between, remedy=_TWO_SLICES)
+    if len(ends) != 2 or isinstance(between, set | frozenset):  # a set does not say which is the earlier one
+        raise OptionError(f"`between` is {checks.shown(between)}; {_TWO_SLICES}")
+    return ends[0], ends[1]
+
+
+def _range(model: Model, begin: At | None, end: At | None) -> tuple[int, int]:
     """Return the numbers of the two slices to compare."""
-    try:
-        begin, end = (None, None) if between is None else between
-    except (TypeError, ValueError) as error:
-        raise OptionError(f"`between` is {between!r}; give two slices, such as (1900, 2000)") from error
     usual = attested_range(model) if begin is None or end is None else ("", "")
     first, last = (model.slices.index(usual[i] if at is None else at) for i, at in enumerate((begin, end)))
     if first >= last:
@@ -276,7 +286,7 @@ def movers(
     """
     model = as_model(model)
     vectors.check_moves(model)
-    t = model.slices.index(at)
+    t, n = model.slices.index(at), checks.whole("n", n, least=1)
     if t == 0:
         raise OptionError(f"'{model.slices.labels[0]}' is the first slice; nothing can move into it")
     between = (model.slices.labels[t - 1], model.slices.labels[t])
@@ -304,7 +314,7 @@ def pace(model: Model | str | os.PathLike[str], *, min_count: int = MIN_COUNT) -
     """
     model = as_model(model)
     vectors.check_moves(model)
-    checks.whole("min_count", min_count)
+    min_count = checks.whole("min_count", min_count)
     movement: list[float | None] = [None]
     words = [0]
     vocabulary = model.vocabulary

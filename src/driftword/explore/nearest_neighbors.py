@@ -56,6 +56,7 @@ def neighbors(
     asked about is observed in the training text of the slice: where it is not, its neighbours are a guess.
     """
     model = as_model(model)
+    min_count = checks.whole("min_count", min_count)
     if at is None:
         at = [model.slices.labels[t] for t in representative_slices(model, word, min_count=min_count)]
     v = model.word_id(word)
@@ -92,9 +93,7 @@ def neighborhoods(
     One row per slice and word: slice, word, and its neighbours in a list, nearest first.
     """
     model = as_model(model)
-    if isinstance(words, str):
-        raise OptionError(f"`words` is '{words}'; give a list of words")
-    ids = [model.word_id(word) for word in words]
+    ids = [model.word_id(word) for word in checks.word_list("words", words)]
     results = _nearest(model, ids, at, n=n, metric=metric, min_count=min_count)
     rows = [(model.slices.labels[t], model.words[v], [model.words[w] for w in nearest]) for t, v, _, nearest in results]
     schema: dict[str, Any] = {"slice": pl.String, "word": pl.String, "neighbors": pl.List(pl.String)}
@@ -105,9 +104,8 @@ def _nearest(
     model: Model, words: Sequence[int], at: At | Sequence[At] | None, *, n: int, metric: str, min_count: int
 ) -> Iterator[tuple[int, int, Array, Array]]:
     """Yield for each slice and each word the similarities of all words, and the ids of the nearest."""
-    checks.one_of("metric", metric, METRICS)
-    checks.whole("n", n, least=1)
-    checks.whole("min_count", min_count)
+    metric = checks.one_of("metric", metric, METRICS)
+    n, min_count = checks.whole("n", n, least=1), checks.whole("min_count", min_count)
     for t in vectors.slice_numbers(model, at):
         attested = model.vocabulary.attested(t, min_count)
         scores = _similarities(model, t, words, metric)
@@ -218,10 +216,9 @@ def _check_observed(model: Model, t: int, words: Sequence[int]) -> None:
 def _nearest_to(
     model: Model, query: Array, to: At | Sequence[At] | None, *, n: int, min_count: int, exclude: Sequence[int] = ()
 ) -> pl.DataFrame:
-    checks.whole("n", n, least=1)
-    checks.whole("min_count", min_count)
+    n, min_count = checks.whole("n", n, least=1), checks.whole("min_count", min_count)
     rows: list[dict[str, Any]] = []
-    for t in vectors.slice_numbers(model, to):
+    for t in vectors.slice_numbers(model, to, name="to"):
         attested = model.vocabulary.attested(t, min_count)
         scores = vectors.cosines(model, t, vectors.unit(query)[:, None], vectors.mean(model, t))[:, 0]
         attested[list(exclude)] = False
@@ -251,6 +248,7 @@ def similarity(
     training text); count and count_other.
     """
     model = as_model(model)
+    interpolated = checks.flag("interpolated", interpolated)
     v = model.word_id(word)
     parts = []
     for name in checks.words("others", others):
@@ -298,6 +296,7 @@ def towards(
     words of each pole, count_low and count_high.
     """
     model = as_model(model)
+    interpolated = checks.flag("interpolated", interpolated)
     poles = [checks.words("low", low), checks.words("high", high)]
     v = model.word_id(word)
     ids = [[model.word_id(other) for other in pole] for pole in poles]

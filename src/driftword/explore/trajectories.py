@@ -49,17 +49,18 @@ def trajectory(
     """
     model = as_model(model)
     vectors.check_moves(model)
-    names = checks.words("words", words)
-    parts = [_trajectory(model, word, at, n=n, metric=metric, min_count=min_count) for word in names]
+    names, min_count = checks.words("words", words), checks.whole("min_count", min_count)
+    shown = None if at is None else vectors.slice_numbers(model, at)
+    parts = [_trajectory(model, word, shown, n=n, metric=metric, min_count=min_count) for word in names]
     return pl.concat(parts)
 
 
 def _trajectory(
-    model: Model, word: str, at: At | Sequence[At] | None, *, n: int, metric: str, min_count: int
+    model: Model, word: str, shown: Sequence[int] | None, *, n: int, metric: str, min_count: int
 ) -> pl.DataFrame:
     v, labels = model.word_id(word), model.slices.labels
-    vectors_of_word = np.asarray(model.rho[:, v], dtype=np.float64)
-    shown = representative_slices(model, word, min_count=min_count) if at is None else vectors.slice_numbers(model, at)
+    vectors_of_word = np.asarray(model.rho_of(v), dtype=np.float64)
+    shown = representative_slices(model, word, min_count=min_count) if shown is None else shown
     near = neighbors(model, word, at=[labels[t] for t in shown], n=n, metric=metric, min_count=min_count)
     by_slice = {label: near.filter(pl.col("slice") == label)["word"].to_list() for label in near["slice"].unique()}
     attested = attested_slices(model, v, min_count)
@@ -104,7 +105,7 @@ def frequency(model: Model | str | os.PathLike[str], word: str) -> pl.DataFrame:
     """
     model = as_model(model)
     v, counts = model.word_id(word), np.asarray(model.counts)
-    rows = np.asarray(model.rho[:, v], dtype=np.float64)
+    rows = np.asarray(model.rho_of(v), dtype=np.float64)
     steps = np.linalg.norm(np.diff(rows, axis=0), axis=1).tolist() or [None] * (len(model.slices) - 1)
     per_million = 1e6 * counts[:, v] / np.maximum(counts.sum(axis=1, dtype=np.int64), 1)
     columns: dict[str, Any] = {

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import date
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from driftword import checks
 from driftword.corpus.slices import At
 from driftword.corpus.vocabulary import MIN_COUNT
 from driftword.errors import OptionError
@@ -17,6 +18,7 @@ from driftword.model import Model
 
 Array = npt.NDArray[Any]
 ALL: Final = "all"  # stands for every slice
+_ONE_OR_SEVERAL: Final = "give a slice (its label, a year or a date), or a list of slices"
 
 __all__ = [
     "ALL",
@@ -37,7 +39,7 @@ __all__ = [
 
 def slice_vectors(model: Model, t: int) -> Array:
     """Return the embeddings of slice t as float32, ``(V, K)``."""
-    return np.asarray(model.rho[t if model.moves else 0], dtype=np.float32)
+    return np.asarray(model.rho_at(t if model.moves else 0), dtype=np.float32)
 
 
 def centered(model: Model, t: int) -> Array:
@@ -70,7 +72,7 @@ def squared_lengths(model: Model, t: int) -> Array:
 
 def directions(model: Model, words: Sequence[int]) -> Array:
     """Return the centred vectors of some words in every slice, scaled to length one, ``(T, n, K)``."""
-    vectors = np.asarray(model.rho[:, list(words)], dtype=np.float64)
+    vectors = np.asarray(model.rho_of(list(words)), dtype=np.float64)
     return unit(vectors - np.array([mean(model, t) for t in range(len(model.slices))])[:, None])
 
 
@@ -84,13 +86,14 @@ def cosines(model: Model, t: int, queries: Array, center: Array) -> Array:
     return np.asarray(np.clip((products[:, :-1] - center @ queries) / lengths[:, None], -1, 1))
 
 
-def slice_numbers(model: Model, at: At | Sequence[At] | None) -> list[int]:
+def slice_numbers(model: Model, at: At | Sequence[At] | None, *, name: str = "at") -> list[int]:
     """Return the numbers of the slices that a user means: one, several, or (None or "all") every one."""
     if at is None or (isinstance(at, str) and at == ALL and ALL not in model.slices.labels):
         return list(range(len(model.slices)))
-    several = [at] if isinstance(at, str | int | date) or not isinstance(at, Iterable) else list(at)
+    alone = isinstance(checks.plain(at), str | int | float | date)
+    several: list[Any] = [at] if alone else checks.several(name, at, remedy=_ONE_OR_SEVERAL)
     if not several:
-        raise OptionError("No slice was named; name one, or leave `at` out")
+        raise OptionError(f"No slice was named; name one, or leave `{name}` out")
     return list(dict.fromkeys(model.slices.index(one) for one in several))  # two days may fall into one slice
 
 

@@ -13,14 +13,16 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from driftword import checks, explore, store
-from driftword.checks import whole
+from driftword import checks, explore
+from driftword.atomic_writes import already_exists, replacing
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
 from driftword.corpus.passages import find_in_slices
 from driftword.corpus.slices import At
 from driftword.corpus.vocabulary import MIN_COUNT
 from driftword.errors import OptionError
+from driftword.explore.drift_metrics import METRICS
+from driftword.explore.drift_ranking import check_between
 from driftword.model import Model, as_model
 from driftword.pages import content, passage_content
 from driftword.pages.content import Content
@@ -102,16 +104,24 @@ def report(
     >>> dw.report(model, "sotu.html", corpus=corpus, words=["energy"], n=100)  # doctest: +SKIP
     """
     model = as_model(model)
-    text = None
-    if passages:
-        text = model.open_corpus() if corpus is None else model.check_corpus(as_corpus(corpus))
-    path = _checked_path(out, overwrite=overwrite)
-    whole("n", n, most=MAX_REPORTED)
-    included = [model.words[model.word_id(word)] for word in (checks.words("words", words) if words else [])]
+    passages, interpolated = checks.flag("passages", passages), checks.flag("interpolated", interpolated)
+    metric, show_progress = checks.one_of("metric", metric, METRICS), checks.show_progress(show_progress)
+    title = checks.optional(checks.text, "title", title)
+    text = None if corpus is None else model.check_corpus(as_corpus(corpus))
+    if not passages:
+        text = None
+    elif text is None:
+        text = model.open_corpus()
+    path = _checked_path(checks.path("out", out), overwrite=checks.flag("overwrite", overwrite))
+    n = checks.whole("n", n, most=MAX_REPORTED)
+    min_count = checks.optional(checks.whole, "min_count", min_count)
+    skip = checks.optional(checks.whole, "skip", skip)
+    named = [words] if isinstance(words, str) else checks.word_list("words", words)
+    included = [model.words[model.word_id(word)] for word in named]
     options: dict[str, Any] = {"metric": metric, "min_count": min_count, "skip": skip, "interpolated": interpolated}
-    begin, end = (None, None) if between is None else between
+    begin, end = check_between(between)
     if model.moves and n:
-        included += explore.rank_drift(model, n=n, between=between, **options).table["word"].to_list()
+        included += explore.rank_drift(model, n=n, between=(begin, end), **options).table["word"].to_list()
     included = list(dict.fromkeys(included))
     if not included:
         ranked = model.moves and n
@@ -127,19 +137,19 @@ def report(
             _add_passages(text, pages, bar)
     overview = content.start(model, begin, end, n=min(n or 30, content.MAX_ROWS), **options)
     html = _render(model, title, pages, overview)
-    with store.replacing(path.resolve()) as partial:  # the file that a link leads to, not the link
+    with replacing(path.resolve()) as partial:  # the file that a link leads to, not the link
         partial.write_text(printable(html), encoding="utf-8")
     return path
 
 
-def _checked_path(out: str | os.PathLike[str], *, overwrite: bool) -> Path:
-    path = Path(out)
+def _checked_path(path: Path, *, overwrite: bool) -> Path:
+    name = checks.quoted(str(path))
     if not path.name:
-        raise OptionError(f"'{out}' is not the name of a file; give another `out`, such as report.html")
+        raise OptionError(f"{name} is not the name of a file; give another `out`, such as report.html")
     if path.suffix.lower() not in (".html", ".htm"):
-        raise OptionError(f"'{path}' does not end in .html, and a report is a web page; give another `out`")
+        raise OptionError(f"{name} does not end in .html, and a report is a web page; give another `out`")
     if path.exists() and not overwrite:
-        raise store.already_exists(path)
+        raise already_exists(path)
     return path
 
 

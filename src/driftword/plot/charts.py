@@ -13,7 +13,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from driftword import explore
+from driftword import checks, explore
 from driftword.corpus.slices import At
 from driftword.errors import OptionError
 from driftword.explore import changepoints, vectors
@@ -43,6 +43,7 @@ from driftword.plot.layout import (
 )  # fmt: skip
 
 MAX_LISTS: Final = 8  # of neighbours in one figure
+MAX_ROWS: Final = 1_000  # in one figure
 WITHOUT_WORD: Final = ("drift", "history")
 KINDS: Final = ("trajectory", "neighbors", "similarity", "frequency", "map", "changes", *WITHOUT_WORD)
 #: What a user may choose for each kind, beside the word.
@@ -73,10 +74,12 @@ def trajectory(
     n
         How many neighbours.
     """
-    model = as_model(model)
+    model, n = as_model(model), _check_rows(n)
+    vectors.check_moves(model)
+    model.word_id(word)
+    at = _check_room(model, at)
     table = timed(model, explore.trajectory(model, word, at=at, n=n)).with_columns(pl.col("count").fill_null(1))
     listed = table.filter(pl.col("neighbors").is_not_null())
-    _check_room(listed.height)
     _check_not_empty(listed, "no word occurs often enough to be a neighbour")
     low, high = span(table["position"])
     band = LINE * (n + 2)
@@ -132,12 +135,14 @@ def neighbors(
     n
         How many neighbours.
     """
-    model = as_model(model)
-    labels = [model.slices.labels[t] for t in explore.representative_slices(model, word, n=5)] if at is None else at
-    table = explore.neighbors(model, word, at=labels, n=n)
+    model, n = as_model(model), _check_rows(n)
+    model.word_id(word)
+    at = _check_room(model, at)
+    if at is None:
+        at = [model.slices.labels[t] for t in explore.representative_slices(model, word, n=5)]
+    table = explore.neighbors(model, word, at=at, n=n)
     _check_not_empty(table, "no word occurs often enough to be a neighbour")
     order = table["slice"].unique(maintain_order=True).to_list()
-    _check_room(len(order))
     column = {label: i for i, label in enumerate(order)}
     table = table.with_columns(column=pl.col("slice").replace_strict(column, return_dtype=pl.Int64))
     gap = pl.col("column").diff().over("word").fill_null(1) > 1  # a word that left and came back begins anew
@@ -170,7 +175,7 @@ def drift(model: Model | str | os.PathLike[str], *, n: int = 16, **options: Any)
     **options
         The other options of `driftword.drift`: metric, between, min_count, skip, words, interpolated.
     """
-    model = as_model(model)
+    model, n = as_model(model), _check_rows(n)
     ranking = explore.rank_drift(model, n=n, **options)
     _check_not_empty(ranking.table, f"no word can be ranked. {ranking.describe()}")
     table = ranking.table.with_columns(evidence=pl.format("{} → {}", "count_first", "count_last").fill_null(""))
@@ -211,7 +216,7 @@ def similarity(model: Model | str | os.PathLike[str], word: str, others: str | S
         One to six words to compare it with.
     """
     model = as_model(model)
-    names = [others] if isinstance(others, str) else list(others)
+    names = checks.words("others", others)
     if not 1 <= len(names) <= len(COLOURS):
         raise OptionError(f"A chart compares a word with 1 to {len(COLOURS)} others, and {len(names)} were given")
     table = timed(model, explore.similarity(model, word, names))
@@ -275,7 +280,7 @@ def map(model: Model | str | os.PathLike[str], word: str, *, n: int = 8) -> alt.
     n
         How many neighbours of the first and of the last slice shown.
     """
-    model = as_model(model)
+    model, n = as_model(model), _check_rows(n)
     vectors.check_moves(model)
     times = explore.representative_slices(model, word, n=5)
     near = {t: explore.neighbors(model, word, at=model.slices.labels[t], n=n) for t in (times[0], times[-1])}
@@ -361,7 +366,7 @@ def changes(model: Model | str | os.PathLike[str], word: str, *, n: int = 3) -> 
     n
         Most change points to look for.
     """
-    model = as_model(model)
+    model, n = as_model(model), _check_rows(n)
     points = explore.changes(model, word, n=n, min_unusual=changepoints.NOTABLE)
     table = timed(model, explore.frequency(model, word)).with_columns(pl.col("step").fill_null(0))
     marks = table.join(points.select("slice", "unusual"), on="slice").with_columns(
@@ -389,12 +394,21 @@ def changes(model: Model | str | os.PathLike[str], word: str, *, n: int = 3) -> 
     return finish(layered(layers), model, f"When “{word}” changed", height=CHANGES_HEIGHT, note=note)
 
 
-def _check_room(slices: int) -> None:
-    """Refuse more lists of neighbours than a figure has room for."""
-    if slices > MAX_LISTS:
+def _check_rows(n: int) -> int:
+    """Check how many words or neighbours a figure shows."""
+    return checks.whole("n", n, least=1, most=MAX_ROWS)
+
+
+def _check_room(model: Model, at: At | Sequence[At] | None) -> list[str] | None:
+    """Return the slices that a user named; refuse more lists of neighbours than a figure has room for."""
+    if at is None:
+        return None
+    labels = [model.slices.labels[t] for t in vectors.slice_numbers(model, at)]
+    if len(labels) > MAX_LISTS:
         raise OptionError(
-            f"A figure has room for {MAX_LISTS} lists of neighbours, not {slices}; name fewer slices as `at`"
+            f"A figure has room for {MAX_LISTS} lists of neighbours, not {len(labels)}; name fewer slices as `at`"
         )
+    return labels
 
 
 def _check_not_empty(table: pl.DataFrame, why: str) -> None:

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import altair as alt
 
-from driftword import store
+from driftword import checks
+from driftword.atomic_writes import replacing
 from driftword.errors import OptionError
 from driftword.tables import printable
 
@@ -35,12 +36,13 @@ def save(chart: Any, path: str | os.PathLike[str]) -> Path:
     -------
     The path of the file.
     """
-    path = Path(path)
+    path = checks.path("path", path)
     form = path.suffix.lower().removeprefix(".")
     if form not in FORMATS:
-        raise OptionError(f"'{path.name}' has no ending that figures can have; use one of .{', .'.join(FORMATS)}")
+        name = checks.quoted(path.name)
+        raise OptionError(f"{name} has no ending that figures can have; use one of .{', .'.join(FORMATS)}")
     chart = drawable(chart)
-    with store.replacing(path) as partial:
+    with replacing(path) as partial:
         if form == "html":
             partial.write_text(_safe_html(chart), encoding="utf-8")
         else:
@@ -54,6 +56,10 @@ def drawable(chart: Any) -> Any:
     Some characters would crash the renderer, and Vega mistakes words such as "constructor", which every JavaScript
     object has as a property; a zero-width space makes them ordinary words.
     """
+    if not isinstance(chart, alt.TopLevelMixin):
+        raise OptionError(
+            f"`chart` is {checks.shown(chart)}; give what a function of `dw.plot` returned, or an Altair chart"
+        )
     spec = chart.to_dict()
     mended = _mended(spec)
     return chart if mended == spec else alt.Chart.from_dict(mended)

@@ -1,73 +1,137 @@
-"""Who may read the explorer, and what its pages may do: headers, host names and the token."""
+"""Who may read the explorer, and what its pages may do: headers, host names and the token.
+
+Every request passes here first, so nothing is computed, or taken from the cache, for a reader who is not let in.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
+from urllib.parse import parse_qsl, urlencode
 
-from fastapi import FastAPI, Request
-from fastapi.responses import PlainTextResponse, RedirectResponse, Response
+from fastapi import Request
+from fastapi.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from driftword.errors import StoreError
+from driftword.web.limits import excess, raw_path, sentence
 
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
+    "Cache-Control": "private, no-cache",  # no server in between may give a page to others
 }
 #: Names by which this machine reaches itself. A foreign site could point another name at it, and read what is here.
 LOCAL: Final = ("127.0.0.1", "localhost", "[::1]")
-COOKIE: Final = "driftword-token"
+_RAW_HEADERS: Final = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
 
-def restrict_access(app: FastAPI, *, hosts: Sequence[str] | None, token: str | None) -> None:
-    """Refuse requests to other host names than these (None allows any), and those without the token, if there is one.
+class AccessControl:
+    """Middleware that lets readers in, sets the security headers, and answers a fault with a sentence.
 
-    It also sets the security headers, and answers a fault with a sentence.
+    Parameters
+    ----------
+    app
+        The application behind it.
+    hosts
+        Host names by which readers may reach it; None allows any.
+    token
+        A secret that readers must give; None lets everyone in.
+    store_error_response
+        What readers see if files of the model or the corpus were replaced or damaged.
     """
 
-    @app.middleware("http")
-    async def check_access(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        hosts: Sequence[str] | None,
+        token: str | None,
+        store_error_response: Callable[[Request, StoreError], Response],
+    ) -> None:
+        self.app = app
+        self.hosts = hosts
+        self.token = token
+        self.store_error_response = store_error_response
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse the request, or pass it on."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request = Request(scope)
+        response_started = False
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal response_started
+            if message["type"] == "http.response.start":
+                response_started = True
+                headers = list(message["headers"])
+                present = {name for name, _ in headers}  # a figure has a policy of its own
+                message = {**message, "headers": headers + [one for one in _RAW_HEADERS if one[0] not in present]}
+            await send(message)
+
+        response = refusal(request, self.hosts, self.token)
         try:
-            response = _refusal(request, hosts, token) or await call_next(request)
+            if response is None:
+                await self.app(scope, receive, send_with_headers)
+        except StoreError as error:
+            response = self.store_error_response(request, error)
         except Exception:  # readers get a sentence; whoever runs the explorer sees the traceback
-            logging.getLogger(__name__).exception("%s cannot be shown", request.url.path)
-            response = PlainTextResponse(
+            if response_started:
+                raise
+            logging.getLogger(__name__).exception("%s cannot be shown", scope["path"])
+            response = sentence(
+                scope,
+                500,
                 "This page cannot be shown because of a fault in driftword. The terminal that runs the explorer shows "
                 "the details.",
-                status_code=500,
             )
-        for name, value in HEADERS.items():
-            response.headers.setdefault(name, value)  # a figure has a policy of its own
-        return response
+        if response is not None:
+            await response(scope, receive, send_with_headers)
 
 
-def _refusal(request: Request, hosts: Sequence[str] | None, token: str | None) -> Response | None:
+def refusal(request: Request, hosts: Sequence[str] | None, token: str | None) -> Response | None:
     """Return the response to a reader who is not let in, or who first has to be given a cookie."""
+    too_much = excess(request.scope)
+    if too_much is not None:
+        return sentence(request.scope, *too_much)
     host = request.headers.get("host", "")
     if hosts is not None and (host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host) not in hosts:
-        return PlainTextResponse(
-            "This explorer can only be read on the machine it runs on, at 127.0.0.1.", status_code=421
-        )
+        return sentence(request.scope, 421, "This explorer can only be read on the machine it runs on, at 127.0.0.1.")
     if token is None:
         return None
-    given = request.query_params.get("token")
-    if given is not None and hmac.compare_digest(given.encode(), token.encode()):
+    query = parse_qsl(request.scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    given = [value for name, value in query if name == "token"][-1:]
+    cookie_name, cookie_value = cookie(token)
+    if given and hmac.compare_digest(given[0].encode(), token.encode()):
         # From now on the browser has a cookie, and addresses can be passed on without the token.
-        path = "/" + request.scope["raw_path"].decode("latin-1").lstrip("/\\")  # never another site
-        query = request.url.remove_query_params("token").query
-        response = RedirectResponse(f"{path}?{query}".rstrip("?"), status_code=303)
-        response.set_cookie(COOKIE, _cookie_value(token), httponly=True, samesite="lax")
+        path = "/" + raw_path(request.scope).decode("latin-1").lstrip("/\\")  # never another site
+        remaining = urlencode([item for item in query if item[0] != "token"])
+        response = RedirectResponse(f"{path}?{remaining}".rstrip("?"), status_code=303)
+        response.set_cookie(cookie_name, cookie_value, httponly=True, samesite="lax")
+        response.headers["Cache-Control"] = "no-store"
         return response
-    if hmac.compare_digest(request.cookies.get(COOKIE, "").encode(), _cookie_value(token).encode()):
+    if hmac.compare_digest(request.cookies.get(cookie_name, "").encode(), cookie_value.encode()):
         return None
-    return PlainTextResponse(
-        "This explorer needs a token: open it with the complete address that was given to you.", status_code=401
+    return sentence(
+        request.scope,
+        401,
+        "This explorer can only be read with its token: open the complete address, with ?token=..., that its terminal "
+        "shows or that was given to you.",
     )
 
 
-def _cookie_value(token: str) -> str:
-    """Return what the browser stores in place of the token, which may contain characters a cookie cannot."""
-    return hashlib.sha256(token.encode()).hexdigest()
+def cookie(token: str) -> tuple[str, str]:
+    """Return the name and the value of the cookie that the browser stores in place of the token.
+
+    Cookies are shared by all ports of a machine, so the name differs from token to token: explorers on two ports do
+    not overwrite each other's.
+    """
+    digest = hashlib.sha256(f"driftword {token}".encode()).hexdigest()
+    return f"driftword-{digest[:8]}", digest[8:48]

@@ -7,28 +7,33 @@ page that says so.
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 import polars as pl
 from fastapi import Depends, FastAPI, Request
+from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from fastapi.routing import APIRoute
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
 
 from driftword.checks import comma_separated, one_of
 from driftword.corpus import Corpus
-from driftword.errors import DriftwordError, UnknownSliceError, UnknownWordError
+from driftword.errors import DriftwordError, StoreError, UnknownSliceError, UnknownWordError
 from driftword.model import Model
 from driftword.pages.content import word_over_time
 from driftword.pages.figures import STATIC, draw, standalone
 from driftword.pages.rendering import templates, without_backticks
 from driftword.tables import csv, printable
-from driftword.web.access import LOCAL, restrict_access
+from driftword.web.access import LOCAL, AccessControl
 from driftword.web.cache import ResponseCache
-from driftword.web.routes import Endpoints, Labels, Text, address, word_address
+from driftword.web.limits import ComputationLimits
+from driftword.web.routes import Endpoints, Labels, Name, Text, Word, address, word_address
+from driftword.web.worker import Worker
 
 #: Figures of a word for print, which `driftword.plot` draws.
 PRINT_FIGURES: Final = {
@@ -40,6 +45,7 @@ PRINT_FIGURES: Final = {
 }
 IMAGE_TYPES: Final = {"svg": "image/svg+xml", "png": "image/png"}
 ASSET_TYPES: Final = {".css": "text/css", ".js": "text/javascript"}
+STORE_ERROR: Final = "The files of this explorer have been replaced or damaged; whoever runs it should start it again."
 
 Page = Callable[..., HTMLResponse]
 
@@ -61,11 +67,25 @@ def make_app(
     hosts
         Host names by which readers may reach it; None allows any.
     token
-        A secret that readers must give in the address of their first visit.
+        A secret that readers must give in the address of their first visit. None lets everyone in who reaches the
+        server: on a shared machine that is every user of it, even if the server listens on 127.0.0.1 alone.
     """
-    app = FastAPI(title="driftword", docs_url=None, redoc_url=None)
-    app.add_middleware(ResponseCache)
-    restrict_access(app, hosts=hosts, token=token)  # the middleware added last runs first
+    app, store_error_response = make_pages(model, corpus, title=title)
+    worker = None
+    if model.path is not None and (corpus is None or corpus.path is not None):
+        worker = Worker(model.path, corpus.path if corpus is not None else None, title)
+    # The middleware added last runs first.
+    app.add_middleware(ComputationLimits, worker=worker)
+    app.add_middleware(ResponseCache, parameters=_parameters(app), check=lambda: check_stores(model, corpus))
+    app.add_middleware(AccessControl, hosts=hosts, token=token, store_error_response=store_error_response)
+    return app
+
+
+def make_pages(
+    model: Model, corpus: Corpus | None, *, title: str | None
+) -> tuple[FastAPI, Callable[[Request, StoreError], Response]]:
+    """Return all addresses of the explorer, open to everyone, and the response where files were replaced."""
+    app = FastAPI(title="driftword", docs_url=None, redoc_url=None, redirect_slashes=False)
     endpoints = Endpoints(model, corpus)
     page = _page_renderer(app, model, corpus, title)
 
@@ -78,12 +98,13 @@ def make_app(
         def as_csv(request: Request, content: Any = Depends(endpoint)) -> Response:
             return _csv(content["table"], request, content.get("columns", ()))
 
-        def as_image(request: Request, figure: str, form: str, content: Any = Depends(endpoint)) -> Response:
+        def as_image(request: Request, figure: Name, form: Name, content: Any = Depends(endpoint)) -> Response:
             one_of("figure", figure, content["figures"])
             one_of("format", form, IMAGE_TYPES)
             drawn = content["figures"][figure]
             svg = standalone(draw(model.slices, drawn), drawn["title"], content["cite"])
-            return _image(svg if form == "svg" else _png(svg), form, request)
+            image = svg if form == "svg" else _png(svg)
+            return _image(image, form, request)
 
         def as_page(content: Any = Depends(endpoint)) -> HTMLResponse:
             return page(template, **{name.lstrip("_"): value for name, value in content.items()})
@@ -114,13 +135,13 @@ def make_app(
         return page("text.html", **content)
 
     @app.get("/word/{word}/print/{kind}.{form}")
-    def print_word(request: Request, word: str, kind: str, form: str, *, at: Labels = None) -> Response:
+    def print_word(request: Request, word: Word, kind: Name, form: Name, *, at: Labels = None) -> Response:
         one_of("figure", kind, PRINT_FIGURES)
         options = {"at": at} if at and kind in ("trajectory", "neighbors") else {}
         return _print_figure(model, kind, form, request, word=endpoints.resolve_word(word), **options)
 
     @app.get("/print/drift.{form}")
-    def print_drift(request: Request, form: str, content: Any = Depends(endpoints.between)) -> Response:
+    def print_drift(request: Request, form: Name, content: Any = Depends(endpoints.between)) -> Response:
         options = {name: content[name] for name in ("metric", "n", "min_count", "skip", "interpolated")}
         return _print_figure(model, "drift", form, request, between=(content["begin"], content["end"]), **options)
 
@@ -137,8 +158,25 @@ def make_app(
     add_page("/axis", endpoints.axis, "axis.html")
     add_page("/between", endpoints.between, "between.html")
     add_page("/slice/{label}", endpoints.one_slice, "between.html")
-    _add_error_pages(app, page)
-    return app
+    store_error_response = _add_error_pages(app, page)
+    return app, store_error_response
+
+
+def check_stores(model: Model, corpus: Corpus | None) -> None:
+    """Raise a `StoreError` if the files of the model or the corpus are no longer those that were opened."""
+    for store in (model, corpus):
+        check_current = getattr(store, "check_current", None)
+        if check_current is not None:
+            check_current()
+
+
+def _parameters(app: FastAPI) -> set[str]:
+    """Return the names of all query parameters that some address of the application knows."""
+
+    def names(dependant: Dependant) -> set[str]:
+        return {field.alias for field in dependant.query_params}.union(*map(names, dependant.dependencies))
+
+    return set().union(*(names(route.dependant) for route in app.routes if isinstance(route, APIRoute)))
 
 
 def _page_renderer(app: FastAPI, model: Model, corpus: Corpus | None, title: str | None) -> Page:
@@ -161,7 +199,6 @@ def _page_renderer(app: FastAPI, model: Model, corpus: Corpus | None, title: str
         link=_word_link, address=address, word_address=word_address, slice_href=slice_address,
         print_figures=PRINT_FIGURES, passages_id="passages", has_corpus=corpus is not None,
         has_documents=corpus is not None and corpus.has_documents,
-        corpus_path=model.provenance.corpus_path,
     )  # fmt: skip
 
     def page(template: str, status: int = 200, **content: Any) -> HTMLResponse:
@@ -170,13 +207,16 @@ def _page_renderer(app: FastAPI, model: Model, corpus: Corpus | None, title: str
     return page
 
 
-def _add_error_pages(app: FastAPI, page: Page) -> None:
-    """Answer what cannot be shown with a sentence, never with a traceback."""
+def _add_error_pages(app: FastAPI, page: Page) -> Callable[[Request, StoreError], Response]:
+    """Answer what cannot be shown with a sentence, never with a traceback or a path of this machine.
+
+    Returns the response to requests for files that were replaced or damaged.
+    """
 
     def error_response(
         request: Request, status: int, message: str, *, suggestions: Sequence[str] = (), asked: str = ""
     ) -> Response:
-        path, query = str(request.scope["path"]), request.url.query
+        path, query = str(request.scope["path"]), request.scope["query_string"].decode("latin-1")
         message = without_backticks(message)
         if path.endswith(".json"):
             return JSONResponse({"error": message, "suggestions": list(suggestions)}, status_code=status)
@@ -191,8 +231,14 @@ def _add_error_pages(app: FastAPI, page: Page) -> None:
         sentence = message if message.endswith((".", "?", "!")) else f"{message}."
         return page("error.html", status, title=title, message=sentence, suggestions=links, retry=retry)
 
+    def store_error_response(request: Request, error: StoreError) -> Response:
+        logging.getLogger(__name__).error("%s", without_backticks(str(error)))  # with the path, for the terminal alone
+        return error_response(request, 503, STORE_ERROR)
+
     @app.exception_handler(DriftwordError)
     def driftword_error(request: Request, error: DriftwordError) -> Response:
+        if isinstance(error, StoreError):
+            return store_error_response(request, error)
         if isinstance(error, UnknownWordError):
             return error_response(request, 404, str(error), suggestions=error.suggestions, asked=error.asked)
         return error_response(request, 404 if isinstance(error, UnknownSliceError) else 422, str(error))
@@ -203,10 +249,15 @@ def _add_error_pages(app: FastAPI, page: Page) -> None:
 
     @app.exception_handler(HTTPException)
     def http_error(request: Request, error: HTTPException) -> Response:
+        path = str(request.scope["path"])
+        if error.status_code == 404 and path.endswith("/") and path.strip("/"):
+            return RedirectResponse(_with_query("/" + quote(path.strip("/")), request), status_code=303)
         message = "Pages can only be read." if error.status_code == 405 else "There is no such page."
         response = error_response(request, error.status_code, message)
         response.headers.update(error.headers or {})
         return response
+
+    return store_error_response
 
 
 def _parameter_message(error: RequestValidationError) -> str:
@@ -223,6 +274,11 @@ def _parameter_message(error: RequestValidationError) -> str:
         "string_too_long": f"'{name}' is longer than {limits.get('max_length')} characters.",
     }
     return messages.get(first["type"], "") or f"'{name}' cannot be used: {first['msg'].lower()}."
+
+
+def _with_query(path: str, request: Request) -> str:
+    query = request.scope["query_string"].decode("latin-1")
+    return f"{path}?{query}" if query else path
 
 
 def _corrected_address(request: Request, asked: str, word: str) -> str:
@@ -244,7 +300,7 @@ def _word_link(word: str) -> Markup:
 
 def _file_name(request: Request) -> dict[str, str]:
     """Return the header that names the file in which a browser saves an address: iraq-passages.csv."""
-    parts = [part for part in request.url.path.split("/") if part not in ("", "word", "figure", "print")]
+    parts = [part for part in request.scope["path"].split("/") if part not in ("", "word", "figure", "print")]
     return {"Content-Disposition": f"inline; filename*=UTF-8''{quote('-'.join(parts), safe='')}"}
 
 

@@ -1,31 +1,68 @@
-"""Responses are cached, because a model never changes while it is open: each address is computed once."""
+"""Responses are cached, because a model never changes while it is open: each address is computed once.
+
+A response depends on the path and on the parameters that some page knows, and on nothing else: this is all that the
+application below is given. Other parameters and all headers of the request end here.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import OrderedDict
-from typing import Final
+from collections.abc import Callable, Collection
+from typing import Final, NamedTuple
+from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MAX_BYTES: Final = 64_000_000
-_OVERHEAD: Final = 2000  # bytes of a response besides its body: headers, address, objects
+MAX_KEY_LENGTH: Final = 2000  # characters of an address; responses to longer ones are not cached
+_MAX_SHARE: Final = 8  # a response larger than this part of the cache would push out too many others
+_OVERHEAD: Final = 1000  # bytes of the objects that hold a response, besides what they contain
 
-CachedResponse = list[Message]
-Address = tuple[str, bytes]
+#: A path, and its known parameters.
+Key = tuple[str, str]
+
+
+class CachedResponse(NamedTuple):
+    """A complete response."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
 
 
 class ResponseCache:
     """Middleware that caches successful responses up to a size; the least recently used go first.
 
     Readers who ask for the same address at the same time wait for one computation.
+
+    Parameters
+    ----------
+    app
+        The application that computes responses.
+    parameters
+        The names of all parameters that it knows; None: every name. The others are dropped.
+    check
+        Called before a response is taken from the cache, and again after one was computed. What it raises ends the
+        request, and what was computed is not used.
+    max_bytes
+        How much memory cached responses may take, with their addresses and headers.
     """
 
-    def __init__(self, app: ASGIApp, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        parameters: Collection[str] | None = None,
+        check: Callable[[], None] = lambda: None,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
         self.app = app
+        self.parameters = None if parameters is None else frozenset(parameters)
+        self.check = check
         self.max_bytes = max_bytes
-        self.responses: OrderedDict[Address, CachedResponse] = OrderedDict()
-        self.pending: dict[Address, asyncio.Task[CachedResponse]] = {}
+        self.responses: OrderedDict[Key, CachedResponse] = OrderedDict()
+        self.pending: dict[Key, asyncio.Task[CachedResponse]] = {}
         self.bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -33,44 +70,66 @@ class ResponseCache:
         if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
             await self.app(scope, receive, send)
             return
-        address = (scope["path"], scope["query_string"])
-        if address in self.responses:
-            self.responses.move_to_end(address)
-            response = self.responses[address]
+        self.check()
+        key = (scope["path"], self.normalized(scope["query_string"]))
+        response = self.responses.get(key)
+        if response is not None:
+            self.responses.move_to_end(key)
         else:
-            if address not in self.pending:
-                self.pending[address] = asyncio.create_task(self._compute(scope, address))
+            if key not in self.pending:
+                self.pending[key] = asyncio.create_task(self._compute(key, scope))
             # A reader who leaves must not cancel what others wait for.
-            response = await asyncio.shield(self.pending[address])
-        for message in response:
-            without_body = scope["method"] == "HEAD" and message["type"] == "http.response.body"
-            await send({**message, "body": b""} if without_body else dict(message))
+            response = await asyncio.shield(self.pending[key])
+        await send({"type": "http.response.start", "status": response.status, "headers": list(response.headers)})
+        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else response.body})
 
-    async def _compute(self, scope: Scope, address: Address) -> CachedResponse:
-        response: CachedResponse = []
+    def normalized(self, query: bytes) -> str:
+        """Return the parameters that the application knows, in the order in which they were given."""
+        if not query:
+            return ""
+        given = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+        return urlencode([item for item in given if self.parameters is None or item[0] in self.parameters])
+
+    async def _compute(self, key: Key, scope: Scope) -> CachedResponse:
+        messages: list[Message] = []
 
         async def receive() -> Message:
             return {"type": "http.request", "body": b"", "more_body": False}
 
         async def send(message: Message) -> None:
-            response.append(message)
+            messages.append(message)
 
+        path, query = key
+        request: Scope = {
+            **scope,
+            "method": "GET",
+            "path": path,
+            "raw_path": quote(path).encode(),
+            "query_string": query.encode("latin-1"),
+            "headers": [],
+        }
         try:
-            await self.app({**scope, "method": "GET", "headers": list(scope["headers"])}, receive, send)
-            if response and response[0]["status"] == 200:
-                self._store(address, response)
+            await self.app(request, receive, send)
+            self.check()
+            body = b"".join(message.get("body", b"") for message in messages[1:])
+            response = CachedResponse(messages[0]["status"], list(messages[0]["headers"]), body)
+            self._store(key, response)
         finally:
-            del self.pending[address]
+            del self.pending[key]
         return response
 
-    def _store(self, address: Address, response: CachedResponse) -> None:
-        self.responses[address] = response
-        self.bytes += size_of(response)
+    def _store(self, key: Key, response: CachedResponse) -> None:
+        size = size_of(key, response)
+        too_large = size > self.max_bytes // _MAX_SHARE or sum(map(len, key)) > MAX_KEY_LENGTH
+        if response.status != 200 or too_large or any(name == b"set-cookie" for name, _ in response.headers):
+            return
+        self.responses[key] = response
+        self.bytes += size
         while self.bytes > self.max_bytes:
-            _, oldest = self.responses.popitem(last=False)
-            self.bytes -= size_of(oldest)
+            self.bytes -= size_of(*self.responses.popitem(last=False))
 
 
-def size_of(response: CachedResponse) -> int:
-    """Return roughly how many bytes a cached response takes."""
-    return _OVERHEAD + sum(len(message.get("body", b"")) for message in response)
+def size_of(key: Key, response: CachedResponse) -> int:
+    """Return how many bytes a cached response takes, with its address and headers."""
+    texts = [*key, response.body, *(text for header in response.headers for text in header)]
+    return _OVERHEAD + sum(map(sys.getsizeof, texts))

@@ -21,6 +21,7 @@ from driftword.pages.content import Content
 MAX_SUGGESTIONS: Final = 12
 _NEIGHBORS: Final = 10
 _MAX_LENGTH: Final = 200  # letters of a word or the label of a slice
+_MAX_ENCODED_LENGTH: Final = 1 + 2 * 4 * _MAX_LENGTH  # of a word whose bytes are written in hexadecimal
 
 Number = Annotated[int, Query(ge=0, le=10_000_000)]
 Rows = Annotated[int, Query(ge=1, le=content.MAX_ROWS)]
@@ -29,7 +30,9 @@ Words = Annotated[str, Query(max_length=content.MAX_COMPARED * _MAX_LENGTH, desc
 Begin = Annotated[str, Query(max_length=_MAX_LENGTH, alias="from")]
 End = Annotated[str, Query(max_length=_MAX_LENGTH, alias="to")]
 Labels = Annotated[list[Text] | None, Query(max_length=content.MAX_SLICES)]
-Filters = Annotated[list[Text] | None, Query(max_length=100, description="COLUMN=VALUE that documents must have.")]
+Filters = Annotated[list[Text] | None, Query(max_length=24, description="COLUMN=VALUE that documents must have.")]
+Word = Annotated[str, Path(max_length=_MAX_ENCODED_LENGTH)]
+Name = Annotated[str, Path(max_length=_MAX_LENGTH)]
 
 
 def drift_options(
@@ -98,7 +101,7 @@ class Endpoints:
         """Show the words that changed most between two slices."""
         return content.between(self.model, begin or None, end or None, **options)
 
-    def one_slice(self, label: str, options: DriftOptions) -> Content:
+    def one_slice(self, label: Name, options: DriftOptions) -> Content:
         """Show the words that moved most into a slice."""
         return content.one_slice(self.model, label, **options)
 
@@ -126,7 +129,7 @@ class Endpoints:
             "default_range": explore.attested_range(self.model) if self.model.moves else None,
         }
 
-    def neighbors(self, word: str, at: Text, n: Rows = _NEIGHBORS) -> Content:
+    def neighbors(self, word: Word, at: Text, n: Rows = _NEIGHBORS) -> Content:
         """Show the neighbours of a word in one slice."""
         return content.slice_neighbors(self.model, self.resolve_word(word), at, n=n)
 
@@ -135,7 +138,7 @@ class Endpoints:
         return content.suggest(self.model, q, MAX_SUGGESTIONS)
 
     def passages(
-        self, word: str, *, at: Text = "", where: Filters = None, n: Rows = passage_content.PASSAGES
+        self, word: Word, *, at: Text = "", where: Filters = None, n: Rows = passage_content.PASSAGES
     ) -> list[dict[str, Any]]:
         """Show passages with a word."""
         return passage_content.passages(self.corpus, self.resolve_word(word), at, n=n, where=self.filters(where))
@@ -146,7 +149,7 @@ class Endpoints:
         return page | {"cite": content.citation(self.model)}
 
     def word(
-        self, word: str, *, at: Labels = None, n: Rows = _NEIGHBORS, others: Words = "", reference: Text = "",
+        self, word: Word, *, at: Labels = None, n: Rows = _NEIGHBORS, others: Words = "", reference: Text = "",
         passages_at: Text = "", passages_n: Rows = passage_content.PASSAGES, where: Filters = None,
     ) -> Content:  # fmt: skip
         """Show everything about a word."""

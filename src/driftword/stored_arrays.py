@@ -1,0 +1,105 @@
+"""Arrays of a store: mapped into memory, and compared with their checksums where they are first used."""
+
+from __future__ import annotations
+
+import io
+import mmap
+import os
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from driftword.checksums import CheckedFile
+
+_HEADER: Final = 1 << 14  # bytes; NumPy itself refuses headers that are longer than 10,000
+Array = npt.NDArray[Any]
+
+
+class StoredArray:
+    """An array in an open ``.npy`` file, of which parts are checked before they are returned.
+
+    Pickled, it becomes an ordinary array.
+    """
+
+    def __init__(self, file: CheckedFile) -> None:
+        head = os.pread(file.handle, _HEADER, 0)
+        file.check(0, len(head))
+        shape, fortran_order, dtype, self._begin = _read_header(head)
+        count = int(np.prod(shape, dtype=np.int64))
+        if self._begin + count * dtype.itemsize != file.size:
+            raise ValueError("its size is not that of its array")
+        mapped = mmap.mmap(file.handle, file.size, access=mmap.ACCESS_READ)
+        values = np.frombuffer(mapped, dtype, count=count, offset=self._begin)
+        self._values: Array = values.reshape(shape, order="F" if fortran_order else "C")
+        self._in_rows = not fortran_order
+        self._file = file
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its dimensions."""
+        return self._values.shape
+
+    def whole(self) -> Array:
+        """Return all of it."""
+        self._file.check()
+        return self._values
+
+    def row(self, row: int) -> Array:
+        """Return ``array[row]``."""
+        size = self._values[:1].nbytes
+        self._check(row * size, (row + 1) * size)
+        return np.asarray(self._values[row])
+
+    def columns(self, columns: int | Sequence[int] | npt.NDArray[Any]) -> Array:
+        """Return ``array[:, columns]``."""
+        numbers = np.atleast_1d(np.asarray(columns, dtype=np.int64))
+        if len(numbers):
+            row, size = self._values[:1].nbytes, self._values[:1, :1].nbytes
+            first, last = int(numbers.min()) * size, (int(numbers.max()) + 1) * size
+            for begin in range(0, self._values.nbytes, row):
+                self._check(begin + first, begin + last)
+        return np.asarray(self._values[:, columns])
+
+    def _check(self, begin: int, end: int) -> None:
+        if self._in_rows:
+            self._file.check(self._begin + begin, self._begin + end)
+        else:
+            self._file.check()
+
+    def __reduce__(self) -> Any:
+        return np.array, (self.whole(),)
+
+
+def read_array(data: bytes) -> Array:
+    """Return the read-only array that the content of a ``.npy`` file holds."""
+    values: Array = np.load(io.BytesIO(data), allow_pickle=False)
+    values.setflags(write=False)
+    return values
+
+
+def whole(array: Array | StoredArray) -> Array:
+    """Return an array in memory, or all of a stored one."""
+    return array.whole() if isinstance(array, StoredArray) else array
+
+
+def row(array: Array | StoredArray, number: int) -> Array:
+    """Return ``array[number]``, checking only that part of a stored one."""
+    return array.row(number) if isinstance(array, StoredArray) else np.asarray(array[number])
+
+
+def columns(array: Array | StoredArray, numbers: int | Sequence[int] | npt.NDArray[Any]) -> Array:
+    """Return ``array[:, numbers]``, checking only those parts of a stored one."""
+    return array.columns(numbers) if isinstance(array, StoredArray) else np.asarray(array[:, numbers])
+
+
+def _read_header(head: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """Return shape, order, type and first byte of the values of a ``.npy`` file."""
+    file = io.BytesIO(head)
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, fortran_order, dtype = read(file)
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects")
+    return shape, fortran_order, dtype, file.tell()

@@ -1,0 +1,129 @@
+"""What one reader can ask for: addresses of bounded length, and a bounded number of computations at once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import parse_qsl, quote
+
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from driftword.errors import OptionError
+from driftword.web.worker import Worker
+
+MAX_ADDRESS_LENGTH: Final = 8192  # characters, percent-encoded, as in most servers
+MAX_PARAMETERS: Final = 100
+#: Longer lists of neighbours and passages are computed beside the others.
+MANY_ROWS: Final = 50
+
+_LIGHT: Final = re.compile(r"/static/.*|/comparisons|/search|/suggest\.json|.*/neighbors\.json|/openapi\.json")
+_HEAVY: Final = re.compile(r".*/print/.*|.*\.png")
+_HEAVY_METRICS: Final = ("thirds", "farthest", "path", "step", "neighbors", "ranks")  # need all slices or neighbours
+
+
+def excess(scope: Scope) -> tuple[int, str] | None:
+    """Return the status and the sentence with which a too long address is refused, before any of it is read."""
+    query = scope["query_string"]
+    if len(raw_path(scope)) + len(query) > MAX_ADDRESS_LENGTH:
+        return 414, f"The address is longer than {MAX_ADDRESS_LENGTH:,} characters; ask for less at once."
+    if query.count(b"&") >= MAX_PARAMETERS:
+        return 414, f"The address has more than {MAX_PARAMETERS} parameters; ask for less at once."
+    return None
+
+
+def raw_path(scope: Scope) -> bytes:
+    """Return the path of an address as it was written; servers need not pass it on."""
+    return bytes(scope.get("raw_path") or quote(scope["path"]).encode())
+
+
+class _Lane:
+    """A bounded number of computations at once, and a bounded number that wait."""
+
+    def __init__(self, at_once: int, max_waiting: int) -> None:
+        self.semaphore = asyncio.Semaphore(at_once)
+        self.max_waiting = max_waiting
+        self.waiting = 0
+
+    @property
+    def full(self) -> bool:
+        return self.semaphore.locked() and self.waiting >= self.max_waiting
+
+    async def __aenter__(self) -> None:
+        self.waiting += 1
+        try:
+            await self.semaphore.acquire()
+        finally:
+            self.waiting -= 1
+
+    async def __aexit__(self, *_: object) -> None:
+        self.semaphore.release()
+
+
+class ComputationLimits:
+    """Middleware that bounds how much is computed at once, so that heavy questions do not hold up the others.
+
+    Figures for print, PNG files and long lists are answered one after another, by a process of their own. Pages are
+    computed a few at once, and what takes milliseconds never waits. Who finds too many others waiting is asked to come
+    back.
+
+    Parameters
+    ----------
+    app
+        The application that computes responses.
+    worker
+        The process for heavy questions; without it they are answered here.
+    pages_at_once, max_waiting
+        How many pages are computed at once, and how many requests may wait; a quarter of them for heavy questions.
+    """
+
+    def __init__(
+        self, app: ASGIApp, worker: Worker | None = None, pages_at_once: int | None = None, max_waiting: int = 200
+    ) -> None:
+        self.app = app
+        self.worker = worker
+        self.pages = _Lane(pages_at_once or max(2, os.cpu_count() or 2), max_waiting)
+        self.heavy = _Lane(1, max_waiting // 4)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Wait for a turn, and pass the request on."""
+        if scope["type"] != "http" or scope["method"] != "GET" or _LIGHT.fullmatch(scope["path"]):
+            await self.app(scope, receive, send)
+            return
+        lane = self.heavy if is_heavy(scope["path"], scope["query_string"]) else self.pages
+        if lane.full:
+            message = "Too many readers are waiting for answers like this one; try again in a few seconds."
+            await sentence(scope, 429, message, {"Retry-After": "5"})(scope, receive, send)
+            return
+        async with lane:
+            if lane is self.pages or self.worker is None:
+                await self.app(scope, receive, send)
+                return
+            try:
+                response = await run_in_threadpool(self.worker.respond, scope["path"], scope["query_string"])
+            except OptionError as error:
+                await sentence(scope, 422, f"{error}.")(scope, receive, send)
+                return
+        await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
+        await send({"type": "http.response.body", "body": response.body})
+
+
+def is_heavy(path: str, query: bytes) -> bool:
+    """Tell whether an address takes much longer to compute than a word's page."""
+    if _HEAVY.fullmatch(path):
+        return True
+    parameters = dict(parse_qsl(query.decode("latin-1")))
+    rows = (parameters.get(name, "") for name in ("n", "passages_n"))
+    by_heavy_metric = parameters.get("metric") in _HEAVY_METRICS and not path.startswith("/word/")
+    return by_heavy_metric or any(number.isdecimal() and int(number[:9]) > MANY_ROWS for number in rows)
+
+
+def sentence(scope: Scope, status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
+    """Respond with a sentence alone, without a page that would say whose texts these are."""
+    if scope["path"].endswith(".json"):
+        return JSONResponse({"error": message, "suggestions": []}, status_code=status, headers=headers)
+    return PlainTextResponse(message, status_code=status, headers=headers)

@@ -1,0 +1,67 @@
+"""The program of the process that answers heavy questions: the pages of the explorer, without a server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import traceback
+
+from starlette.types import ASGIApp, Message, Scope
+
+from driftword.corpus import Corpus
+from driftword.errors import DriftwordError
+from driftword.model import Model
+from driftword.web.app import make_pages
+from driftword.web.worker import read, write
+
+
+async def _respond(app: ASGIApp, path: str, query: bytes) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+    messages: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        messages.append(message)
+
+    scope: Scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http",
+        "path": path, "query_string": query, "root_path": "", "headers": [], "client": None, "server": None,
+    }  # fmt: skip
+    await app(scope, receive, send)
+    body = b"".join(message.get("body", b"") for message in messages[1:])
+    return messages[0]["status"], list(messages[0]["headers"]), body
+
+
+def main() -> None:
+    """Answer requests from standard input until it ends, as it does when the explorer ends, however it ends."""
+    responses = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever prints something must not print it between responses
+    if hasattr(os, "nice"):
+        os.nice(10)  # pages come first
+    requests = sys.stdin.buffer
+    model_path, corpus_path, title = read(requests)
+    try:
+        model = Model.open(model_path)
+        app, _ = make_pages(model, None if corpus_path is None else Corpus.open(corpus_path), title=title)
+    except DriftwordError as error:
+        write(responses, str(error))
+        return
+    write(responses, None)
+    with asyncio.Runner() as runner:
+        while True:
+            try:
+                path, query = read(requests)
+            except EOFError:
+                return
+            try:
+                response = runner.run(_respond(app, path, query))
+            except Exception:
+                traceback.print_exc()
+                response = None
+            write(responses, response)
+
+
+if __name__ == "__main__":
+    main()

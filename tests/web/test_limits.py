@@ -1,0 +1,104 @@
+"""Limits on what a reader can ask for: long addresses refused unread, heavy questions beside the others."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+import driftword as dw
+from driftword.web.app import make_app
+from driftword.web.limits import ComputationLimits, is_heavy
+
+HERE = "http://127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("address", "status"),
+    [
+        ("/slice/" + "(" * 60_000, 414), ("/slice/" + "(" * 8000, 422), ("/slice/" + "%28" * 201, 422),
+        ("/word/" + "x" * 9000, 414), ("/word/" + "x" * 1700, 422), ("/word/" + "x" * 1700 + ".json", 422),
+        ("/search?q=" + "x" * 60_000, 414), ("/word/ship?" + "&".join(["at=1850"] * 101), 414),
+        ("/word/ship?" + "&".join(["where=a=b"] * 30), 422), ("/?from=" + "(" * 300, 422),
+        ("/index.json?" + "junk&" * 200, 414), ("/compare?words=" + "a," * 1000, 422),
+    ],
+)  # fmt: skip
+def test_long_addresses_are_refused_before_anything_is_parsed(
+    small_model: dw.Model, address: str, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def parse(*_: object) -> None:
+        raise AssertionError("this should not be reached")
+
+    monkeypatch.setattr("driftword.corpus.slices.Slices.index", parse)
+    monkeypatch.setattr("driftword.model.Model.word_id", parse)
+    answer = TestClient(make_app(small_model), base_url=HERE).get(address)
+    assert answer.status_code == status
+    assert len(answer.text) < 10_000
+    assert answer.text.count("xxxxxxxxxx") == answer.text.count("((((((((((") == 0
+
+
+def test_names_in_an_address_are_bounded(small_model: dw.Model) -> None:
+    reader = TestClient(make_app(small_model), base_url=HERE)
+    for address in ("/word/ship/figure/{}.svg", "/word/ship/figure/trajectory.{}", "/print/drift.{}"):
+        answer = reader.get(address.format("x" * 300))
+        assert answer.status_code == 422
+        assert "is longer than 200 characters" in answer.text
+
+
+def test_what_is_heavy() -> None:
+    for path, query in (
+        ("/word/a/print/map.svg", b""), ("/print/drift.png", b""), ("/word/a/figure/trajectory.png", b""),
+        ("/word/a", b"passages_n=200"), ("/word/a/passages.csv", b"n=51"), ("/", b"metric=neighbors"),
+    ):  # fmt: skip
+        assert is_heavy(path, query)
+    for path, query in (("/", b""), ("/word/a", b"n=20"), ("/word/png", b"n=x"), ("/", b"metric=relative")):
+        assert not is_heavy(path, query)
+
+
+class Crowd:
+    """An application whose answers wait until they are let go; it records how many are computed at once."""
+
+    def __init__(self) -> None:
+        self.running: list[str] = []
+        self.most: dict[str, int] = {}
+        self.go = asyncio.Event()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        path = scope["path"].partition("-")[0]
+        self.running.append(path)
+        self.most[path] = max(self.most.get(path, 0), self.running.count(path))
+        await self.go.wait()
+        self.running.remove(path)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def ask(limits: ComputationLimits, path: str, answers: dict[str, list[int]]) -> asyncio.Task[None]:
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            answers.setdefault(path.partition("-")[0], []).append(message["status"])
+
+    scope = {"type": "http", "method": "GET", "path": path, "query_string": b"", "headers": []}
+    return asyncio.create_task(limits(scope, None, send))  # type: ignore[arg-type]
+
+
+def test_heavy_questions_take_turns_and_do_not_hold_up_the_others() -> None:
+    async def run() -> None:
+        crowd, answers = Crowd(), dict[str, list[int]]()
+        limits = ComputationLimits(crowd, pages_at_once=3, max_waiting=40)
+        tasks = [ask(limits, f"/print/drift-{i}.png", answers) for i in range(20)]
+        tasks += [ask(limits, f"/word/a-{i}", answers) for i in range(10)]
+        tasks += [ask(limits, "/comparisons", answers) for i in range(5)]
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert sorted(set(crowd.running)) == ["/comparisons", "/print/drift", "/word/a"]
+        assert answers == {"/print/drift": [429] * 9}  # one is computed and ten wait
+        crowd.go.set()
+        await asyncio.gather(*tasks)
+        assert crowd.most == {"/print/drift": 1, "/word/a": 3, "/comparisons": 5}
+        assert answers["/word/a"] == [200] * 10
+        assert sorted(answers["/print/drift"]) == [200] * 11 + [429] * 9
+
+    asyncio.run(run())
