@@ -3,12 +3,15 @@ PYTHON ?= python3
 BIN := .venv/bin
 BASE := .venv/.base
 READY := .venv/.ready
+OLDEST := .venv-oldest/.ready
 
-.PHONY: help demo test lint format bench bench-explorer bench-gpu bench-speed clean
+.PHONY: help demo test test-oldest torture lint format bench bench-explorer bench-gpu bench-speed clean
 
 help:
 	@echo "make demo    set up, run driftword on two centuries of speeches, show the result"
 	@echo "make test    set up, check style and types, run all tests"
+	@echo "make test-oldest   run all tests with the oldest versions of everything that driftword needs"
+	@echo "make torture MINUTES=10   kills, damaged files, hostile input and requests: is any result wrong?"
 	@echo "make lint    style and types alone"
 	@echo "make format  put the code into house style"
 	@echo "make bench   how fast and small preparing is, beside a plain pipeline"
@@ -39,6 +42,23 @@ lint: $(READY)
 test: lint
 	$(BIN)/python -m pytest --numprocesses 2
 
+# The lower bounds of pyproject.toml, in an environment of their own.
+$(OLDEST): pyproject.toml constraints-oldest.txt
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-oldest.txt --editable '.[demo,web,dev]'
+	@touch $@
+
+# What old packages say about newer ones that they need is not our mistake, so it is no error there.
+test-oldest: $(READY) $(OLDEST)
+	$(BIN)/python -m pip check
+	.venv-oldest/bin/python -m pip check
+	.venv-oldest/bin/python -m pytest --numprocesses 2 -W default::DeprecationWarning
+
+# ONLY=kills,writers SCALE=0.1 SEED=3 CASE=17 choose and repeat; see docs/reliability.md.
+torture: $(READY)
+	cd benchmarks && ../$(BIN)/python -m torture $(if $(MINUTES),--minutes $(MINUTES)) $(if $(ONLY),--only $(ONLY)) \
+	  $(if $(SCALE),--scale $(SCALE)) $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case $(CASE))
+
 format: $(READY)
 	$(BIN)/ruff check --fix src tests benchmarks
 	$(BIN)/ruff format src tests benchmarks
@@ -56,4 +76,4 @@ bench-speed: $(READY)
 	$(BIN)/python benchmarks/speed.py
 
 clean:
-	rm -rf .venv demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
