@@ -78,7 +78,6 @@ def test_compare_is_the_papers_table(small: dw.Corpus, tmp_path: Path) -> None:
     assert longer["L"][0] != table["L"][0]  # another number of passes is another protocol
 
 
-@pytest.mark.filterwarnings("ignore:The model predicts less well than word frequencies")
 def test_the_fingerprint_covers_all_that_a_model_sees(small: dw.Corpus, tmp_path: Path) -> None:
     """Corpora that differ in subsampling, counts or seed alone are different corpora."""
     common = {"phrases": False, "slices": "1y"}

@@ -290,7 +290,6 @@ def test_a_folder_that_cannot_be_written_is_found_before_the_work(
         dw.fit(small, SPEC, out=tmp_path / "m")
 
 
-@pytest.mark.filterwarnings("ignore:The model predicts less well than word frequencies")
 def test_odd_corpora_fit() -> None:
     lengths = [1, 1, 5, 40, 3]
     rng = np.random.default_rng(0)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,9 @@ import numpy as np
 import pytest
 
 import driftword as dw
+from driftword import store
 from driftword.errors import ExistsError, OptionError, StoreError, UnknownSliceError, UnknownWordError
+from driftword.stored_arrays import StoredArray
 
 QUICK = {"dim": 8, "context": 4, "rounds": 2}
 
@@ -124,3 +128,36 @@ def test_models_of_the_first_format_stay_readable(small_model: dw.Model, small: 
     assert model.spec == small_model.spec
     assert (model.vocabulary.train_counts == small_model.counts).all()
     assert dw.evaluate(model, small)["L"][0] == dw.evaluate(small_model, small)["L"][0]
+
+
+def test_a_mapped_model_and_corpus_answer_as_those_in_memory(
+    small: dw.Corpus, small_model: dw.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Large arrays are mapped, and checked part by part; every question must be able to read them so."""
+    assert small.path is not None
+    questions: list[Callable[[dw.Model, dw.Corpus], Any]] = [
+        lambda model, _: dw.neighbors(model, "harbour", at="all"),
+        lambda model, _: dw.drift(model, metric="thirds"),
+        lambda model, _: dw.drift(model, ["harbour"], metric="path"),
+        lambda model, _: dw.changes(model),
+        lambda model, _: dw.changes(model, ["harbour", "wheat"]),
+        lambda model, _: dw.trajectory(model, ["harbour", "wheat"]),
+        lambda model, _: dw.movers(model, at=1854),
+        lambda model, _: dw.similarity(model, "harbour", "wheat"),
+        lambda model, _: dw.towards(model, "ship", low="harbour", high="wheat"),
+        lambda model, _: dw.equivalents(model, "harbour", at=1850, to=1859),
+        lambda model, _: dw.pace(model),
+        lambda model, corpus: dw.evaluate(model, corpus, threads=1),
+        lambda _, corpus: corpus.passages("harbour", n=5),
+        lambda _, corpus: corpus.sample("train", pass_number=3)[0].tolist(),
+        lambda _, corpus: (corpus.fingerprint, corpus.info(), corpus.phrases.table().to_dicts()),
+    ]
+    model = small_model.save(tmp_path / "m")
+    expected = [str(ask(model, small)) for ask in questions]
+    monkeypatch.setattr(store, "_SMALL", 0)
+    mapped, corpus = dw.Model.open(tmp_path / "m"), dw.Corpus.open(small.path)
+    assert isinstance(mapped._rho, StoredArray)
+    assert [str(ask(mapped, corpus)) for ask in questions] == expected
+    copied = pickle.loads(pickle.dumps((mapped, corpus)))
+    assert (copied[0].rho == model.rho).all()
+    assert (copied[1].tokens == small.tokens).all()

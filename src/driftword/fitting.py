@@ -331,7 +331,8 @@ def _make_model(
 ) -> Model:
     corpus, schedule = training.corpus, training.schedule
     dtype = np.float16 if half_precision else np.float32
-    rho, alpha = (np.asarray(values, dtype) for values in training.best_embeddings(checkpoints))
+    with np.errstate(over="ignore"):  # found below
+        rho, alpha = (np.asarray(values, dtype) for values in training.best_embeddings(checkpoints))
     if not (np.isfinite(rho).all() and np.isfinite(alpha).all()):
         raise FitError("Some embeddings are too large for 16 bits; fit without `half_precision`")
     provenance = Provenance(

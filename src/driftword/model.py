@@ -195,7 +195,7 @@ class Model:
         """Return the embeddings of all words in a row of `rho`, ``(V, K)``, without reading the others."""
         return stored_arrays.row(self._rho, t)
 
-    def rho_of(self, words: int | Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def rho_of(self, words: stored_arrays.Columns) -> npt.NDArray[Any]:
         """Return the embeddings of words, given by their ids, in all slices: ``rho[:, words]``."""
         return stored_arrays.columns(self._rho, words)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import mmap
 import os
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +14,7 @@ from driftword.checksums import CheckedFile
 
 _HEADER: Final = 1 << 14  # bytes; NumPy itself refuses headers that are longer than 10,000
 Array = npt.NDArray[Any]
+Columns = int | slice | list[int] | Array
 
 
 class StoredArray:
@@ -52,9 +52,9 @@ class StoredArray:
         self._check(row * size, (row + 1) * size)
         return np.asarray(self._values[row])
 
-    def columns(self, columns: int | Sequence[int] | npt.NDArray[Any]) -> Array:
+    def columns(self, columns: Columns) -> Array:
         """Return ``array[:, columns]``."""
-        numbers = np.atleast_1d(np.asarray(columns, dtype=np.int64))
+        numbers = np.atleast_1d(np.arange(self.shape[1])[columns])
         if len(numbers):
             row, size = self._values[:1].nbytes, self._values[:1, :1].nbytes
             first, last = int(numbers.min()) * size, (int(numbers.max()) + 1) * size
@@ -89,7 +89,7 @@ def row(array: Array | StoredArray, number: int) -> Array:
     return array.row(number) if isinstance(array, StoredArray) else np.asarray(array[number])
 
 
-def columns(array: Array | StoredArray, numbers: int | Sequence[int] | npt.NDArray[Any]) -> Array:
+def columns(array: Array | StoredArray, numbers: Columns) -> Array:
     """Return ``array[:, numbers]``, checking only those parts of a stored one."""
     return array.columns(numbers) if isinstance(array, StoredArray) else np.asarray(array[:, numbers])
 
