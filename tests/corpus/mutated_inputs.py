@@ -261,7 +261,7 @@ def _series(chance: random.Random, name: str, height: int) -> pl.Series:
     lists = [None if value is None else value.split() for value in texts]
     return chance.choice([
         lambda: text.cast(pl.Categorical),
-        lambda: text.cast(pl.Enum(text.drop_nulls().unique(maintain_order=True).to_list())),
+        lambda: text.cast(pl.Enum(sorted({value for value in texts if value is not None}))),
         lambda: pl.Series(name, [None] * height, dtype=pl.Null),
         lambda: pl.Series(name, lists, dtype=pl.List(pl.String)),
         lambda: pl.Series(name, lists, dtype=pl.List(pl.Categorical)),
