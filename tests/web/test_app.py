@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
+import shutil
 from html import unescape
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +21,7 @@ from polars.testing import assert_frame_equal
 
 import driftword as dw
 from conftest import letters, random_model
+from driftword import store
 from driftword.errors import OptionError, StoreError
 from driftword.web.app import STORE_ERROR, make_app
 
@@ -377,12 +380,39 @@ def test_replaced_files_are_said_without_a_path(
     def check_current(_: object) -> None:
         raise error
 
-    monkeypatch.setattr(dw.Model, "check_current", check_current, raising=False)
+    monkeypatch.setattr(dw.Model, "check_current", check_current)
     refused = reader.get(address)
     assert refused.status_code == 503
     assert STORE_ERROR in (refused.json()["error"] if ".json" in address else refused.text)
     assert str(small_model.path) not in refused.text + str(refused.headers)
     assert str(small_model.path) in caplog.text
+
+
+@pytest.mark.parametrize("what", ["model", "corpus"])
+@pytest.mark.parametrize("how", ["replaced", "removed", "cut short"])
+def test_no_quotation_is_shown_from_a_store_that_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, how: str
+) -> None:
+    """The texts of one generation must never appear under the names and dates of another."""
+    monkeypatch.setattr(store, "_SMALL", 1000)  # the larger files are read when they are used
+    corpus = dw.prepare(letters(), slices="1y", out=tmp_path / "corpus", phrases=False)
+    model = dw.fit(corpus, dw.Spec(dim=4, context=2, rounds=1), passes=2, out=tmp_path / "model")
+    reader = TestClient(make_app(model, corpus), base_url=HERE)
+    assert reader.get("/word/ship?passages_n=3").status_code == 200
+    path = tmp_path / what
+    if how == "replaced" and what == "corpus":
+        dw.prepare([(text.replace("Ship", "Barge"), day) for text, day in letters()], out=path, overwrite=True)
+    elif how == "replaced":
+        model.save(path, overwrite=True)
+    elif how == "removed":
+        shutil.rmtree(path)
+    else:
+        os.truncate(max(path.iterdir(), key=lambda file: file.stat().st_size), 1000)
+    for address in ("/word/ship?passages_n=3", "/word/wheat", "/word/ship/passages.json"):
+        refused = reader.get(address)
+        assert refused.status_code == 503
+        assert STORE_ERROR in refused.text
+        assert str(tmp_path) not in refused.text
 
 
 def test_a_damaged_file_is_said_without_a_path(small_model: dw.Model, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -164,10 +164,9 @@ def make_pages(
 
 def check_stores(model: Model, corpus: Corpus | None) -> None:
     """Raise a `StoreError` if the files of the model or the corpus are no longer those that were opened."""
-    for store in (model, corpus):
-        check_current = getattr(store, "check_current", None)
-        if check_current is not None:
-            check_current()
+    model.check_current()
+    if corpus is not None:
+        corpus.check_current()
 
 
 def _parameters(app: FastAPI) -> set[str]:
