@@ -31,6 +31,10 @@ the same name in Python, with underscores instead of hyphens.
 - Lists are separated by commas: `--at 1825,1975`. An option that takes a list may also be given several times.
 - Tables are printed for people. `--json` and `--csv` are for programs; `--format markdown` and `--format latex` are
   for papers.
+- A spreadsheet runs text that begins with `=`, `+`, `-` or `@` as a formula, so `--csv` writes an apostrophe in front
+  of such text: the word *@user* becomes `'@user`. Numbers stay numbers. `--json` and the files of `export` are exact.
+- Control characters in words, texts and names are shown as symbols (␛), never sent to the terminal; JSON writes them as
+  `\\u001b`, and CSV in a file or a pipe holds them as they are.
 - The exit status is 0, 2 where you can put something right (a sentence says what), and 1 for a fault of ours.
 - `driftword --version` shows the version.
 """

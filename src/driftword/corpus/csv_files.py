@@ -73,8 +73,11 @@ def read_csv(file: Path, state: ReadingState, delimiter: str | None = None) -> I
             batch.append(row)
             size += sum(map(len, row)) + empty_row
             if len(batch) >= limits.BATCH_ROWS * 10 or size > limits.BATCH_BYTES:
-                yield _strings(header, batch)
-                batch, size = [], 0
+                frame = _strings(header, batch)
+                batch, size = [], 0  # before the caller works on them, so that they are in memory only once
+                del row
+                yield frame
+                del frame
         yield _strings(header, batch)
 
 

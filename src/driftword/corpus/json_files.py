@@ -14,6 +14,8 @@ from driftword.corpus import limits
 from driftword.corpus.text_streams import ReadingState, RowLines, open_text, readable_name
 from driftword.errors import SourceError
 
+#: An object whose values have become text.
+_Cells = dict[str, str | None]
 _BLOCK: Final = 1 << 18
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
 
@@ -23,10 +25,10 @@ def read_json(file: Path, state: ReadingState) -> Iterator[pl.DataFrame]:
     with open_text(file, state) as text:
         head = text.readline(_BLOCK)
         if head.lstrip().startswith("["):
-            rows = _array_items(file, head, text)
+            rows = _array_items(file, head, text, state)
         else:
             rows = _line_items(file, RowLines(file, text, head), state)
-        batch: list[dict[str, Any]] = []
+        batch: list[_Cells] = []
         size = 0
         for row, length in rows:
             state.keys.update(dict.fromkeys(row))
@@ -34,21 +36,22 @@ def read_json(file: Path, state: ReadingState) -> Iterator[pl.DataFrame]:
             batch.append(row)
             size += length + limits.CELL_BYTES * len(state.keys)
             if len(batch) >= limits.BATCH_ROWS or size > limits.BATCH_BYTES:
-                yield _frame(batch, state)
-                batch, size = [], 0
+                frame = _frame(batch, state)
+                batch, size = [], 0  # before the caller works on them, so that they are in memory only once
+                del row
+                yield frame
+                del frame
         yield _frame(batch, state)
 
 
-def _line_items(file: Path, lines: RowLines, state: ReadingState) -> Iterator[tuple[dict[str, Any], int]]:
+def _line_items(file: Path, lines: RowLines, state: ReadingState) -> Iterator[tuple[_Cells, int]]:
     """Yield the object in each line, and how many characters it is written in."""
     for number, line in enumerate(lines, start=1):
         lines.begin_row()
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
-            if not isinstance(row, dict):
-                raise ValueError("not an object")
+            row = _cells(json.loads(line), state)
         except (ValueError, RecursionError) as error:
             if not state.skip_bad_rows:
                 raise SourceError(
@@ -60,7 +63,7 @@ def _line_items(file: Path, lines: RowLines, state: ReadingState) -> Iterator[tu
         yield row, len(line)
 
 
-def _array_items(file: Path, buffer: str, text: IO[str]) -> Iterator[tuple[dict[str, Any], int]]:
+def _array_items(file: Path, buffer: str, text: IO[str], state: ReadingState) -> Iterator[tuple[_Cells, int]]:
     """Yield the objects of an array, and how many characters each is written in; `buffer` begins the file."""
     decoder = json.JSONDecoder()
     position = buffer.index("[") + 1
@@ -82,6 +85,7 @@ def _array_items(file: Path, buffer: str, text: IO[str]) -> Iterator[tuple[dict[
         while True:
             try:
                 row, end = decoder.raw_decode(buffer, position)
+                row = _cells(row, state)
                 break
             except (ValueError, RecursionError) as error:
                 if len(buffer) - position > limits.LONGEST_DOCUMENT:
@@ -119,15 +123,21 @@ def _invalid(file: Path, reason: str) -> SourceError:
     return SourceError(f"'{file}' is not valid JSON ({reason}); write one object per line")
 
 
-def _frame(rows: list[dict[str, Any]], state: ReadingState) -> pl.DataFrame:
-    """Return JSON objects as columns of text, since the types of one batch need not be those of the next."""
-    state.nested |= {name for row in rows for name, value in row.items() if isinstance(value, (dict, list))}
+def _cells(row: Any, state: ReadingState) -> _Cells:
+    """Return the values of an object as text, since the types of one batch need not be those of the next."""
+    if not isinstance(row, dict):
+        raise ValueError("not an object")
+    state.nested.update(name for name, value in row.items() if isinstance(value, (dict, list)))
+    return {name: as_text(value) for name, value in row.items()}
+
+
+def _frame(rows: list[_Cells], state: ReadingState) -> pl.DataFrame:
     columns: dict[str, pl.Series] = {}
     for key in state.keys:
         name = str(as_text(key))
         if name in columns:
             raise SourceError(f"The objects have two keys that read '{name}', one of them damaged; rename one")
-        columns[name] = pl.Series(name, [as_text(row.get(key)) for row in rows], dtype=pl.String)
+        columns[name] = pl.Series(name, [row.get(key) for row in rows], dtype=pl.String)
     return pl.DataFrame(columns)
 
 

@@ -12,9 +12,9 @@ from driftword.errors import SourceError
 
 BATCH_ROWS: Final = 2_000
 BATCH_BYTES: Final = 24 << 20
-#: Bytes of UTF-8 that one row may hold: ten million words, twenty times War and Peace. Splitting a text into words
-#: takes up to thirty times its size, and that has to fit into 2 GB.
-LONGEST_DOCUMENT: Final = 64 << 20
+#: Bytes of UTF-8 that one row may hold: eight million words, fifteen times War and Peace. Reading a text and splitting
+#: it into words takes up to forty times its size, and that has to fit into 2 GB.
+LONGEST_DOCUMENT: Final = 48 << 20
 #: Columns that a table may have, as every row of a batch takes up memory in each of them.
 MOST_COLUMNS: Final = 5_000
 #: What a cell takes up even if it is empty.
