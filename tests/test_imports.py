@@ -12,8 +12,8 @@ import driftword
 PACKAGE = Path(driftword.__file__).parent
 #: From the bottom up; a module may import from those before it and from its own floor's folder.
 ORDER = (
-    "errors", "suggestions", "checks", "randomness", "locks", "atomic_writes", "checksums",
-    "stored_arrays", "store", "progress", "tables", "provenance", "corpus",
+    "errors", "suggestions", "checks", "visible_text", "polars_faults", "randomness", "locks", "atomic_writes",
+    "checksums", "stored_arrays", "store", "progress", "tables", "provenance", "corpus",
     "keyed_vectors", "spec", "model", "engines", "held_out", "schedule", "checkpoints", "fitting", "tuning",
     "evaluation", "explore", "plot", "exporting", "pages", "web", "terminal", "cli", "entry", "__main__",
 )  # fmt: skip

@@ -25,7 +25,6 @@ class StoredArray:
 
     def __init__(self, file: CheckedFile) -> None:
         head = os.pread(file.handle, _HEADER, 0)
-        file.check(0, len(head))
         shape, fortran_order, dtype, self._begin = _read_header(head)
         count = int(np.prod(shape, dtype=np.int64))
         if self._begin + count * dtype.itemsize != file.size:
@@ -64,6 +63,7 @@ class StoredArray:
 
     def _check(self, begin: int, end: int) -> None:
         if self._in_rows:
+            self._file.check(0, self._begin)  # the header says where the rest is
             self._file.check(self._begin + begin, self._begin + end)
         else:
             self._file.check()

@@ -18,6 +18,9 @@ _SPECIAL: Final = {
 _MARKS: Final = re.compile(r"[\\|<>*_`\[\]]")  # what Markdown would read as markup
 
 
+#: How a text begins that a spreadsheet may take for a formula, in the usual letters and in those of full width.
+_FORMULA: Final = r"^[=+\-@\t\r\n\u{ff1d}\u{ff0b}\u{ff0d}\u{ff20}]"
+_NUMBER: Final = r"^[+\-]?[0-9]+(?:[.,][0-9]+)*(?:[eE][+\-]?[0-9]+)?$"
 _HIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # XML allows none of these
 
 
@@ -26,10 +29,32 @@ def printable(text: str) -> str:
     return _HIDDEN.sub("", text)
 
 
-def csv(table: pl.DataFrame) -> str:
-    """Write a table as CSV; lists are joined with semicolons."""
-    lists = [name for name, kind in table.schema.items() if kind == pl.List]
-    return table.with_columns(pl.col(lists).cast(pl.List(pl.String)).list.join("; ")).write_csv()
+def csv(table: pl.DataFrame, *, formulas: bool = False) -> str:
+    """Write a table as CSV; lists are joined with semicolons.
+
+    A spreadsheet runs a text that begins as a formula does (``=``, ``+``, ``-``, ``@``), and texts come from strangers.
+    Such texts get an apostrophe in front, which a spreadsheet does not show; numbers stay as they are. With `formulas`
+    every text is written exactly.
+    """
+    columns: dict[str, pl.Series] = {}
+    for column in table:
+        values = column.alias("values")  # a name of the user's may look like a pattern of names
+        if values.dtype == pl.List:
+            values = values.cast(pl.List(pl.String)).list.join("; ")
+        if values.dtype in (pl.String, pl.Categorical, pl.Enum) and not formulas:
+            values = _without_formulas(values.cast(pl.String))
+        name = column.name if formulas else _without_formulas(pl.Series([column.name]))[0]
+        while name in columns:
+            name = f"'{name}"
+        columns[name] = values
+    return pl.DataFrame(columns).write_csv()
+
+
+def _without_formulas(texts: pl.Series) -> pl.Series:
+    risky = texts.str.contains(_FORMULA) & ~texts.str.contains(_NUMBER)
+    return (
+        texts.to_frame("text").select(pl.when(risky).then("'" + pl.col("text")).otherwise(pl.col("text"))).to_series()
+    )
 
 
 def markdown(table: pl.DataFrame, *, digits: int = 3) -> str:

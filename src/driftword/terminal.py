@@ -6,12 +6,12 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import polars as pl
-from rich.console import Console
-from rich.markup import escape
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -19,6 +19,7 @@ from driftword.corpus import Corpus
 from driftword.explore.drift_ranking import DriftRanking
 from driftword.model import Model
 from driftword.tables import cell
+from driftword.visible_text import escape_json, visible, visible_lines
 
 _LEVELS: Final = " ▁▂▃▄▅▆▇█"
 _CHART_ROWS: Final = 4
@@ -34,14 +35,32 @@ def out() -> Console:
 
 
 class _Console(Console):
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Let no control character of a text reach the terminal, whoever prints it."""
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text == "\n":
+                yield segment
+            else:
+                yield Segment(visible_lines(segment.text), segment.style)
+
     def on_broken_pipe(self) -> None:
         """Leave a reader that has seen enough to the caller."""
         raise BrokenPipeError
 
 
 def print_json(value: Any) -> None:
-    """Write JSON for programs, which knows no NaN."""
-    print(json.dumps(_without_nan(value), indent=1, ensure_ascii=False, default=str, allow_nan=False))
+    """Write JSON for programs, which knows no NaN; control characters are escaped, so the data stays exact."""
+    print(escape_json(json.dumps(_without_nan(value), indent=1, ensure_ascii=False, default=str, allow_nan=False)))
+
+
+def print_for_programs(text: str) -> None:
+    """Write a table that is text already: exactly into a file or a pipe, made visible in a terminal."""
+    print(visible_lines(text) if sys.stdout.isatty() else text, end="")
+
+
+def say(sentence: str) -> None:
+    """Write one sentence to standard output."""
+    print(visible(sentence), flush=True)
 
 
 def _without_nan(value: Any) -> Any:
@@ -64,7 +83,7 @@ def print_corpus(corpus: Corpus, console: Console, *, spell: Callable[[str], str
     for line in chart(list(info["tokens_per_slice"].values()), ascii_only=not _has_blocks(console)):
         console.print("  " + line)
     columns = -(-info["slices"] // _per_column(info["slices"]))
-    console.print("  " + _axis(info["first_slice"], info["last_slice"], columns), style="dim")
+    console.print("  " + _axis(info["first_slice"], info["last_slice"], columns), style="dim", markup=False)
 
 
 def print_table(table: pl.DataFrame, console: Console, *, digits: int = 3) -> None:
@@ -74,13 +93,14 @@ def print_table(table: pl.DataFrame, console: Console, *, digits: int = 3) -> No
         return
     grid = Table(box=None, pad_edge=False, header_style="bold")
     texts = sum(kind == pl.String for kind in table.dtypes)
-    rows = [[cell(value, digits) for value in row] for row in table.iter_rows()]
-    widths = [max(len(name), *(len(row[i]) for row in rows)) for i, name in enumerate(table.columns)]
+    rows = [[visible(cell(value, digits)) for value in row] for row in table.iter_rows()]
+    names = [visible(name) for name in table.columns]
+    widths = [max(len(name), *(len(row[i]) for row in rows)) for i, name in enumerate(names)]
     taken = sum(w + 2 for w, kind in zip(widths, table.dtypes, strict=True) if kind != pl.String)
     room = max((console.width - taken) // max(texts, 1) - 2, 12)  # a long word gives way, a number never
-    for name, kind in table.schema.items():
+    for name, kind in zip(names, table.dtypes, strict=True):
         width = room if kind == pl.String else None
-        grid.add_column(name, justify="right" if kind.is_numeric() else "left", no_wrap=True, max_width=width)
+        grid.add_column(Text(name), justify="right" if kind.is_numeric() else "left", no_wrap=True, max_width=width)
     for row in rows:
         grid.add_row(*map(Text, row))
     console.print(grid, soft_wrap=False)
@@ -89,7 +109,7 @@ def print_table(table: pl.DataFrame, console: Console, *, digits: int = 3) -> No
 def print_ranking(ranking: DriftRanking, console: Console) -> None:
     """Print the words that changed most, and which words were compared."""
     print_table(ranking.table.drop("first", "last"), console)  # which stand below it
-    console.print(f"\n{ranking.describe()}", style="dim")
+    console.print(f"\n{ranking.describe()}", style="dim", markup=False)
     if not ranking.eligible:
         console.print("A smaller --min-count or --skip, or other slices (--between), let more words in.", style="dim")
     if ranking.table["interpolated"].any():
@@ -136,9 +156,9 @@ def print_neighbors(table: pl.DataFrame, model: Model, word: str, console: Conso
     grid = Table(box=None, pad_edge=False, header_style="bold")
     room = max((console.width + 1) // len(labels) - 1, 8)
     for label in labels:
-        grid.add_column(Text(f"{label}\n({shown[label]})"), no_wrap=True, max_width=min(room, 26))
+        grid.add_column(Text(f"{visible(label)}\n({shown[label]})"), no_wrap=True, max_width=min(room, 26))
     for row in range(max(map(len, lists.values()), default=0)):
-        grid.add_row(*(Text(words[row] if row < len(words) else "") for words in lists.values()))
+        grid.add_row(*(Text(visible(words[row]) if row < len(words) else "") for words in lists.values()))
     console.print(grid, soft_wrap=False)
     console.print("[dim]in brackets: how often the word itself occurs in the slice[/dim]")
     if not all(observed.values()):
@@ -150,7 +170,7 @@ def print_trajectories(table: pl.DataFrame, console: Console) -> None:
     words = table["word"].unique(maintain_order=True).to_list()
     for word in words:
         if len(words) > 1:
-            console.print(f"[bold]{escape(word)}[/bold]")
+            console.print(Text(visible(word), style="bold"))
         _print_trajectory(table.filter(pl.col("word") == word), console)
     console.print("[dim]position: along the line on which the word moved most; · not observed in training text[/dim]")
 
@@ -163,8 +183,8 @@ def _print_trajectory(table: pl.DataFrame, console: Console) -> None:
     for row in table.iter_rows(named=True):
         share = (row["position"] - low) / ((high - low) or 1)  # type: ignore[operator]
         dot = " " * round(share * (_LINE - 1)) + ("●" if row["observed"] else "·")
-        neighbors = Text(", ".join(row["neighbors"] or []))
-        grid.add_row(Text(row["slice"]), cell(row["count"], 0), dot.ljust(_LINE), neighbors)
+        neighbors = Text(visible(", ".join(row["neighbors"] or [])))
+        grid.add_row(Text(visible(row["slice"])), cell(row["count"], 0), dot.ljust(_LINE), neighbors)
     console.print(grid, soft_wrap=False)
 
 
@@ -174,7 +194,7 @@ def print_facts(lines: Mapping[str, str], console: Console) -> None:
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
     for name, value in lines.items():
-        table.add_row(name, Text(value))
+        table.add_row(Text(visible(name)), Text(visible_lines(value)))
     console.print(table, soft_wrap=False)
 
 
@@ -183,9 +203,9 @@ def print_passages(passages: pl.DataFrame, console: Console) -> None:
     longest = max([0, *passages["left"].str.len_chars(), *passages["right"].str.len_chars()])
     side = max((min(console.width, 160) - 30) // 2, 16) if console.is_terminal else longest
     for row in passages.iter_rows(named=True):
-        left, right = row["left"][-side:], row["right"][:side]
-        line = Text(f"{row['slice']:>9}  {left:>{side}}", overflow="crop", no_wrap=True)
-        line.append(row["keyword"], style="bold")
+        left, right = visible(row["left"])[-side:], visible(row["right"])[:side]
+        line = Text(f"{visible(row['slice']):>9}  {left:>{side}}", overflow="crop", no_wrap=True)
+        line.append(visible(row["keyword"]), style="bold")
         line.append(right)
         console.print(line, soft_wrap=False, no_wrap=True, crop=console.is_terminal)
 
@@ -220,4 +240,4 @@ def _has_blocks(console: Console) -> bool:
 
 def warn(message: str) -> None:
     """Write one sentence to standard error."""
-    print(f"driftword: {message}", file=sys.stderr)
+    print(f"driftword: {visible(message)}", file=sys.stderr)

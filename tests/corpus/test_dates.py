@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftword.corpus.dates import DateReader, parse_date
+from driftword.corpus import dates
+from driftword.corpus.dates import DateReader, parse_date, within_calendar
 from driftword.errors import OptionError, SourceError
 
 
@@ -158,3 +159,99 @@ def test_two_digit_years_with_their_format() -> None:
     assert read(["85", "05", None], form="%y") == [date(1985, 1, 1), date(2005, 1, 1), None]
     assert read([85, 5, 1066], form="%Y") == [date(85, 1, 1), date(5, 1, 1), date(1066, 1, 1)]
     assert read(["085", "0005", "850"]) == [date(85, 1, 1), date(5, 1, 1), date(850, 1, 1)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("[" * 60_000, "]" * 60_000, "[" * 60_000 + "1850" + "]" * 60_000, "1900" + "?" * 60_000 + "x"),
+        *("c " * 60_000, "ca. " * 60_000 + "1850", "1900-01-01T" + ":" * 60_000, " to ".join(["1900"] * 10_000)),
+    ],
+    ids=range(8),
+)
+def test_long_texts_are_no_dates_at_once(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No form is tried on them: the work is that of stripping the text."""
+    monkeypatch.setattr(dates, "_CIRCA", None)
+    monkeypatch.setattr(dates, "_FORMS", None)
+    monkeypatch.setattr(dates, "_TWO_DIGITS", None)
+    assert parse_date(text) is None
+    assert not dates.has_two_digits(text)
+
+
+def test_what_a_date_is_read_in_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert parse_date("[" * 40 + " 1850 " + "?]" * 20) == (date(1850, 1, 1), date(1850, 12, 31))
+    assert parse_date(" " * 60_000 + "1850") == (date(1850, 1, 1), date(1850, 12, 31))
+    assert read(["1850-05-01" + "x" * 200, "1850-05-01"], form="%Y-%m-%d") == [None, date(1850, 5, 1)]
+    prefix = "https://example.org/" + "a" * 200
+    assert read([f"{prefix}/1850/05"], form=f"{prefix}/%Y/%m") == [date(1850, 5, 1)]
+
+
+def test_times_at_the_ends_of_the_calendar() -> None:
+    """Years that Python cannot hold are null, in the time zone of the column, and Polars does not panic at them."""
+    day = 86_400_000_000
+    first, last = -719_162 * day, 2_932_897 * day - 1
+    cases: dict[str | None, tuple[date | None, date | None]] = {
+        None: (date.min, date.max),
+        "UTC": (date.min, date.max),
+        "Asia/Tokyo": (date.min, None),
+        "America/New_York": (None, date.max),
+    }
+    for zone, ends in cases.items():
+        values = pl.Series(
+            [-(2**63), -(2**62), first - 1, first, last, last + 1, 2**62, 2**63 - 1, None], dtype=pl.Int64
+        )
+        times = values.cast(pl.Datetime("us", zone))
+        assert DateReader("when").read(times).to_list() == [None, None, None, *ends, None, None, None, None], zone
+        assert within_calendar(times).to_list()[-1] is None
+        assert DateReader("when").read(values.cast(pl.Datetime("ms", zone))).null_count() == 9
+
+
+def test_nanoseconds_are_read() -> None:
+    when = datetime(2020, 5, 1, 23)
+    for zone, day in {None: date(2020, 5, 1), "Asia/Tokyo": date(2020, 5, 2)}.items():
+        times = pl.Series([when, None], dtype=pl.Datetime("ns"))
+        times = times.dt.replace_time_zone("UTC").dt.convert_time_zone(zone) if zone else times
+        assert DateReader("when").read(times).to_list() == [day, None]
+
+
+@pytest.mark.parametrize("kind", [pl.Categorical, pl.Enum(["1921", "May 1922", "x"])])
+def test_categories_are_read_as_their_texts(kind: pl.DataType) -> None:
+    values = pl.Series(["1921", "May 1922", "x", None], dtype=kind)
+    assert DateReader("when").read(values).to_list() == [date(1921, 1, 1), date(1922, 5, 1), None, None]
+
+
+@pytest.mark.parametrize("kind", [pl.Duration("us"), pl.Time, pl.Boolean, pl.Binary, pl.List(pl.Int64)])
+def test_other_types_are_no_dates(kind: pl.DataType) -> None:
+    with pytest.raises(SourceError, match="Column 'when' holds .*, not dates; name another with `time`"):
+        DateReader("when").read(pl.Series([None], dtype=kind))
+
+
+UNITS = {"seconds": 1, "milliseconds": 10**3, "microseconds": 10**6, "nanoseconds": 10**9}
+
+
+@pytest.mark.parametrize("given", UNITS)
+@pytest.mark.parametrize("meant", UNITS)
+@pytest.mark.parametrize("years", [(1980, 2020), (1950, 1990), (1850, 1960)])
+def test_numbers_of_another_unit_are_noticed(given: str, meant: str, years: tuple[int, int]) -> None:
+    days = [date(year, 5, 1) for year in range(*years)]
+    numbers = [(day - date(1970, 1, 1)).days * 86_400 * UNITS[meant] for day in days]
+    for values in (pl.Series(numbers), pl.Series([str(number) for number in numbers])):
+        reader = DateReader("when", given)
+        read = pl.concat([reader.read(values[:10]), reader.read(values[10:])])
+        if given == meant:
+            reader.check_unit()
+            assert read.to_list() == days
+        else:
+            with pytest.raises(
+                SourceError, match=f'look like {meant} since 1970, not {given}; pass `time_format="{meant}"'
+            ):
+                reader.check_unit()
+
+
+def test_a_first_batch_of_early_1970_is_no_mistake() -> None:
+    """Whether a column counts another unit shows only at its end."""
+    reader = DateReader("when", "milliseconds")
+    day = 86_400_000
+    assert reader.read(pl.Series([day, 50 * day])).to_list() == [date(1970, 1, 2), date(1970, 2, 20)]
+    reader.read(pl.Series([10_000 * day]))
+    reader.check_unit()

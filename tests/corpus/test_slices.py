@@ -137,3 +137,13 @@ def test_rules_that_make_no_slices(rule, message: str) -> None:  # type: ignore[
 def test_a_stray_date_is_suspected() -> None:
     with pytest.raises(OptionError, match="would be 3,652,0.., more than 5,000; .* stray date"):
         laid("1d", date(1, 1, 1), date(9999, 12, 31))
+
+
+def test_long_labels_and_rules_are_refused_in_a_sentence() -> None:
+    """A label is divided once, at its last "to"; the dates on either side are bounded."""
+    for label in (" to ".join(["1900"] * 20_000) + "\n", "[" * 60_000, "1900 to " + "[" * 60_000):
+        with pytest.raises(OptionError, match="is not a year, range of years, month or day"):
+            Slices.from_labels([label])
+    for rule in ("9" * 5_000 + "y", "equal:" + "9" * 5_000):
+        with pytest.raises(OptionError, match="which is not understood"):
+            check_rule(rule)

@@ -199,6 +199,11 @@ def test_large_fields_and_many_batches(tmp_path: Path, monkeypatch: pytest.Monke
         ("a.csv.zst", zstandard.compress(b"year,text\n1900,abc\n" * 9999)[:-9], "cannot be read: it is truncated"),
         ("a.jsonl", b'{"text": ' + b"[" * 99999, "line 1 is not a JSON object"),
         ("a.csv", b"text,year,text\n", "two columns named 'text'"),
+        ("a.csv", b"text,,year,\n", "several columns without a name; give each a name, or remove them"),
+        ("a.csv", b'"text" x,year\n1,2\n', r"The header of '.*' is not valid CSV .*; close every quotation mark"),
+        ("a.csv", b'"text,year\n1,2\n', r"The header of '.*' is not valid CSV .*; close every quotation mark"),
+        ("a.csv", "text,year\nship,1900\n".encode("utf-16-le"), 'UTF-16 without its mark; pass `encoding="utf-16-le"`'),
+        ("a.csv", "text,year\nship,1900\n".encode("utf-16-be"), 'UTF-16 without its mark; pass `encoding="utf-16-be"`'),
         ("a.parquet", b"no parquet", "cannot be read"),
         ("a.csv.gz", b"no gzip", "cannot be read"),
         ("a.csv.gz", gzip.compress(b"year,text\n1900,abc\n" * 1000, mtime=0)[:-30], "cannot be read"),
@@ -296,3 +301,30 @@ def test_names_that_are_no_utf8(tmp_path: Path) -> None:
     assert rows(tmp_path)["file"].to_list() == ["caf\ufffd-1900.txt"]
     with pytest.raises(SourceError, match="There is no file"):
         open_source("x" * 300 + ".csv")
+
+
+def test_tables_that_polars_cannot_hold_are_refused() -> None:
+    texts, years = pa.array(["a"]), pa.array([1900])
+    for name, column in {
+        "date": years,  # twice
+        "zone": pa.array([0], pa.timestamp("us", tz="Mars/Olympus")),
+        "decimal": pa.array([1]).cast(pa.decimal256(60, 2)),  # at which Polars panics
+        "runs": pa.RunEndEncodedArray.from_arrays([1], [1]),
+    }.items():
+        table = pa.Table.from_arrays([texts, years, column], names=["text", "date", name])
+        with pytest.raises(SourceError, match=r"The Table cannot be read \(.*\); leave out or convert the column"):
+            open_source(table)
+
+
+def test_a_lazy_frame_that_fails_is_the_source_s_fault() -> None:
+    lazy = pl.LazyFrame({"text": ["a"], "date": ["1900"]})
+    for broken in (lazy.with_columns(pl.col("text").cast(pl.Int64)), pl.scan_csv("/nowhere.csv")):
+        with pytest.raises(SourceError, match="The LazyFrame cannot be read"):
+            rows(broken)
+
+
+def test_values_that_tables_cannot_hold_become_text() -> None:
+    frame = pd.DataFrame({"text": ["a"] * 3, "date": ["1900", date(1901, 2, 3), 1902]})
+    assert rows(frame)["date"].to_list() == ["1900", "1901-02-03", "1902"]
+    assert rows([(["a\ud800"], 1900)])["text"].to_list() == [["a?"]]
+    assert rows([("a", 10**5_000)])["date"].to_list() == ["<int>"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import socket
 import subprocess
 import sys
 import urllib.error
@@ -15,6 +16,7 @@ from fastapi.testclient import TestClient
 
 import driftword as dw
 from conftest import PATIENCE
+from driftword.cli.pages import _listen
 from driftword.web.app import make_app
 
 HERE = "http://127.0.0.1"
@@ -96,6 +98,12 @@ def test_the_command_listens_here_alone_and_says_where(small_model: dw.Model) ->
         _, complaint = process.communicate(timeout=PATIENCE / 1000)
     assert complaint == ""  # Ctrl-C is how one ends it
     assert process.returncode == 0
+
+
+def test_small_pages_are_sent_at_once() -> None:
+    """Asyncio turns Nagle's algorithm off, which delays them by 40 ms, where the socket names its protocol."""
+    with _listen("127.0.0.1", 0) as listener:
+        assert listener.proto == socket.IPPROTO_TCP
 
 
 def test_without_a_token_every_user_of_the_machine_may_read(small_model: dw.Model) -> None:

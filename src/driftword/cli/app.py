@@ -20,6 +20,7 @@ from typing import Annotated, Any
 import typer
 
 from driftword.errors import DriftwordError, DriftwordWarning, OptionError
+from driftword.visible_text import visible, visible_lines
 
 app = typer.Typer(
     name="driftword",
@@ -66,6 +67,8 @@ def command(name: str | None = None, **settings: Any) -> Callable[[Callable[...,
             except typer.Exit:
                 raise
             except DriftwordError as error:
+                if interrupted():
+                    end("Interrupted; nothing was written", 130)
                 end(with_options(str(error), name or function.__name__), 2)
             except BrokenPipeError:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has seen enough
@@ -80,7 +83,7 @@ def command(name: str | None = None, **settings: Any) -> Callable[[Callable[...,
                     end("Interrupted; nothing was written", 130)
                 if _stopped_by:
                     end("Stopped; nothing was written", 128 + _stopped_by[-1])
-                traceback.print_exc()
+                print(visible_lines(traceback.format_exc()), end="", file=sys.stderr)
                 end("This is a fault in driftword; please report it with the lines above", 1)
 
         app.command(name, **settings)(guarded)
@@ -99,7 +102,7 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 def end(message: str, status: int) -> None:
     """End with a sentence on standard error and an exit status."""
-    print(f"driftword: {message}", file=sys.stderr)
+    print(f"driftword: {visible(message)}", file=sys.stderr)
     raise typer.Exit(status)
 
 
@@ -159,11 +162,12 @@ def show(table: Any, format: str, for_people: Any = None) -> None:
     if format == "json":
         terminal.print_json(table.to_dicts())
     elif format == "csv":
-        print(tables.csv(table), end="")
+        terminal.print_for_programs(tables.csv(table))
     elif format == "table":
         (for_people or terminal.print_table)(table, terminal.out())
     else:
-        print(tables.markdown(table) if format == "markdown" else tables.latex(table))
+        text = tables.markdown(table) if format == "markdown" else tables.latex(table)
+        terminal.print_for_programs(f"{text}\n")
 
 
 def question(function: Callable[..., Any]) -> Callable[..., None]:
@@ -213,7 +217,8 @@ def main() -> None:
         about = f" (see {error.ctx.command_path} --help)" if error.ctx else ""
         hint = "; put a phrase into quotes" if "extra argument" in error.format_message() else ""
         if error.format_message():  # none where the help was shown instead
-            print(f"driftword: {error.format_message().rstrip('.')}{hint}{about}", file=sys.stderr)
+            sentence = f"{error.format_message().rstrip('.')}{hint}{about}"
+            print(f"driftword: {visible(sentence)}", file=sys.stderr)
     except (typer.Abort, KeyboardInterrupt):
         status = 130
     if status == 130:  # otherwise Python ends by the signal itself if the interrupt came while it ran generated code

@@ -149,7 +149,7 @@ def prepare(
         return
     console = terminal.out()
     terminal.print_corpus(corpus, console, spell=with_options)
-    console.print(f"\nWritten to {out}. Next: driftword fit {out} --out {out.with_suffix('.model')}")
+    console.print(f"\nWritten to {out}. Next: driftword fit {out} --out {out.with_suffix('.model')}", markup=False)
 
 
 @command(no_args_is_help=True)
@@ -226,7 +226,7 @@ def passages(
     def for_people(lines: Any, console: Any) -> None:
         if lines.is_empty():
             in_slice = f" in {corpus.slices.labels[corpus.slices.index(at)]}" if at else ""
-            print(f"'{word}' does not occur{in_slice}{' in such documents' if conditions else ''}.")
+            terminal.say(f"'{word}' does not occur{in_slice}{' in such documents' if conditions else ''}.")
         else:
             terminal.print_passages(lines, console)
 

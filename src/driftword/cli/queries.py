@@ -323,7 +323,7 @@ def plot(
 
       driftword plot sotu.model --kind drift --between 1900,2000 --out drift.png
     """
-    from driftword import checks
+    from driftword import checks, terminal
     from driftword import plot as charts
     from driftword.model import Model
 
@@ -349,7 +349,7 @@ def plot(
         raise OptionError(f"A figure of {kind} has no `{unknown[0]}`; leave it out")
     chart = getattr(charts, kind)(Model.open(path), *arguments, **options)
     name = f"{given[0].replace(' ', '-').replace('/', '-')}-{kind}.svg" if given else f"{kind}.svg"
-    print(f"Wrote {charts.save(chart, out or Path(name))}")
+    terminal.say(f"Wrote {charts.save(chart, out or Path(name))}")
 
 
 @command("export", no_args_is_help=True)
@@ -374,6 +374,8 @@ def export_model(
 
       driftword export sotu.model --format parquet --out sotu.parquet --min-count 5
     """
+    from driftword import terminal
     from driftword.exporting import export
 
-    print(f"Wrote {export(path, out, format=format, at=_slices(at), min_count=min_count, overwrite=overwrite)}")
+    written = export(path, out, format=format, at=_slices(at), min_count=min_count, overwrite=overwrite)
+    terminal.say(f"Wrote {written}")

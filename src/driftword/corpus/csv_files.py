@@ -26,6 +26,9 @@ def read_csv(file: Path, state: ReadingState, delimiter: str | None = None) -> I
             raise SourceError(f"'{file}' is empty; it needs a header line and rows below it")
         if not head.strip():
             raise SourceError(f"'{file}' begins with a blank line; the names of the columns must come first")
+        if head.count("\0") > len(head) // 3:  # every other character, even of a name such as é
+            order = "be" if head.startswith("\0") else "le"
+            raise SourceError(f"'{file}' seems to be UTF-16 without its mark; pass `encoding=\"utf-16-{order}\"`")
         delimiter = delimiter or max(",;\t|", key=head.count)
         rows = csv.reader(chain([head], lines), delimiter=delimiter, strict=True)
         header = _header(file, rows)

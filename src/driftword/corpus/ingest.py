@@ -269,7 +269,7 @@ class Ingestion:
                 free += "_"
             taken.add(free)
             columns.append(_storable(_plainly_named(batch[name])).alias(free))
-        frame = pl.DataFrame(columns)
+        frame = pl.DataFrame({column.name: column for column in columns})
         self._text_bytes += int(frame["text"].str.len_bytes().sum())
         path = self._spool / f"documents-{len(self._parts):06}.parquet"
         frame.write_parquet(path, compression="lz4")

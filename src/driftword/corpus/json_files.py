@@ -85,12 +85,14 @@ def _array_items(file: Path, buffer: str, text: IO[str]) -> Iterator[tuple[dict[
                 break
             except (ValueError, RecursionError) as error:
                 if len(buffer) - position > limits.LONGEST_DOCUMENT:
-                    raise limits.too_long(f"An object in '{readable_name(str(file))}'") from error
+                    raise _too_long(file) from error
                 # Twice as much each time, so that reading stays linear in the length of the object.
                 more = "" if isinstance(error, RecursionError) else text.read(max(len(buffer) - position, _BLOCK))
                 if not more:
                     raise _invalid(file, str(error)) from error
                 buffer, position = buffer[position:] + more, 0
+        if end - position > limits.LONGEST_DOCUMENT:
+            raise _too_long(file)
         yield row, end - position
         position, first = end, False
     buffer, position = _after_space(buffer, position + 1, text)
@@ -109,6 +111,10 @@ def _after_space(buffer: str, position: int, text: IO[str]) -> tuple[str, int]:
             return "", 0
 
 
+def _too_long(file: Path) -> SourceError:
+    return limits.too_long(f"An object in '{readable_name(str(file))}'")
+
+
 def _invalid(file: Path, reason: str) -> SourceError:
     return SourceError(f"'{file}' is not valid JSON ({reason}); write one object per line")
 
@@ -116,8 +122,13 @@ def _invalid(file: Path, reason: str) -> SourceError:
 def _frame(rows: list[dict[str, Any]], state: ReadingState) -> pl.DataFrame:
     """Return JSON objects as columns of text, since the types of one batch need not be those of the next."""
     state.nested |= {name for row in rows for name, value in row.items() if isinstance(value, (dict, list))}
-    columns = {name: [as_text(row.get(name)) for row in rows] for name in state.keys}
-    return pl.DataFrame([pl.Series(as_text(name) or "", values, dtype=pl.String) for name, values in columns.items()])
+    columns: dict[str, pl.Series] = {}
+    for key in state.keys:
+        name = str(as_text(key))
+        if name in columns:
+            raise SourceError(f"The objects have two keys that read '{name}', one of them damaged; rename one")
+        columns[name] = pl.Series(name, [as_text(row.get(key)) for row in rows], dtype=pl.String)
+    return pl.DataFrame(columns)
 
 
 def as_text(value: Any, *, as_json: bool = False) -> str | None:

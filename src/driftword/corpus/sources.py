@@ -222,7 +222,7 @@ def _from_pandas(source: Any) -> pl.DataFrame:
             columns.append(pl.Series(name, [as_text(value) for value in values], dtype=pl.String))
         if columns[-1].dtype == pl.Object:
             columns[-1] = pl.Series(name, [None if v is None else str(v) for v in values], dtype=pl.String)
-    return pl.DataFrame(columns)
+    return pl.DataFrame({column.name: column for column in columns})
 
 
 def _native(value: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ from driftword import checks
 from driftword.corpus.slices import Slices
 from driftword.corpus.tokens import TokenRule
 from driftword.errors import OptionError, UnknownWordError
+from driftword.stored_arrays import StoredArray, whole
 from driftword.suggestions import closest, did_you_mean
 
 #: The count of a word that occurs an unknown number of times, as in embeddings made elsewhere.
@@ -25,7 +25,6 @@ MIN_COUNT: Final = 5
 _UNSPACED_RUN: Final = re.compile("[\u3040-\u309f\u3400-\u9fff]{6,}")
 
 
-@dataclass(frozen=True, eq=False)
 class Vocabulary:
     """What a corpus and the models fitted to it have in common.
 
@@ -41,10 +40,27 @@ class Vocabulary:
         The same in the training text alone: what a model can have learnt from.
     """
 
-    words: tuple[str, ...]
-    slices: Slices
-    counts: npt.NDArray[Any]
-    train_counts: npt.NDArray[Any]
+    def __init__(
+        self,
+        words: tuple[str, ...],
+        slices: Slices,
+        counts: npt.NDArray[Any] | StoredArray,
+        train_counts: npt.NDArray[Any] | StoredArray,
+    ) -> None:
+        self.words = words
+        self.slices = slices
+        self._counts = counts
+        self._train_counts = train_counts
+
+    @property
+    def counts(self) -> npt.NDArray[Any]:
+        """Occurrences of each word in each slice, ``(T, V)``; `UNKNOWN` where a word occurs but was not counted."""
+        return whole(self._counts)
+
+    @property
+    def train_counts(self) -> npt.NDArray[Any]:
+        """Occurrences of each word in the training text of each slice, ``(T, V)``."""
+        return whole(self._train_counts)
 
     @cached_property
     def index(self) -> dict[str, int]:
