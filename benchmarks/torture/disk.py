@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Final
 
 from torture.arena import Arena, Part
-from torture.folders import Reference, Snapshot, reset, snapshot
+from torture.folders import Reference, Snapshot, leftovers, reset, snapshot
 from torture.kills import Command, Kills
 from torture.processes import Outcome
 from torture.verdicts import DETECTED, HARMLESS, SKIPPED, WRONG, Verdict
 
 NOBODY: Final = 65534
+CONTINUED: Final = ("fit", "compare")  # keep what they have done so far, to be continued
 FAULTS: Final = ("full disk", "size limit", "read-only disk", "no permission")
 
 
@@ -32,7 +33,8 @@ class Disk(Part):
         super().__init__(arena)
         self.folder = reset(arena.folder / "disk")
         self._kills = Kills(arena)
-        self.commands = [c for c in self._kills.commands if not c.name.startswith("compare")]
+        self._sizes: dict[str, list[int]] = {}  # of the files that each command leaves
+        self.commands = self._kills.commands
 
     def case(self, number: int, rng: random.Random) -> Verdict:
         """Run the command whose turn it is where it cannot write."""
@@ -40,29 +42,38 @@ class Disk(Part):
         command = self.commands[number // len(FAULTS) % len(self.commands)]
         if fault in ("full disk", "read-only disk") and not self.can_mount:
             return Verdict(fault, SKIPPED, "no file system can be mounted here; it needs root")
-        if fault == "no permission" and os.getuid() != 0:
-            return Verdict(fault, SKIPPED, "a folder of another user can only be made as root")
-        whole = self._kills._reference(command)
-        folder = reset(self.folder)
-        needed = sum(path.stat().st_size for path in self._kills.folder.rglob("*") if path.is_file()) + 1
+        whole = self._kills.reference(command)
+        if command.name not in self._sizes:  # the folder is as the last undisturbed run left it
+            self._sizes[command.name] = [p.stat().st_size for p in self._kills.folder.rglob("*") if p.is_file()]
+        needed, largest = sum(self._sizes[command.name]), max(self._sizes[command.name])
+        folder, again = reset(self.folder), reset(self.arena.folder / "disk-again")
         mounted = False
         try:
             if fault in ("full disk", "read-only disk"):
-                size = rng.randrange(4096, max(8192, needed)) if fault == "full disk" else 64 << 20
-                mounted = _mount(folder, size)
+                mounted = _mount(folder, 64 << 20)
             if command.before is not None:
-                try:
-                    command.before(folder)
-                except OSError:
-                    return Verdict(f"{fault}: {command.argv[0]}", HARMLESS, "the disk was full before it began")
+                command.before(folder)
             before = snapshot(folder)
-            outcome = self._run(command, folder, fault, rng.randrange(1, 65536))
+            outcome = self._run(command, folder, fault, rng.randrange(1, needed if mounted else largest))
             after = snapshot(folder)
+            reset(again, folder)
         finally:
             if mounted:
                 subprocess.run(["umount", "--lazy", str(folder)], check=False)
+            os.chown(folder, os.getuid(), os.getgid())
             folder.chmod(0o755)
-        return self._judge(command, fault, outcome, before=before, after=after, whole=whole)
+        attack = f"{fault}: {command.argv[0]}"
+        if wrong := outcome.fault():
+            return Verdict(attack, WRONG, f"{command.name}: {wrong}")
+        if outcome.status == 0:
+            different = whole.differences(after)
+            seen = f"{command.name}: exit status 0, but {different[:2]}"
+            return Verdict(attack, WRONG if different else HARMLESS, seen)
+        changed = self._changes(command, before, after)
+        if not changed and command.argv[0] in CONTINUED:
+            changed = self._continue(command, again, existed=command.out in before)
+        seen = f"{command.name}: {outcome.sentence[:100]}: {changed[:3]}"
+        return Verdict(attack, WRONG if changed else DETECTED, seen)
 
     @cached_property
     def can_mount(self) -> bool:
@@ -77,36 +88,33 @@ class Disk(Part):
         launcher = self.arena.launcher
         if fault == "size limit":
             return launcher.run(command.argv, folder, limits={"RLIMIT_FSIZE": size})
+        if fault == "full disk":  # as if others had used all but `size` bytes
+            used = sum(path.stat().st_blocks * 512 for path in folder.rglob("*"))
+            subprocess.run(["mount", "-o", f"remount,size={used + size + 4096}", str(folder)], check=True)
         if fault == "read-only disk":
             subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
         if fault == "no permission":
             folder.chmod(0o555)
-            return launcher.run(command.argv, folder, uid=NOBODY)
+            if os.getuid() == 0:
+                os.chown(folder, NOBODY, NOBODY)
+            return launcher.run(command.argv, folder, unprivileged=True)
         return launcher.run(command.argv, folder)
 
     @staticmethod
-    def _judge(
-        command: Command, fault: str, outcome: Outcome, *, before: Snapshot, after: Snapshot, whole: Reference
-    ) -> Verdict:  # fmt: skip
-        attack = f"{fault}: {command.argv[0]}"
-        if wrong := outcome.fault():
-            return Verdict(attack, WRONG, f"{command.name}: {wrong}")
-        if outcome.status == 0:
-            different = whole.differences(after)
-            return Verdict(
-                attack, WRONG if different else HARMLESS, f"{command.name}: exit status 0, but {different[:2]}"
-            )
+    def _changes(command: Command, before: Snapshot, after: Snapshot) -> list[str]:
+        """Return what a refused command changed; one that can be continued may keep what it has done so far."""
         old = Reference()
         old.add(before, 0)
-        different = old.differences(after)
-        resumable = command.argv[0] == "fit" and all(
-            name.startswith((".out.pass-", "out.log", "out.tuning")) for name in set(after) - set(before)
-        )
-        changed = [line for line in different if not (resumable and line.endswith("is left over"))]
-        changed = [line for line in changed if not line.startswith("out.log.jsonl")]
-        if changed:
-            return Verdict(attack, WRONG, f"{command.name}: {outcome.sentence[:80]}: {changed[:3]}")
-        return Verdict(attack, DETECTED)
+        if command.argv[0] not in CONTINUED:
+            return old.differences(after)
+        return old.differences(after, below=command.out) if command.out in before else []
+
+    def _continue(self, command: Command, folder: Path, *, existed: bool) -> list[str]:
+        """Run the command again where it can write: it must end as if nothing had been."""
+        folder.chmod(0o755)
+        fault = self._kills.run_again(command, folder, complete=False, existed=existed)
+        state = snapshot(folder)
+        return [fault] if fault else leftovers(state) or self._kills.reference(command).differences(state)
 
 
 def _mount(folder: Path, size: int) -> bool:

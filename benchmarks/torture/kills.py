@@ -97,7 +97,7 @@ class Kills(Part):
     def case(self, number: int, rng: random.Random) -> Verdict:
         """Kill the command whose turn it is, at a moment drawn at random, and run it again."""
         command = self.commands[number % len(self.commands)]
-        reference = self._reference(command)
+        reference = self.reference(command)
         folder = self._before(command)
         old = Reference()
         old.add(snapshot(folder), 0)
@@ -114,7 +114,7 @@ class Kills(Part):
         complete = command.out in state and not reference.differences(state, below=command.out)
         if command.out in old.names and not complete and (lost := old.differences(state, below=command.out)):
             return Verdict(command.name, WRONG, f"{killed}: what was there is not whole: {_short(lost)}")
-        fault = self._run_again(command, folder, complete=complete, existed=command.out in old.names)
+        fault = self.run_again(command, folder, complete=complete, existed=command.out in old.names)
         if fault:
             return Verdict(command.name, WRONG, f"{killed}: {fault}")
         state = snapshot(folder)
@@ -124,7 +124,7 @@ class Kills(Part):
             return Verdict(command.name, WRONG, f"{killed}: the next run gave another result: {_short(different)}")
         return Verdict(command.name, HARMLESS if finished else SURVIVED)
 
-    def _run_again(self, command: Command, folder: Path, *, complete: bool, existed: bool) -> str | None:
+    def run_again(self, command: Command, folder: Path, *, complete: bool, existed: bool) -> str | None:
         """Run the command again, as its user would; return what went wrong."""
         argv = [*command.argv, *command.again]
         may_overwrite = command.argv[0] in ("prepare", "fit", "export", "report", "compare")
@@ -135,7 +135,7 @@ class Kills(Part):
             return f"the next run failed: {outcome.fault() or outcome.sentence}"
         return None
 
-    def _reference(self, command: Command) -> Reference:
+    def reference(self, command: Command) -> Reference:
         """Return what undisturbed runs of a command leave."""
         if command.name not in self._references:
 

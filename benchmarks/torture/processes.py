@@ -122,15 +122,15 @@ class Launcher:
         cwd: Path,
         *,
         limits: Mapping[str, int] | None = None,
-        uid: int = 0,
+        unprivileged: bool = False,
         script: str = "",
     ) -> Running:
-        """Start a command; with `script`, a Python program instead."""
+        """Start a command, if wanted without the powers of root; with `script`, a Python program instead."""
         number = next(self._numbers)
         running = self._running[number] = Running(self.folder, number)
         request = {
             "id": number, "argv": [str(part) for part in argv], "cwd": str(cwd), "stdout": str(running.stdout),
-            "stderr": str(running.stderr), "limits": dict(limits or {}), "uid": uid, "script": script,
+            "stderr": str(running.stderr), "limits": dict(limits or {}), "unprivileged": unprivileged, "script": script,
         }  # fmt: skip
         self._requests.write((json.dumps(request) + "\n").encode())
         self._requests.flush()
