@@ -15,7 +15,9 @@ Snapshot = dict[str, Any]  # a relative path and what is there: JSON is parsed, 
 
 _JSON: Final = (".json", ".jsonl")
 _PARTIAL: Final = re.compile(r"\.(part|partial|tmp|lock)$|spool-")
-_CHANGING: Final = re.compile(r"second|time|date|created|peak|memory|checksum")  # names of facts that differ from run to run
+_CHANGING: Final = re.compile(
+    r"second|time|date|created|peak|memory|checksum"
+)  # names of facts that differ from run to run
 
 
 def snapshot(folder: Path) -> Snapshot:
