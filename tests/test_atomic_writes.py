@@ -92,6 +92,11 @@ def test_what_polars_says_of_a_full_disk_is_understood() -> None:
         raise RuntimeError("ComputeError: No space left on device (os error 28)")
 
 
+def test_what_numpy_says_of_a_full_disk_is_understood() -> None:
+    with pytest.raises(StoreError, match="Cannot write 'x': the disk is full, or"), atomic_writes.writing("x"):
+        raise OSError("2160 requested and 480 written")
+
+
 def test_a_pipe_or_device_is_never_replaced_by_a_file(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

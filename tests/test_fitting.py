@@ -241,8 +241,11 @@ def test_the_best_pass_of_another_fit_is_not_taken_for_this_ones(
 
 
 def test_resuming_nothing_is_said(small: dw.Corpus, tmp_path: Path) -> None:
+    log = tmp_path / "m.log.jsonl"
+    log.write_text('{"pass": 1}\n')  # of a fit that was killed before its first checkpoint
     with pytest.warns(DriftwordWarning, match="no interrupted fit of .* to resume; starting from the beginning"):
         dw.fit(small, SPEC, passes=2, out=tmp_path / "m", resume=True)
+    assert [json.loads(line)["pass"] for line in log.read_text().splitlines()] == [1, 2]
 
 
 def test_two_fits_do_not_write_at_one_place(small: dw.Corpus, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def main() -> None:
     print(describe("numba", "fastapi", "uvicorn"))
     print(f"seed      {options.seed}, scale {options.scale:g}", end="\n\n", flush=True)
     tally = Tally(options.seed)
-    arena = Arena.open()
+    arena = Arena.open(options.seed)
     try:
         run(arena, tally, options)
     except KeyboardInterrupt:

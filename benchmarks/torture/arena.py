@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import random
 import shutil
+import sys
 import tempfile
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torture.corpora import Corpora, make_corpora
 from torture.processes import Launcher
@@ -20,13 +22,14 @@ class Arena:
     """A temporary folder in which everything happens."""
 
     folder: Path
+    seed: int
 
     @classmethod
-    def open(cls) -> Arena:
+    def open(cls, seed: int) -> Arena:
         """Make the folder; other users may read it, so that attacks can run without root's rights."""
         folder = Path(tempfile.mkdtemp(prefix="driftword-torture-"))
         folder.chmod(0o755)
-        return cls(folder)
+        return cls(folder, seed)
 
     @cached_property
     def launcher(self) -> Launcher:
@@ -44,6 +47,16 @@ class Arena:
         if "launcher" in vars(self):
             self.launcher.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def load(path: Path) -> Any:
+    """Load a module of the tests from its file."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 class Part:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import csv
 import gzip
-import importlib.util
 import io
+import itertools
 import json
 import random
-import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from torture.arena import Arena, Part
+from torture.arena import Arena, Part, load
 from torture.corpora import PREPARE
 from torture.damage import BYTES
 from torture.folders import leftovers, reset, snapshot
@@ -21,7 +20,7 @@ from torture.processes import PATIENCE, Worker
 from torture.verdicts import DETECTED, HARMLESS, WRONG, Verdict
 
 #: A name, a function that writes the input into a folder and returns its path, and options of `prepare`.
-Mutation = tuple[str, Callable[[Path], Path], Any]
+Mutation = tuple[str, Callable[[Path], Path], Sequence[str]]
 
 GENERATOR: Final = Path(__file__).parents[2] / "tests" / "corpus" / "mutated_inputs.py"
 MEMORY: Final = 2 << 30  # no input may take more
@@ -40,7 +39,7 @@ class Inputs(Part):
         self.folder = arena.folder / "inputs"
         self.worker = Worker(memory_limit=LIMIT)
         self.peak = self.slowest = 0.0
-        self._round: tuple[int, list[Mutation]] = (-1, [])
+        self._round: tuple[int, list[Any]] = (-1, [])
         reset(self.folder)
         base = self.worker.run([["prepare", arena.corpora.source("small-1"), "--out", "out"]], self.folder)
         if base[0].status != 0:
@@ -53,7 +52,7 @@ class Inputs(Part):
         source = write(reset(folder / "source"))
         out = folder / "result"
         out.mkdir()
-        argv = ["prepare", source, "--out", out / "corpus", *_as_options(options)]
+        argv = ["prepare", source, "--out", out / "corpus", *options]
         outcomes = self.worker.run([argv, ["info", out / "corpus", "--verify"]], folder)
         prepared = outcomes[0]
         self.peak, self.slowest = max(self.peak, prepared.peak), max(self.slowest, prepared.seconds)
@@ -74,8 +73,7 @@ class Inputs(Part):
 
     def notes(self) -> list[str]:
         """Say how much memory and time the worst input took."""
-        origin = "tests/corpus/mutated_inputs.py" if GENERATOR.exists() else "mutated bytes alone"
-        return [f"peak memory {self.peak / 2**20:.2f} GB, slowest {self.slowest:.1f} s ({origin})"]
+        return [f"peak memory {self.peak / 2**20:.2f} GB, slowest {self.slowest:.1f} s"]
 
     def close(self) -> None:
         """End the process."""
@@ -83,47 +81,33 @@ class Inputs(Part):
 
     def _mutation(self, number: int, rng: random.Random) -> Mutation:
         """Return a case: every other one mutates bytes, the others come from the generator of the tests."""
-        if not GENERATOR.exists() or number % 2:
+        if number % 2:
             return byte_mutation(self.arena.corpora.source("small-1"), rng)
-        seed, position = divmod(number // 2, ROUND)
-        if self._round[0] != seed:
-            self._round = seed, list(_take(_generator()(seed), ROUND))
-        return self._round[1][position % len(self._round[1])]
+        which, position = divmod(number // 2, ROUND)
+        if self._round[0] != which:
+            generated = load(GENERATOR).mutations(1000 * self.arena.seed + which)
+            self._round = which, list(itertools.islice(generated, ROUND))
+        case = self._round[1][position]
+        return f"generated: {case.name}", case.write, _as_options(case.options)
 
 
-def _generator() -> Callable[[int], Iterator[Mutation]]:
-    """Load `mutations` of the tests."""
-    spec = importlib.util.spec_from_file_location("mutated_inputs", GENERATOR)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    mutations: Callable[[int], Iterator[Mutation]] = module.mutations
-    return mutations
-
-
-def _take(mutations: Iterator[Mutation], count: int) -> Iterator[Mutation]:
-    for _, mutation in zip(range(count), mutations, strict=False):
-        yield mutation
-
-
-def _as_options(options: Any) -> list[str]:
-    """Spell options of `prepare` for the command line; a mapping has Python's names."""
-    if not isinstance(options, dict):
-        return [str(option) for option in options or ()]
-    spelled: list[str] = []
+def _as_options(options: dict[str, Any]) -> list[str]:
+    """Spell options of `prepare` for the command line."""
+    spelled = []
     for name, value in options.items():
-        option = "--" + name.replace("_", "-")
-        if value is False:
-            spelled.append("--no-" + name.replace("_", "-"))
+        option = name.replace("_", "-")
+        if value is True:
+            spelled.append(f"--{option}")
+        elif value is False:
+            spelled += ["--no-phrases"] if name == "phrases" else []
         elif value is not None:
-            spelled += [option] if value is True else [option, str(value)]
+            spelled.append(f"--{option}={value}")
     return spelled
 
 
 def byte_mutation(source: Path, rng: random.Random) -> Mutation:
     """Damage the bytes of a file that could be read, in one of its formats."""
-    suffix = rng.choice((".csv", ".tsv", ".jsonl", ".json", ".parquet", ".txt", ".csv.gz", ".zip"))
+    suffix = rng.choice((".csv", ".tsv", ".jsonl", ".json", ".parquet", ".txt", ".csv.gz"))
     kinds = rng.choices(sorted(BYTES), k=rng.randint(1, 3))
     seed = rng.random()
 
@@ -154,12 +138,10 @@ def _in_format(source: Path, suffix: str) -> bytes:
         return rows[0]["text"].encode()
     if suffix == ".csv.gz":
         return gzip.compress(text.encode(), mtime=0)
-    buffer = io.BytesIO()
-    if suffix == ".zip":
-        with zipfile.ZipFile(buffer, "w") as archive:
-            archive.writestr("letters.csv", text)
-    else:
-        import polars as pl
+    if suffix == ".csv":
+        return text.encode()
+    import polars as pl
 
-        pl.DataFrame(rows).write_parquet(buffer)
+    buffer = io.BytesIO()
+    pl.DataFrame(rows).write_parquet(buffer)
     return buffer.getvalue()

@@ -7,18 +7,16 @@ reader is served.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import itertools
 import random
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
-from torture.arena import Arena, Part
+from torture.arena import Arena, Part, load
 from torture.corpora import SYLLABLES, WORD, YEARS
 from torture.explorer import Explorer, Response, leak
 from torture.verdicts import DETECTED, HARMLESS, WRONG, Verdict
@@ -152,43 +150,17 @@ class Requests(Part):
 
     def _take(self, kind: str, position: int) -> Any:
         """Return the request at a position of the endless row of random or hostile ones."""
-        seed, index = divmod(position, ROUND)
-        if self._rounds.get(kind, (-1, []))[0] != seed:
-            self._rounds[kind] = seed, list(itertools.islice(_requests(kind, seed), ROUND))
+        number, index = divmod(position, ROUND)
+        if self._rounds.get(kind, (-1, []))[0] != number:
+            seed = 1000 * self.arena.seed + number
+            self._rounds[kind] = number, list(itertools.islice(_requests(kind, seed), ROUND))
         return self._rounds[kind][1][index]
 
 
 def _requests(kind: str, seed: int) -> Iterator[Any]:
-    """Return random requests, or hostile bytes: those of the tests where they are there, simpler ones otherwise."""
-    words = [WORD, *("".join(pair) for pair in itertools.product(SYLLABLES, repeat=2))]
-    if not GENERATOR.exists():
-        return (_simple if kind == "random" else _junk)(random.Random(seed), words)
-    module = _load(GENERATOR)
+    """Return random requests or hostile bytes, an endless row of each."""
+    generator = load(GENERATOR)
     if kind == "hostile":
-        junk: Callable[[int], Iterator[bytes]] = module.raw_requests
-        return junk(seed)
-    return iter(module.requests(seed, words, [str(year) for year in YEARS]))
-
-
-def _load(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def _simple(rng: random.Random, words: list[str]) -> Iterator[tuple[str, str, dict[str, str]]]:
-    while True:
-        path = rng.choice(
-            ("/", "/word/{}", "/word/{}.json", "/word/{}/passages.json", "/slice/1991", "/{}", "/text/{}")
-        )
-        query = "&".join(f"{rng.choice(words)}={rng.randrange(-5, 10**6)}" for _ in range(rng.randrange(3)))
-        yield "GET", path.format(rng.choice([*words, "%00", "a" * 300, "..%2f"])) + "?" + query, {}
-
-
-def _junk(rng: random.Random, words: list[str]) -> Iterator[bytes]:
-    while True:
-        head = f"GET /word/{rng.choice(words)} HTTP/1.1\r\nHost: 127.0.0.1\r\n".encode()
-        yield rng.choice((rng.randbytes(200), head, head + b"X: y\r\n" * rng.randrange(9000) + b"\r\n", head[:20]))
+        return iter(generator.raw_requests(seed))
+    words = [WORD, *("".join(pair) for pair in itertools.product(SYLLABLES, repeat=2))]
+    return iter(generator.requests(seed, words, [str(year) for year in YEARS]))

@@ -205,5 +205,7 @@ def _explain(number: int, reason: str, target: Path) -> str:
         errno.EEXIST: "a part of the path is a file; give another `out`",
         errno.ENAMETOOLONG: "the name is too long; give a shorter `out`",
     }
+    if "requested and" in reason:  # NumPy's words for a file that could not be written to its end
+        reason = "the disk is full, or the file would exceed the size allowed here"
     remedy = remedies.get(number, f"{reason}; give another `out`")
     return f"Cannot write '{target}': {remedy}"

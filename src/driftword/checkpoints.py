@@ -71,6 +71,7 @@ class Checkpoints:
             ) from last
         if existing:
             raise OptionError(f"The checkpoints of '{self.target}' hold the best pass alone; {_AGAIN}")
+        self._log_path.unlink(missing_ok=True)  # of passes that were lost before a checkpoint was complete
         warnings.warn(
             f"There is no interrupted fit of '{self.target}' to resume; starting from the beginning",
             DriftwordWarning,
