@@ -15,14 +15,8 @@ Snapshot = dict[str, Any]  # a relative path and what is there: JSON is parsed, 
 
 _JSON: Final = (".json", ".jsonl")
 _PARTIAL: Final = re.compile(r"\.(part|partial|tmp|lock)$|spool-")
-<<<<<<< HEAD
 #: Names of facts that differ from run to run.
 _CHANGING: Final = re.compile(r"second|time|date|created|peak|memory|checksum")
-=======
-_CHANGING: Final = re.compile(
-    r"second|time|date|created|peak|memory|checksum"
-)  # names of facts that differ from run to run
->>>>>>> torture
 
 
 def snapshot(folder: Path) -> Snapshot:
