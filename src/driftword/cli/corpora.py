@@ -178,7 +178,7 @@ def info(
     meta = store.read_meta(path)
     if meta is None and path.is_dir() and not (path / store.META).exists():
         raise StoreError(
-            f"'{path}' is neither a corpus nor a model (it has no {store.META}); name a directory that prepare or fit wrote"
+            f"'{path}' is neither a corpus nor a model (it has no {store.META}); name one that prepare or fit wrote"
         )
     kind = "model" if meta and meta["kind"] == "model" else "corpus"
     if verify:
