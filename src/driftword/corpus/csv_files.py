@@ -36,13 +36,15 @@ def read_csv(file: Path, state: ReadingState, delimiter: str | None = None) -> I
         batch: list[list[str]] = []
         size = 0
         while True:
-            row_lines.begin_row()
             first_line = rows.line_num + 1
+            row_lines.begin_row(first_line)
             try:
                 row = next(rows)
             except StopIteration:
                 break
             except csv.Error as error:
+                if "field limit" in str(error):
+                    raise row_lines.too_long() from error
                 if "unexpected end of data" in str(error):
                     raise SourceError(
                         f"'{file}' has a quotation mark in line {first_line} that is never closed; "

@@ -47,7 +47,10 @@ def read_json(file: Path, state: ReadingState) -> Iterator[pl.DataFrame]:
 def _line_items(file: Path, lines: RowLines, state: ReadingState) -> Iterator[tuple[_Cells, int]]:
     """Yield the object in each line, and how many characters it is written in."""
     for number, line in enumerate(lines, start=1):
-        lines.begin_row()
+        lines.begin_row(number)
+        if len(line) > limits.LONGEST_DOCUMENT:
+            raise lines.too_long()
+        lines.begin_row(number + 1)
         if not line.strip():
             continue
         try:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Final
 
 from driftword.corpus import limits
 from driftword.corpus.compression import decompressed
 from driftword.corpus.encodings import UTF_8, detect_encoding
+from driftword.errors import SourceError
+
+_BLOCK: Final = 1 << 18
 
 
 @dataclass
@@ -66,6 +70,9 @@ class _Tracked(io.RawIOBase):
 class RowLines:
     """The lines of a file, of which only so many characters may belong to one row.
 
+    They are counted by blocks, since a file may have very many lines, and only as far as reading on depends on it: a
+    row may be a block longer than a document before it is noticed here.
+
     Parameters
     ----------
     file
@@ -78,24 +85,46 @@ class RowLines:
 
     def __init__(self, file: Path, text: IO[str], head: str = "") -> None:
         self._file, self._text, self._head = file, text, head
-        self._longest = limits.LONGEST_DOCUMENT
-        self._left = self._longest
-        self._number = 0
-        self._row_start = 1
+        self._row_line = 1
+        self._row_characters = 0  # that were read since the row began
 
-    def begin_row(self) -> None:
-        """Count the characters of a new row from the next line on."""
-        self._left = self._longest
-        self._row_start = self._number + 1
+    def begin_row(self, line: int) -> None:
+        """Note that the next line, of this number, begins a row."""
+        self._row_line = line
+        self._row_characters = 0
+
+    def too_long(self) -> SourceError:
+        """Return the error for a row that is too long."""
+        return limits.too_long(f"The row in line {self._row_line} of '{readable_name(str(self._file))}'")
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the lines; raise `SourceError` at a row that is too long, before more than it is allowed is read."""
-        readline = self._text.readline
-        line = self._head if self._head.endswith(("\n", "\r")) else self._head + readline(self._longest + 1)
-        while line:
-            self._left -= len(line)
-            if self._left < 0:
-                raise limits.too_long(f"The row in line {self._row_start} of '{readable_name(str(self._file))}'")
-            self._number += 1
-            yield line
-            line = readline(self._longest + 1)
+        """Yield the lines; raise `SourceError` at a row that is too long instead of reading on."""
+        return chain.from_iterable(self._blocks())
+
+    def _blocks(self) -> Iterator[Iterable[str]]:
+        """Yield the lines of one block after the other."""
+        size = min(_BLOCK, limits.LONGEST_DOCUMENT)
+        begun = [self._head]  # pieces of a line whose end has not been read
+        if self._head.endswith(("\n", "\r")):
+            yield (self._head,)
+            begun = []
+        while True:
+            if self._row_characters > limits.LONGEST_DOCUMENT:
+                raise self.too_long()
+            block = self._text.read(size)
+            if block.endswith("\r"):
+                block += self._text.read(1)  # perhaps the other half of the line's end
+            if not block:
+                break
+            self._row_characters += len(block)
+            first = min((at for at in (block.find("\n"), block.find("\r")) if at >= 0), default=None)
+            if first is None:
+                begun.append(block)
+                continue
+            first += 2 if block.startswith("\r\n", first) else 1
+            last = max(block.rfind("\n"), block.rfind("\r")) + 1
+            yield ("".join([*begun, block[:first]]),)  # by itself, as it may be very long
+            yield io.StringIO(block[first:last], newline="")
+            begun = [block[last:]]
+        if any(begun):
+            yield ("".join(begun),)
