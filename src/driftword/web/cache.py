@@ -32,6 +32,21 @@ class CachedResponse(NamedTuple):
     body: bytes
 
 
+async def complete_response(app: ASGIApp, scope: Scope) -> CachedResponse:
+    """Return all of the response to a request without a body."""
+    messages: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        messages.append(message)
+
+    await app(scope, receive, send)
+    body = b"".join(message.get("body", b"") for message in messages[1:])
+    return CachedResponse(messages[0]["status"], list(messages[0]["headers"]), body)
+
+
 class ResponseCache:
     """Middleware that caches successful responses up to a size; the least recently used go first.
 
@@ -91,14 +106,6 @@ class ResponseCache:
         return urlencode([item for item in given if self.parameters is None or item[0] in self.parameters])
 
     async def _compute(self, key: Key, scope: Scope) -> CachedResponse:
-        messages: list[Message] = []
-
-        async def receive() -> Message:
-            return {"type": "http.request", "body": b"", "more_body": False}
-
-        async def send(message: Message) -> None:
-            messages.append(message)
-
         path, query = key
         request: Scope = {
             **scope,
@@ -109,10 +116,8 @@ class ResponseCache:
             "headers": [],
         }
         try:
-            await self.app(request, receive, send)
+            response = await complete_response(self.app, request)
             self.check()
-            body = b"".join(message.get("body", b"") for message in messages[1:])
-            response = CachedResponse(messages[0]["status"], list(messages[0]["headers"]), body)
             self._store(key, response)
         finally:
             del self.pending[key]

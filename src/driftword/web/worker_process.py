@@ -7,31 +7,21 @@ import os
 import sys
 import traceback
 
-from starlette.types import ASGIApp, Message, Scope
+from starlette.types import Scope
 
 from driftword.corpus import Corpus
 from driftword.errors import DriftwordError
 from driftword.model import Model
 from driftword.web.app import make_pages
+from driftword.web.cache import complete_response
 from driftword.web.worker import read, write
 
 
-async def _respond(app: ASGIApp, path: str, query: bytes) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-    messages: list[Message] = []
-
-    async def receive() -> Message:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: Message) -> None:
-        messages.append(message)
-
-    scope: Scope = {
+def _request(path: str, query: bytes) -> Scope:
+    return {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http",
         "path": path, "query_string": query, "root_path": "", "headers": [], "client": None, "server": None,
     }  # fmt: skip
-    await app(scope, receive, send)
-    body = b"".join(message.get("body", b"") for message in messages[1:])
-    return messages[0]["status"], list(messages[0]["headers"]), body
 
 
 def main() -> None:
@@ -56,7 +46,7 @@ def main() -> None:
             except EOFError:
                 return
             try:
-                response = runner.run(_respond(app, path, query))
+                response: tuple[object, ...] | None = tuple(runner.run(complete_response(app, _request(path, query))))
             except Exception:
                 traceback.print_exc()
                 response = None
