@@ -18,11 +18,15 @@ from driftword import polars_faults
 polars_faults._PATIENCE = 2  # what hangs, hangs for ever
 if sys.argv[1] == "used":
     pl.DataFrame({"n": [2, 1]}).select(pl.all().sort())
+dw.prepare([("ship sea " * 50, 1900)] * 3, out=sys.argv[2] + ".before") if sys.argv[1] == "opened" else None
 child = os.fork()
 if child:
     sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 try:
-    dw.prepare([("ship sea " * 50, 1900)] * 3, out=sys.argv[2])
+    if sys.argv[1] == "opened":
+        dw.Corpus.open(sys.argv[2] + ".before")
+    else:
+        dw.prepare([("ship sea " * 50, 1900)] * 3, out=sys.argv[2])
 except dw.DriftwordError as error:
     print(error, flush=True)
     os._exit(2)
@@ -31,7 +35,7 @@ os._exit(0)
 
 
 @pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="processes are not forked here")
-@pytest.mark.parametrize(("before", "status"), [("used", 2), ("imported", 0)])
+@pytest.mark.parametrize(("before", "status"), [("used", 2), ("opened", 2), ("imported", 0)])
 def test_a_forked_process_works_or_says_why_not(
     tmp_path_factory: pytest.TempPathFactory, before: str, status: int
 ) -> None:

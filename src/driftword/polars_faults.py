@@ -7,6 +7,7 @@ had been used it does neither: its threads are missing there, and every call wai
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Iterator
 from typing import Final
@@ -18,6 +19,7 @@ from driftword.errors import DriftwordError, SourceError
 POLARS_ERRORS: Final = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 #: Seconds that Polars has to add two numbers; it takes a thousandth of one.
 _PATIENCE: Final = 10.0
+_working: Final[set[int]] = set()  # the process in which Polars was seen to work; a forked one has another id
 
 
 def reason(error: BaseException) -> str:
@@ -40,7 +42,9 @@ def as_source_errors() -> Iterator[None]:
 
 
 def check_forked() -> None:
-    """Raise `DriftwordError` where Polars would wait for ever."""
+    """Raise `DriftwordError` where Polars would wait for ever; once a process has passed, it is not asked again."""
+    if os.getpid() in _working:
+        return
     # Only asking tells: which of its threads a process has lost cannot be looked up.
     answer = threading.Thread(target=lambda: pl.LazyFrame({"n": [1]}).select(pl.col("n") + 1).collect(), daemon=True)
     answer.start()
@@ -50,3 +54,4 @@ def check_forked() -> None:
             "Polars does not work in this process, as it was forked from one that had used Polars before; start it "
             'with multiprocessing.get_context("spawn") instead'
         )
+    _working.add(os.getpid())

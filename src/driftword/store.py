@@ -40,6 +40,7 @@ from driftword.atomic_writes import (
 from driftword.checksums import CheckedFile, file_checksums, sealed_json, unseal_json
 from driftword.errors import BusyError, ExistsError, StoreError
 from driftword.locks import writer_lock
+from driftword.polars_faults import check_forked
 from driftword.stored_arrays import StoredArray, read_array, whole
 
 #: Format 1 had no training counts, and fingerprints of tokens and words alone; format 2 one SHA-256 for each file.
@@ -178,6 +179,7 @@ def check_free(path: str | os.PathLike[str], *, kind: str, overwrite: bool) -> N
 def open_store(path: str | os.PathLike[str], *, kind: str) -> Store:
     """Open the store at `path`, refusing whatever is not a complete store of this `kind`."""
     folder = check_path(path)
+    check_forked()
     deadline = time.monotonic() + _PATIENCE
     while True:
         directory = _open_directory(folder, kind, deadline)
@@ -229,23 +231,28 @@ def _give_back(target: Path) -> None:
         time.sleep(0.01)
     except OSError as error:
         raise StoreError(
-            f"'{target}' was left aside by a process that was killed, and cannot be put back: {error.strerror}"
+            f"'{target}' was moved aside by a process that was killed, and cannot be put back: {error.strerror}; "
+            "check that you may write to the folder it is in"
         ) from error
 
 
 def _open_generation(folder: Path, directory: int, kind: str) -> Store:
-    try:
-        handle = os.open(META, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=directory)
-        with open(handle, "rb") as file:
-            text = file.read()
-    except OSError as error:
-        os.close(directory)
-        raise StoreError(
-            f"'{folder}' is not a driftword {kind} (it has no readable {META}); "
-            "name the directory that was given as `out`"
-        ) from error
-    try:
-        meta = _parse_meta(text)
+    """Open what a directory holds, however its name is used from now on; close it if that fails."""
+    with contextlib.ExitStack() as unless_opened:
+        unless_opened.callback(os.close, directory)
+        try:
+            handle = os.open(META, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=directory)
+            with open(handle, "rb") as file:
+                text = file.read()
+        except OSError as error:
+            raise StoreError(
+                f"'{folder}' is not a driftword {kind} (it has no readable {META}); "
+                "name the directory that was given as `out`"
+            ) from error
+        try:
+            meta = _parse_meta(text)
+        except ValueError as error:
+            raise damaged(folder, f"{META} {error}") from error
         if meta["kind"] != kind:
             raise StoreError(f"'{folder}' is a {meta['kind']}, but a {kind} is needed here")
         if meta["version"] > VERSION:
@@ -253,12 +260,7 @@ def _open_generation(folder: Path, directory: int, kind: str) -> Store:
                 f"'{folder}' is in format {meta['version']} and this driftword reads up to {VERSION}; "
                 "upgrade driftword (pip install -U driftword)"
             )
-    except ValueError as error:
-        os.close(directory)
-        raise damaged(folder, f"{META} {error}") from error
-    except StoreError:
-        os.close(directory)
-        raise
+        unless_opened.pop_all()
     return Store(folder, meta, directory)
 
 
