@@ -9,6 +9,7 @@ import inspect
 import io
 import os
 import re
+import shlex
 import signal
 import sys
 import threading
@@ -104,6 +105,11 @@ def end(message: str, status: int) -> None:
     """End with a sentence on standard error and an exit status."""
     print(f"driftword: {visible(message)}", file=sys.stderr)
     raise typer.Exit(status)
+
+
+def command_line(*arguments: object) -> str:
+    """Spell a command of driftword as a shell reads it."""
+    return shlex.join(["driftword", *map(str, arguments)])
 
 
 def with_options(message: str, command: str | None = None) -> str:

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from driftword.cli.app import CORPUS, JSON, command, question, with_options
+from driftword.cli.app import CORPUS, JSON, command, command_line, question, with_options
 from driftword.errors import OptionError, StoreError
+from driftword.visible_text import visible
 
 
 def _word_list(option: str, path: Path | None) -> list[str]:
@@ -149,7 +150,8 @@ def prepare(
         return
     console = terminal.out()
     terminal.print_corpus(corpus, console, spell=with_options)
-    console.print(f"\nWritten to {out}. Next: driftword fit {out} --out {out.with_suffix('.model')}", markup=False)
+    fit = command_line("fit", out, "--out", out.with_suffix(".model"))
+    console.print("\n" + visible(f"Written to {out}. Next: {fit}"), markup=False)
 
 
 @command(no_args_is_help=True)

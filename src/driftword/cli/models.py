@@ -20,6 +20,7 @@ from driftword.cli.app import (
     MODEL,
     add_parameters,
     command,
+    command_line,
     end,
     interrupted,
     show,
@@ -27,6 +28,7 @@ from driftword.cli.app import (
 )
 from driftword.errors import OptionError
 from driftword.spec import Spec, option_help
+from driftword.visible_text import visible
 
 ENGINE = typer.Option(help="auto (a GPU where PyTorch sees one), cpu, torch, or reference, which is slow.")
 DEVICE = typer.Option(help="Device of the torch engine: cuda, cuda:1, ... or cpu.", show_default="the first GPU")
@@ -141,14 +143,14 @@ def fit_model(
             raise
         if not find_checkpoints(out):
             end("Interrupted before the first checkpoint; nothing was kept", 130)
-        again = " ".join([*(part for part in sys.argv[1:] if part != "--resume"), "--resume"])
-        end(f"Interrupted; the last checkpoint is kept. Continue with: driftword {again}", 130)
+        again = command_line(*(part for part in sys.argv[1:] if part != "--resume"), "--resume")
+        end(f"Interrupted; the last checkpoint is kept. Continue with: {again}", 130)
     if as_json:
         terminal.print_json(model.info())
         return
     console = terminal.out()
     terminal.print_facts(model.summary(), console)
-    console.print(f"\nWritten to {out}. Next: driftword explore {out}")
+    console.print("\n" + visible(f"Written to {out}. Next: {command_line('explore', out)}"), markup=False)
 
 
 @command("evaluate", no_args_is_help=True)

@@ -22,6 +22,7 @@ from driftword.cli.models import WHERE_CORPUS
 from driftword.cli.queries import BETWEEN, INTERPOLATED, METRIC, MIN_COUNT_BOTH, SKIP
 from driftword.errors import OptionError
 from driftword.tables import printable
+from driftword.visible_text import visible
 
 _TITLE = typer.Option(help="Name of the texts.", show_default="the name of the corpus")
 
@@ -89,7 +90,7 @@ def explore(
     address = f"http://{socket.gethostname() if host in ('0.0.0.0', '::') else name}:{listener.getsockname()[1]}/"
     if token is not None:
         address += f"?token={quote(token, safe='')}"
-    print(f"Exploring {path} at {address} (Ctrl-C stops it)", flush=True)
+    print(f"Exploring {visible(str(path))} at {address} (Ctrl-C stops it)", flush=True)
     if browser:
         threading.Timer(0.5, webbrowser.open, [address]).start()
     with contextlib.suppress(KeyboardInterrupt):
@@ -137,7 +138,7 @@ def report(
         model, out, corpus=text, words=comma_separated(words), n=n, between=two_slices(between), metric=metric,
         min_count=min_count, skip=skip, interpolated=interpolated, title=title, passages=passages, overwrite=overwrite,
     )  # fmt: skip
-    print(f"Wrote {written} ({written.stat().st_size / 1e6:.1f} MB)")
+    print(f"Wrote {visible(str(written))} ({written.stat().st_size / 1e6:.1f} MB)")
 
 
 def _listen(host: str, port: int) -> socket.socket:
