@@ -83,7 +83,7 @@ def test_joining_only_where_needed_finds_what_joining_all_finds(sotu: dw.Corpus)
     rule = TokenRule()
     connectors = sotu.options.connectors
     for text in sotu.documents.select("text").collect()["text"].gather([3, 120, 230]):
-        words = [rule.spell(token) for token in rule.split(pl.Series([text]))[0]]
+        words = [rule.spell(token) for token in rule.split(pl.Series([text]))[0][:2000]]
         whole = join_strings(words, sotu.phrases.rounds, connectors)
         for target in {name for name, _, _ in whole if name}:
             expected = [(first, last) for name, first, last in whole if name == target]
@@ -122,7 +122,7 @@ def test_a_corpus_of_ids_has_no_values_to_choose_by() -> None:
 
 
 def test_what_is_around_a_word_tells_what_the_whole_text_tells(sotu: dw.Corpus) -> None:
-    texts = sotu.documents.select("text").collect()["text"].gather([3, 60, 120, 180, 230]).to_list()
+    texts = sotu.documents.select("text").collect()["text"].gather([3, 120, 230]).to_list()
     rule = TokenRule()
     connectors = sotu.options.connectors
     sure = asked = 0
