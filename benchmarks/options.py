@@ -4,7 +4,7 @@
 
 Each line is one fit: its options, the best validation score with L_pos in brackets,
 the pass that reached it, and the score after every pass. `passes`, `seed`, `threads`,
-`patience` and `reproducible` are options of `fit`, all others are options of `Spec`.
+`patience`, `reproducible`, `engine` and `device` are options of `fit`, all others are options of `Spec`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import driftword as dw
 from machine import describe
 
-FIT_OPTIONS = ("passes", "seed", "threads", "patience", "reproducible")
+FIT_OPTIONS = ("passes", "seed", "threads", "patience", "reproducible", "engine", "device")
 
 
 def parse_value(text: str) -> Any:

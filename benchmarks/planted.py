@@ -1,25 +1,35 @@
-"""Does drift find the words that changed, when we know which ones did?
+"""Does drift find the words whose meaning changed, and only those?
 
-    python benchmarks/planted.py un.corpus 5 t=1e-3,1e-4 drift_precision=30,100,300 models=binned,dynamic,procrustes
+    python benchmarks/planted.py un.corpus 5 seed=0,1,2 drift_precision=100,200 models=binned,dynamic
 
-Takes a real corpus and permutes the dates of its documents, so that nothing changes
-over time. Then it plants changes: in pairs of equally frequent words, one (the receptor)
-takes over the occurrences of the other (the donor) gradually, abruptly, or temporarily.
-Twice as many equally frequent words are left alone as controls.
+Takes a real corpus and permutes the dates of its documents, so that nothing changes over
+time. Then words of four bands of frequency are *exchanged* in pairs: two equally frequent
+words take each other's places, gradually, abruptly or temporarily. Both change their
+meaning, and neither its frequency. As many words are *thinned*: by the same schedules they
+lose most of their occurrences. Their frequency changes, and their meaning does not.
 
-Reports for each model: the average precision with which drift ranks receptors above
-controls (chance is a third), and above the whole vocabulary; by kind of change and by
-frequency; and the median rank of the donor's old vector among the old vectors nearest
-to the receptor's new one. It also reports how often `changes` dates abrupt changes
-correctly, and how many receptors and controls it calls unusual.
+For every model and metric it reports
 
-The second argument joins that many consecutive slices into one. `noise=1` plants nothing
-and reports the words that then seem to change most, and how far they move. `abrupt` is
-the share of time after which abrupt changes come, 0.5 unless given. `models`, `t` (of
-the subsampling), `seed` and `passes` can be given too; all other names are options of
-`Spec`. "Lasting" changes are the gradual and the abrupt ones; metrics that compare two
-slices cannot see temporary ones. Drift is that of the whole vocabulary between the first
-and the last slice, whatever the defaults of `drift` leave out.
+    AP        average precision of the exchanged words, in the whole vocabulary: of those
+              whose change lasts, of all, by kind and by band of frequency
+    thinned   share of the thinned words above the 99th percentile of unchanged words of
+              their band: 0.01 is what a metric gets that does not see frequency
+
+beside the same for two rules that know nothing of meaning: how often a word occurs, and
+how much its frequency changed. Then: the median rank of the partner's first vector among
+those nearest to the changed word's last one; how often `changes` dates the abrupt changes
+exactly and within one slice; and R2, the share of the log frequency ratio (last quarter
+of the slices to the first) that is predicted from the movement of rho, in five folds.
+
+A word that stands beside many exchanged words sees its contexts change. It is neither
+wanted nor a false call, and is left out.
+
+The second argument joins that many consecutive slices into one. `plant=0` plants nothing:
+then it reports which words seem to change most, and by how much. `abrupt` is the share of
+time after which abrupt changes come, 0.5 unless given. `models`, `t` (of the subsampling),
+`seed`, `passes` and `engine` can be given too; all other names are options of `Spec`.
+Drift is that of the whole vocabulary between the first and the last slice, whatever the
+defaults of `drift` leave out.
 """
 
 from __future__ import annotations
@@ -34,57 +44,65 @@ import numpy as np
 import numpy.typing as npt
 
 import driftword as dw
-from driftword.explore import changepoints
-from driftword.provenance import Provenance
+from frequency import frequency_in_movement, log_frequency_ratio
 from machine import describe
 from options import parse_value
 
 Array = npt.NDArray[Any]
 KINDS = ("gradual", "abrupt", "temporary")
+TEMPORARY = KINDS.index("temporary")
 BANDS = ((100, 300), (300, 1_000), (1_000, 3_000), (3_000, 10_000))  # occurrences in the whole corpus
-PAIRS = 10  # of each kind in each band
+GROUPS = 30  # in each band: two exchanged words and a thinned one
+THINNING = 0.7  # largest share of its occurrences that a thinned word loses
+CROWDED = 3  # times the mean share of exchanged words in contexts, from which on a word is left out
+WINDOW = 4  # words on either side that count as context for that
 METRICS = ("absolute", "cosine", "thirds", "relative", "farthest", "step", "path")
+SEES_TEMPORARY = ("farthest", "step", "path")
 
 
 @dataclass(frozen=True)
 class Planted:
     """Words by what was done to them."""
 
-    receptor: Array
-    donor: Array
-    kind: Array
-    band: Array
-    control: Array
-    control_band: Array
+    changed: Array  # exchanged words; partners stand side by side
+    kind: Array  # of each
+    band: Array  # of each
+    thinned: Array
+    thinned_band: Array
+    crowded: Array  # (V,) whether a word stands beside many exchanged ones
+
+    @property
+    def partner(self) -> Array:
+        """The other word of each pair."""
+        return self.changed.reshape(-1, 2)[:, ::-1].ravel()
 
 
-def choose_words(counts: Array, rng: np.random.Generator) -> Planted:
-    """Choose pairs and controls in every band of frequency, as many as the vocabulary has room for."""
-    columns: dict[str, list[int]] = {name: [] for name in Planted.__dataclass_fields__}
-    for b, (low, high) in enumerate(BANDS):
-        in_band = np.flatnonzero((counts >= low) & (counts < high))
-        groups = len(in_band) // 4
-        size = min(groups, PAIRS * len(KINDS)) // len(KINDS) * len(KINDS)
-        # Groups of four neighbours in frequency: receptor, donor, two controls.
-        ranked = in_band[np.argsort(counts[in_band], kind="stable")][: groups * 4].reshape(groups, 4)
-        ranked = rng.permuted(ranked, axis=1)[rng.permutation(groups)[:size]]
-        columns["receptor"] += ranked[:, 0].tolist()
-        columns["donor"] += ranked[:, 1].tolist()
-        columns["control"] += ranked[:, 2:].ravel().tolist()
-        columns["kind"] += [i % len(KINDS) for i in range(size)]
-        columns["band"] += [b] * size
-        columns["control_band"] += [b] * (2 * size)
-    return Planted(**{name: np.array(values, dtype=np.int64) for name, values in columns.items()})
-
-
-def share_taken(kind: int, n_slices: int, abrupt: float) -> Array:
-    """Return the share of the donor's occurrences that the receptor takes over in each slice."""
+def share_moved(kind: int, n_slices: int, abrupt: float) -> Array:
+    """Return the share of occurrences that are exchanged, or at risk of being thinned, in each slice."""
     time = np.arange(n_slices) / max(n_slices - 1, 1)
     if KINDS[kind] == "gradual":
         return time
     if KINDS[kind] == "abrupt":
         return (time > abrupt).astype(float)
     return ((time > 1 / 3) & (time < 2 / 3)).astype(float)
+
+
+def choose_words(counts: Array, rng: np.random.Generator) -> dict[str, Array]:
+    """Choose words in every band of frequency, as many as the vocabulary has room for."""
+    columns: dict[str, list[int]] = {name: [] for name in ("changed", "kind", "band", "thinned", "thinned_band")}
+    for b, (low, high) in enumerate(BANDS):
+        in_band = np.flatnonzero((counts >= low) & (counts < high))
+        groups = len(in_band) // 4
+        # Groups of four neighbours in frequency: a pair, one to thin, one to leave alone.
+        ranked = in_band[np.argsort(counts[in_band], kind="stable")][: groups * 4].reshape(groups, 4)
+        ranked = rng.permuted(ranked, axis=1)[rng.permutation(groups)[:GROUPS]]
+        kind = np.arange(len(ranked)) % len(KINDS)
+        columns["changed"] += ranked[:, :2].ravel().tolist()
+        columns["kind"] += np.repeat(kind, 2).tolist()
+        columns["band"] += [b] * (2 * len(ranked))
+        columns["thinned"] += ranked[:, 2].tolist()
+        columns["thinned_band"] += [b] * len(ranked)
+    return {name: np.array(values, dtype=np.int64) for name, values in columns.items()}
 
 
 def plant(
@@ -94,30 +112,62 @@ def plant(
     rng = np.random.default_rng(seed)
     n_slices = -(-len(corpus.slices) // join)
     documents, first = np.unique(corpus.chunk_document, return_index=True)
-    document_slice = rng.permutation(corpus.chunk_slice[first] // join)
+    document_slice = rng.permutation(np.asarray(corpus.chunk_slice)[first] // join)
     chunk_slice = document_slice[np.searchsorted(documents, corpus.chunk_document)]
-    tokens = np.array(corpus.tokens, dtype=np.int64)
-    planted = choose_words(np.bincount(tokens, minlength=len(corpus.words)), rng)
+    tokens, offsets = np.array(corpus.tokens, dtype=np.int64), np.asarray(corpus.offsets)
+    chosen = choose_words(np.bincount(tokens, minlength=len(corpus.words)), rng)
+    planted = Planted(**chosen, crowded=crowded(tokens, offsets, len(corpus.words), chosen["changed"]))
     if changes:
-        token_slice = np.repeat(chunk_slice, np.diff(corpus.offsets))
-        pair_of = np.full(len(corpus.words), -1)
-        pair_of[planted.donor] = np.arange(len(planted.donor))
-        positions = np.flatnonzero(pair_of[tokens] >= 0)
-        pair = pair_of[tokens[positions]]
-        shares = np.stack([share_taken(kind, n_slices, abrupt) for kind in range(len(KINDS))])
-        taken = rng.random(len(positions)) < shares[planted.kind[pair], token_slice[positions]]
-        tokens[positions[taken]] = planted.receptor[pair[taken]]
+        shares = np.stack([share_moved(kind, n_slices, abrupt) for kind in range(len(KINDS))])
+        token_slice = np.repeat(chunk_slice, np.diff(offsets))
+
+        def drawn(words: Array, kinds: Array, factor: float) -> Array:
+            """Return the occurrences of words that are chosen by their schedules."""
+            kind_of = np.full(len(corpus.words), -1)
+            kind_of[words] = kinds
+            positions = np.flatnonzero(kind_of[tokens] >= 0)
+            share = factor * shares[kind_of[tokens[positions]], token_slice[positions]]
+            return positions[rng.random(len(positions)) < share]
+
+        partner = np.arange(len(corpus.words))
+        partner[planted.changed] = planted.partner
+        exchanged = drawn(planted.changed, planted.kind, 1)
+        tokens[exchanged] = partner[tokens[exchanged]]
+        lost = drawn(planted.thinned, planted.kind[::2], THINNING)
+        kept = np.ones(len(tokens), dtype=bool)
+        kept[lost] = False
+        tokens, offsets = tokens[kept], np.r_[0, np.cumsum(kept)][offsets]
     labels = [corpus.slices.labels[t * join][:4] for t in range(n_slices)]
     planted_corpus = dw.Corpus.from_ids(
-        corpus.words, tokens, corpus.offsets, chunk_slice=chunk_slice, chunk_split=corpus.chunk_split, slices=labels,
+        corpus.words, tokens, offsets, chunk_slice=chunk_slice, chunk_split=corpus.chunk_split, slices=labels,
         chunk_document=corpus.chunk_document, subsample=subsample, seed=seed,
     )  # fmt: skip
     return planted_corpus, planted
 
 
+def crowded(tokens: Array, offsets: Array, n_words: int, changed: Array) -> Array:
+    """Tell which words have many of the `changed` ones in their contexts."""
+    is_changed = np.zeros(n_words, dtype=bool)
+    is_changed[changed] = True
+    here = is_changed[tokens]
+    chunk = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    beside, seen = np.zeros(n_words), np.zeros(n_words)
+    for distance in range(1, WINDOW + 1):
+        same = chunk[distance:] == chunk[:-distance]
+        for word, other in (
+            (slice(None, -distance), slice(distance, None)),
+            (slice(distance, None), slice(None, -distance)),
+        ):
+            beside += np.bincount(tokens[word][same], weights=here[other][same], minlength=n_words)
+            seen += np.bincount(tokens[word][same], minlength=n_words)
+    return beside / np.maximum(seen, 1) > CROWDED * beside.sum() / max(seen.sum(), 1)
+
+
 def procrustes(corpus: dw.Corpus, *, seed: int) -> dw.Model:
     """Fit gensim's skip-gram to every slice and rotate each onto the one before."""
     from gensim.models import Word2Vec
+
+    from driftword.provenance import Provenance
 
     aligned = np.zeros((len(corpus.slices), len(corpus.words), 100), dtype=np.float32)
     for t, label in enumerate(corpus.slices.labels):
@@ -156,6 +206,12 @@ def measures(model: dw.Model) -> dict[str, Array]:
     return scores
 
 
+def rules_without_meaning(corpus: dw.Corpus) -> dict[str, Array]:
+    """Return scores of words that know nothing of their contexts."""
+    counts = np.asarray(corpus.counts, dtype=np.float64)
+    return {"how frequent": counts.sum(axis=0), "frequency changed": np.abs(log_frequency_ratio(counts))}
+
+
 def average_precision(score: Array, wanted: Array) -> float:
     """Return the mean precision at the rank of every wanted word."""
     order = np.argsort(-score, kind="stable")
@@ -166,87 +222,70 @@ def average_precision(score: Array, wanted: Array) -> float:
     return float(precision[hits].mean())
 
 
-def against_controls(score: Array, planted: Planted, *, kind: int | None = None, band: int | None = None) -> float:
-    """Return the average precision of receptors among themselves and their controls; chance is a third."""
-    receptors = np.ones(len(planted.receptor), dtype=bool)
-    controls = np.ones(len(planted.control), dtype=bool)
-    if kind is not None:
-        receptors &= planted.kind == kind
-        controls &= np.repeat(planted.kind, 2) == kind
-    if band is not None:
-        receptors &= planted.band == band
-        controls &= planted.control_band == band
-    words = np.r_[planted.receptor[receptors], planted.control[controls]]
-    return average_precision(score[words], np.r_[np.ones(receptors.sum(), bool), np.zeros(controls.sum(), bool)])
+def precision_of(score: Array, planted: Planted, wanted: Array) -> float:
+    """Return the average precision of some exchanged words; the others and crowded words are left out."""
+    mask, candidates = np.zeros(len(score), dtype=bool), ~planted.crowded
+    candidates[planted.changed] = False
+    mask[planted.changed[wanted]] = candidates[planted.changed[wanted]] = True
+    return average_precision(score[candidates], mask[candidates])
 
 
-def donor_rank(rho: Array, planted: Planted) -> float:
-    """Return the median rank of the donor's first vector among those nearest to the receptor's changed one."""
+def thinned_above(score: Array, counts: Array, planted: Planted) -> float:
+    """Return the share of thinned words above the 99th percentile of unchanged words of their band."""
+    unchanged = ~planted.crowded
+    unchanged[np.r_[planted.changed, planted.thinned]] = False
+    above = []
+    for b, (low, high) in enumerate(BANDS):
+        peers = score[unchanged & (counts >= low) & (counts < high)]
+        words = planted.thinned[planted.thinned_band == b]
+        above += (score[words] > np.percentile(peers, 99)).tolist() if len(peers) else []
+    return float(np.mean(above)) if above else float("nan")
+
+
+def partner_rank(rho: Array, planted: Planted) -> float:
+    """Return the median rank of the partner's first vector among those nearest to the changed word's last one."""
     centered = rho - rho.mean(axis=1, keepdims=True)
     old = centered[0] / np.maximum(np.linalg.norm(centered[0], axis=1, keepdims=True), 1e-12)
     ranks = []
-    for receptor, donor, kind in zip(planted.receptor, planted.donor, planted.kind, strict=True):
-        t = len(rho) // 2 if KINDS[kind] == "temporary" else len(rho) - 1
-        similarity = old @ centered[t, receptor]
-        similarity[receptor] = -np.inf
-        ranks.append(1 + int((similarity > similarity[donor]).sum()))
+    for word, partner, kind in zip(planted.changed, planted.partner, planted.kind, strict=True):
+        similarity = old @ centered[len(rho) // 2 if kind == TEMPORARY else len(rho) - 1, word]
+        similarity[word] = -np.inf
+        ranks.append(1 + int((similarity > similarity[partner]).sum()))
     return float(np.median(ranks))
 
 
-def print_dates(model: dw.Model, planted: Planted, abrupt: float) -> None:
-    """Print how well `changes` dates receptors, and how many words it calls unusual, for several thresholds."""
-    true_slice = int(share_taken(KINDS.index("abrupt"), len(model.slices), abrupt).argmax())
-    is_abrupt = planted.kind == KINDS.index("abrupt")
-    default = changepoints._NEARLY
-    for nearly in sorted({1.0, 0.8, default, 0.6}, reverse=True):
-        changepoints._NEARLY = nearly  # type: ignore[misc]
-        table = dw.changes(model, n=len(model.words), min_count=1)
-        changes = {row["word"]: row for row in table.iter_rows(named=True)}
-        off, band = np.array(
-            [
-                (abs(model.slices.index(changes[model.words[v]]["slice"]) - true_slice), b)
-                for v, b in zip(planted.receptor[is_abrupt], planted.band[is_abrupt], strict=True)
-                if model.words[v] in changes
-            ]
-        ).T
-        bands = " ".join(f"{(off[band == b] == 0).sum()}/{(band == b).sum()}" for b in range(len(BANDS)))
-        unusual = [
-            np.mean([changes[model.words[v]]["unusual"] >= 0.9 for v in words if model.words[v] in changes])
-            for words in (planted.receptor, planted.control)
-        ]
-        print(
-            f"    changes at {nearly:.1f}   abrupt changes dated exactly {np.mean(off == 0):.2f}, within one slice "
-            f"{np.mean(off <= 1):.2f}, bands exactly {bands}   unusual: receptors {unusual[0]:.2f}, controls "
-            f"{unusual[1]:.2f}{'   <- the default' if nearly == default else ''}",
-            flush=True,
-        )
-    changepoints._NEARLY = default  # type: ignore[misc]
+def dates(model: dw.Model, planted: Planted, abrupt: float) -> str:
+    """Say how often `changes` dates the abrupt changes right."""
+    true_slice = int(share_moved(KINDS.index("abrupt"), len(model.slices), abrupt).argmax())
+    words = [model.words[v] for v in planted.changed[planted.kind == KINDS.index("abrupt")]]
+    table = dw.changes(model, n=len(model.words), min_count=1)
+    slice_of = dict(zip(table["word"], table["slice"], strict=True))
+    off = np.array([abs(model.slices.index(slice_of[word]) - true_slice) for word in words if word in slice_of])
+    return f"dated exactly {np.mean(off == 0):.2f}, within one slice {np.mean(off <= 1):.2f}"
+
+
+def line(name: str, score: Array, counts: Array, planted: Planted) -> str:
+    """Return the row of a metric."""
+    lasts = planted.kind != TEMPORARY
+    kinds = " ".join(f"{precision_of(score, planted, planted.kind == k):.2f}" for k in range(len(KINDS)))
+    seen = np.ones_like(lasts) if name in SEES_TEMPORARY else lasts
+    bands = " ".join(f"{precision_of(score, planted, seen & (planted.band == b)):.2f}" for b in range(len(BANDS)))
+    return (
+        f"    {name:18} AP lasting {precision_of(score, planted, lasts):.3f}"
+        f"   all {precision_of(score, planted, np.ones_like(lasts)):.3f}"
+        f"   thinned {thinned_above(score, counts, planted):.3f}   kinds {kinds}   bands {bands}"
+    )
 
 
 def print_report(name: str, model: dw.Model, planted: Planted, seconds: float, abrupt: float) -> None:
     """Print how well drift and `changes` find what was planted."""
-    rho = np.asarray(model.rho)
-    lasts = planted.kind != KINDS.index("temporary")
-    candidates = np.ones(len(rho[0]), dtype=bool)
-    candidates[planted.donor] = False
-    print(f"{name}   donor rank {donor_rank(rho, planted):.0f}   {seconds:.0f} s")
-    print_dates(model, planted, abrupt)
+    rho, counts = np.asarray(model.rho), np.asarray(model.counts).sum(axis=0)
+    print(
+        f"{name}   partner rank {partner_rank(rho, planted):.0f}   {dates(model, planted, abrupt)}"
+        f"   R2 {frequency_in_movement(model):.3f}   {seconds:.0f} s"
+    )
     for metric, score in measures(model).items():
-        kinds = " ".join(f"{against_controls(score, planted, kind=k):.2f}" for k in range(len(KINDS)))
-        bands = " ".join(f"{against_controls(score, planted, band=b):.2f}" for b in range(len(BANDS)))
-        wanted = np.zeros(len(score), dtype=bool)
-        wanted[planted.receptor if metric in ("farthest", "step", "path") else planted.receptor[lasts]] = True
-        whole = average_precision(score[candidates], wanted[candidates])
-        lasting = Planted(
-            planted.receptor[lasts], planted.donor[lasts], planted.kind[lasts], planted.band[lasts],
-            planted.control.reshape(-1, 2)[lasts].ravel(), planted.control_band.reshape(-1, 2)[lasts].ravel(),
-        )  # fmt: skip
-        print(
-            f"    {metric:16} lasting {against_controls(score, lasting):.3f}"
-            f"   all {against_controls(score, planted):.3f}"
-            f"   whole vocabulary {whole:.3f}   kinds {kinds}   bands {bands}",
-            flush=True,
-        )
+        print(line(metric, score, counts, planted), flush=True)
 
 
 def print_noise(model: dw.Model) -> None:
@@ -254,7 +293,7 @@ def print_noise(model: dw.Model) -> None:
     for metric, score in measures(model).items():
         top = np.argsort(-score)[:12]
         spread = np.percentile(score, [50, 95, 99.9])
-        print(f"    {metric:16} median {spread[0]:.3f}, 95% {spread[1]:.3f}, 99.9% {spread[2]:.3f}: ", end="")
+        print(f"    {metric:18} median {spread[0]:.3f}, 95% {spread[1]:.3f}, 99.9% {spread[2]:.3f}: ", end="")
         print(", ".join(model.words[v] for v in top), flush=True)
 
 
@@ -264,13 +303,20 @@ def main() -> None:
     print(describe(), end="\n\n")
     source, join = dw.Corpus.open(sys.argv[1]), int(sys.argv[2])
     given = {a.partition("=")[0]: [parse_value(v) for v in a.partition("=")[2].split(",")] for a in sys.argv[3:]}
-    seeds, passes = given.pop("seed", [0]), given.pop("passes", [10])[0]
+    seeds, passes, engine = given.pop("seed", [0]), given.pop("passes", [10])[0], given.pop("engine", ["auto"])[0]
     models, thresholds = given.pop("models", ["binned", "dynamic"]), given.pop("t", ["auto"])
-    show_noise, abrupt = given.pop("noise", [0])[0], given.pop("abrupt", [0.5])[0]
+    changes, abrupt = bool(given.pop("plant", [1])[0]), given.pop("abrupt", [0.5])[0]
     for seed, t in itertools.product(seeds, thresholds):
-        corpus, planted = plant(source, join=join, subsample=t, seed=seed, changes=not show_noise, abrupt=abrupt)
+        corpus, planted = plant(source, join=join, subsample=t, seed=seed, changes=changes, abrupt=abrupt)
         subsample = "no subsampling" if corpus.subsample is None else f"t {corpus.subsample:g}"
-        print(f"{subsample}, {len(corpus.slices)} slices, {len(planted.receptor)} receptors, seed {seed}")
+        print(
+            f"{subsample}, {len(corpus.slices)} slices, seed {seed}: {len(planted.changed)} words exchanged, "
+            f"{len(planted.thinned)} thinned, {int(planted.crowded.sum())} of {len(corpus.words)} left out"
+        )
+        if changes:
+            counts = np.asarray(corpus.counts).sum(axis=0)
+            for rule, score in rules_without_meaning(corpus).items():
+                print(line(rule, score, counts, planted), flush=True)
         for model in models:
             if model == "procrustes":
                 begin = time.perf_counter()
@@ -283,15 +329,15 @@ def main() -> None:
             for combination in itertools.product(*options_for_model.values()):
                 options = dict(zip(given, combination, strict=True))
                 begin = time.perf_counter()
-                fitted = dw.fit(corpus, dw.Spec(model=model, **options), passes=passes, seed=seed)
+                fitted = dw.fit(corpus, dw.Spec(model=model, **options), passes=passes, seed=seed, engine=engine)
                 shown = " ".join(f"{name}={v}" for name, v in options.items())
                 best = next(entry for entry in fitted.history if entry["pass"] == fitted.best_pass)
                 name = f"{model} {shown}  L {best['L']:.4f} pass {best['pass']}/{len(fitted.history)}"
-                if show_noise:
+                if changes:
+                    print_report(name, fitted, planted, time.perf_counter() - begin, abrupt)
+                else:
                     print(name)
                     print_noise(fitted)
-                else:
-                    print_report(name, fitted, planted, time.perf_counter() - begin, abrupt)
 
 
 if __name__ == "__main__":
