@@ -23,10 +23,10 @@ from driftword.checkpoints import Checkpoints, History, find_checkpoints
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
 from driftword.engines import Engine, choose_engine, make_engine
-from driftword.engines.parameters import Floats, Parameters, initial_parameters
+from driftword.engines.parameters import Floats, Parameters, initial_parameters, split_intercepts
 from driftword.engines.rounds import Sampler
 from driftword.errors import DriftwordWarning, FitError, OptionError, StoreError
-from driftword.held_out import EXPONENT, KNOWS_NOTHING, HeldOut
+from driftword.held_out import EXPONENT, KNOWS_NOTHING, HeldOut, frequency_log_odds, seen_frequencies
 from driftword.model import KIND, Model
 from driftword.progress import Progress, progress
 from driftword.provenance import Provenance, machine, versions
@@ -112,7 +112,7 @@ def fit(
         raise OptionError("The corpus has no training text")
     name = choose_engine(engine, device)
     n_slices = 1 if spec.model == "static" else len(corpus.slices)
-    schedule = Schedule(spec, passes, n_slices, seed)
+    schedule = Schedule(spec, passes, n_slices, seed, seen_frequencies(corpus).astype(np.float32))
     options: dict[str, Any] = {
         "threads": threads,
         "reproducible": reproducible,
@@ -199,7 +199,11 @@ class _Training:
         reader.shutdown(wait=False)
         parameters, self.history = state or (
             initial_parameters(
-                len(corpus.words), spec.dim, seed=schedule.seed, initial_accumulator=spec.initial_accumulator
+                len(corpus.words),
+                spec.dim,
+                seed=schedule.seed,
+                initial_accumulator=spec.initial_accumulator,
+                intercepts=frequency_log_odds(corpus, spec.exponent, spec.negatives) if spec.intercept else None,
             ),
             [],
         )
@@ -333,6 +337,7 @@ def _make_model(
     dtype = np.float16 if half_precision else np.float32
     with np.errstate(over="ignore"):  # found below
         rho, alpha = (np.asarray(values, dtype) for values in training.best_embeddings(checkpoints))
+    rho, intercepts = split_intercepts(rho, alpha.shape[1])
     if not (np.isfinite(rho).all() and np.isfinite(alpha).all()):
         raise FitError("Some embeddings are too large for 16 bits; fit without `half_precision`")
     provenance = Provenance(
@@ -348,6 +353,6 @@ def _make_model(
         versions=versions(),
     )
     return Model(
-        rho, alpha, vocabulary=corpus.vocabulary, spec=schedule.spec, provenance=provenance,
+        rho, alpha, intercepts, vocabulary=corpus.vocabulary, spec=schedule.spec, provenance=provenance,
         history=training.history, best_pass=training.best_pass,
     )  # fmt: skip

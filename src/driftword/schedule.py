@@ -6,9 +6,15 @@ and continue from there. The learning rate falls linearly over all passes.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
+from driftword.engines.parameters import INTERCEPT_UNIT
+from driftword.engines.prior import Prior
 from driftword.engines.rounds import PassPlan, Step
 from driftword.spec import Spec
 
@@ -24,6 +30,7 @@ class Schedule:
     passes: int
     n_slices: int  # of the model: 1 for a static one
     seed: int
+    frequencies: npt.NDArray[np.float32]  # (V,) of words in the text that a pass sees
 
     def is_static(self, number: int) -> bool:
         """Whether all text counts as one slice in a pass."""
@@ -33,7 +40,10 @@ class Schedule:
         """Return how a pass reads the text."""
         spec = self.spec
         sample = number + 1 if spec.resample == "each-pass" else 1
-        return PassPlan(number, sample, not self.is_static(number), spec.block, spec.run, spec.rounds, self.seed)
+        before = number if self.n_slices == 1 else max(number - 1, 0)
+        return PassPlan(
+            number, sample, not self.is_static(number), spec.block, spec.run, spec.rounds, self.seed, before
+        )  # fmt: skip
 
     def step(self, number: int, round_number: int) -> Step:
         """Return the step of a round; the priors are shared out over the rounds of a pass and the slices."""
@@ -45,8 +55,21 @@ class Schedule:
             half_window=spec.context // 2,
             negatives=spec.negatives,
             pool=spec.pool,
-            drift_precision=spec.drift_precision / spec.rounds,
-            alpha_precision=spec.prior / spec.rounds,
-            rho_precision=spec.prior / spec.rounds / (1 if static else self.n_slices),
-            coupled=not static and spec.model == "dynamic",
+            prior=(self._static_prior if static else self._prior).share(1 / spec.rounds),
+            frequencies=self.frequencies,
+        )
+
+    @functools.cached_property
+    def _static_prior(self) -> Prior:
+        return Prior(self.spec.prior, self.spec.prior, np.zeros(0), np.zeros(0))
+
+    @functools.cached_property
+    def _prior(self) -> Prior:
+        spec = self.spec
+        steps = np.full(self.n_slices - 1, float(spec.model == "dynamic"))
+        return Prior(
+            alpha=spec.prior,
+            rho=spec.prior / self.n_slices,
+            walk=spec.drift_precision * steps,
+            intercept_walk=spec.intercept_walk * INTERCEPT_UNIT**2 * steps,
         )

@@ -37,6 +37,11 @@ class Spec:
     prior_precision
         Precision of the priors on context vectors and on embeddings (shared out over the slices); by default a
         twentieth of the drift precision.
+    intercept
+        Whether every word has an intercept in every slice, which takes up how frequent it is, so that its embedding
+        need not. Without, it is the paper's model.
+    intercept_precision
+        Precision of the random walk of intercepts; by default a twenty-fifth of the drift precision.
     learning_rate
         Step size of Adagrad.
     final_rate
@@ -63,6 +68,8 @@ class Spec:
     negatives: int = 20
     drift_precision: float = 200.0
     prior_precision: float | None = None
+    intercept: bool = True
+    intercept_precision: float | None = None
     learning_rate: float = 0.2
     final_rate: float = 0.1
     rounds: int = 10
@@ -88,8 +95,10 @@ class Spec:
             raise OptionError(f"`context` is {self.context}; it must be even (8: four words on either side)")
         for name in ("drift_precision", "learning_rate", "initial_accumulator"):
             checked[name] = checks.real(name, getattr(self, name), positive=True)
-        if self.prior_precision is not None:
-            checked["prior_precision"] = checks.real("prior_precision", self.prior_precision, low=0)
+        for name in ("prior_precision", "intercept_precision"):
+            if getattr(self, name) is not None:
+                checked[name] = checks.real(name, getattr(self, name), low=0)
+        checked["intercept"] = checks.flag("intercept", self.intercept)
         for name, value in checked.items():  # NumPy's numbers become Python's, which JSON knows
             object.__setattr__(self, name, value)
 
@@ -97,6 +106,11 @@ class Spec:
     def prior(self) -> float:
         """Precision of the priors on context vectors and embeddings, the default resolved."""
         return self.drift_precision / 20 if self.prior_precision is None else self.prior_precision
+
+    @property
+    def intercept_walk(self) -> float:
+        """Precision of the random walk of intercepts, the default resolved."""
+        return self.drift_precision / 25 if self.intercept_precision is None else self.intercept_precision
 
     @classmethod
     def from_dict(cls, options: Mapping[str, Any]) -> Spec:
@@ -107,6 +121,7 @@ class Spec:
         given = dict(options)
         if "squares" in given:  # the name of `initial_accumulator` in the first file format
             given.setdefault("initial_accumulator", given["squares"])
+        given.setdefault("intercept", False)  # which the first models did not have
         return cls(**{name: value for name, value in given.items() if name in known})
 
     def to_dict(self) -> dict[str, Any]:
