@@ -240,6 +240,24 @@ def test_the_best_pass_of_another_fit_is_not_taken_for_this_ones(
     assert resumed.best_pass == 2
 
 
+def test_a_fit_killed_while_it_clears_up_is_finished(
+    small: dw.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def remove_a_file(path: Path, **_: object) -> None:
+        for file in Path(path).rglob("alpha_accumulator.npy"):
+            file.unlink()
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(shutil, "rmtree", remove_a_file)
+        dw.fit(small, SPEC, passes=1, threads=1, out=tmp_path / "m", checkpoint_every=0)
+    whole = dw.Model.open(tmp_path / "m").rho.copy()
+    with pytest.warns(DriftwordWarning, match="no interrupted fit"):
+        again = dw.fit(small, SPEC, passes=1, threads=1, out=tmp_path / "m", resume=True, overwrite=True)
+    assert (again.rho == whole).all()
+    assert not [name for name in files(tmp_path) if "partial" in name or "checkpoints" in name]
+
+
 def test_resuming_nothing_is_said(small: dw.Corpus, tmp_path: Path) -> None:
     log = tmp_path / "m.log.jsonl"
     log.write_text('{"pass": 1}\n')  # of a fit that was killed before its first checkpoint
