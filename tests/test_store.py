@@ -81,6 +81,18 @@ def test_arrays_are_stored_as_numpy_reads_them(tmp_path: Path, values: np.ndarra
     np.testing.assert_array_equal(store.open_store(tmp_path / "c", kind="corpus").array("values"), values)
 
 
+def test_a_successor_that_comes_while_one_looks_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "later", 2)
+
+    def arrive(_: Path) -> bool:
+        if (tmp_path / "later").exists():
+            (tmp_path / "later").rename(tmp_path / "c")
+        return False  # nothing is aside any more
+
+    monkeypatch.setattr(store, "is_being_replaced", arrive)
+    assert store.open_store(tmp_path / "c", kind="corpus").meta["value"] == 2
+
+
 def test_nothing_is_left_when_the_work_fails(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), store.create(tmp_path / "c", kind="corpus") as writer:
         writer.array("numbers", np.ones(3))
