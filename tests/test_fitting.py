@@ -17,6 +17,7 @@ import pytest
 
 import driftword as dw
 from conftest import PATIENCE, letters
+from driftword import checkpoints
 from driftword.atomic_writes import reserved
 from driftword.checkpoints import Checkpoints
 from driftword.errors import BusyError, DriftwordWarning, ExistsError, FitError, OptionError, StoreError
@@ -216,7 +217,7 @@ def test_a_damaged_checkpoint_is_never_continued(small: dw.Corpus, tmp_path: Pat
 def test_a_damaged_checkpoint_gives_way_to_a_whole_one_with_a_word(small: dw.Corpus, tmp_path: Path) -> None:
     whole = dw.fit(small, SPEC, passes=3, threads=1, out=tmp_path / "whole")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shutil, "rmtree", lambda *_, **__: None)  # older checkpoints stay
+        patch.setattr(checkpoints, "discard", lambda *_: None)  # older ones stay
         folder = checkpoints_of(small, tmp_path / "m")
     (folder / "pass-003" / "rho.npy").write_bytes(b"x")
     with pytest.warns(DriftwordWarning, match=r"Continuing after pass 2, .*pass-003' is damaged: rho.npy has 1 bytes"):
@@ -238,6 +239,24 @@ def test_the_best_pass_of_another_fit_is_not_taken_for_this_ones(
     with pytest.warns(DriftwordWarning, match=r"Continuing after pass 2, .*pass-002' belongs to another fit"):
         resumed = dw.fit(small, SPEC, passes=3, threads=1, out=tmp_path / "mine", resume=True)  # wholly that other fit
     assert resumed.best_pass == 2
+
+
+def test_a_fit_killed_while_it_clears_up_is_finished(
+    small: dw.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def remove_a_file(path: Path, **_: object) -> None:
+        for file in Path(path).rglob("alpha_accumulator.npy"):
+            file.unlink()
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(shutil, "rmtree", remove_a_file)
+        dw.fit(small, SPEC, passes=1, threads=1, out=tmp_path / "m", checkpoint_every=0)
+    whole = dw.Model.open(tmp_path / "m").rho.copy()
+    with pytest.warns(DriftwordWarning, match="no interrupted fit"):
+        again = dw.fit(small, SPEC, passes=1, threads=1, out=tmp_path / "m", resume=True, overwrite=True)
+    assert (again.rho == whole).all()
+    assert not [name for name in files(tmp_path) if "partial" in name or "checkpoints" in name]
 
 
 def test_resuming_nothing_is_said(small: dw.Corpus, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import shutil
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -38,6 +39,58 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="read-only"):
         stored.array("numbers")[0] = 1
     stored.verify()
+
+
+LIMITED = """
+import resource, signal, sys
+import numpy as np
+from driftword import store
+from driftword.errors import StoreError
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+try:
+    with store.create(sys.argv[1], kind="corpus") as writer:
+        writer.array("numbers", np.arange(300.0))
+except StoreError as error:
+    print(error)
+"""
+
+
+def test_an_array_that_is_written_in_part_is_noticed(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(tmp_path / "c")], capture_output=True, text=True, check=True
+    )
+    assert (
+        done.stdout
+        == f"Cannot write '{tmp_path / 'c'}': the file would exceed the size allowed here; give another `out`\n"
+    )
+    assert leftovers(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "values",
+    [np.arange(6.0).reshape(2, 3), np.asfortranarray(np.arange(6).reshape(2, 3)), np.arange(12)[::2], np.zeros((0, 3))],
+)
+def test_arrays_are_stored_as_numpy_reads_them(tmp_path: Path, values: np.ndarray) -> None:
+    with store.create(tmp_path / "c", kind="corpus") as writer:
+        writer.array("values", values)
+    read = np.load(tmp_path / "c" / "values.npy")
+    assert read.dtype == values.dtype
+    np.testing.assert_array_equal(read, values)
+    np.testing.assert_array_equal(store.open_store(tmp_path / "c", kind="corpus").array("values"), values)
+
+
+def test_a_successor_that_comes_while_one_looks_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "later", 2)
+
+    def arrive(_: Path) -> bool:
+        if (tmp_path / "later").exists():
+            (tmp_path / "later").rename(tmp_path / "c")
+        return False  # nothing is aside any more
+
+    monkeypatch.setattr(store, "is_being_replaced", arrive)
+    assert store.open_store(tmp_path / "c", kind="corpus").meta["value"] == 2
 
 
 def test_nothing_is_left_when_the_work_fails(tmp_path: Path) -> None:

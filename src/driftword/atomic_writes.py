@@ -104,6 +104,14 @@ def sweep(target: Path) -> None:
         _remove(left)
 
 
+def discard(path: Path, target: Path) -> None:
+    """Remove what belongs to `target`, under another name, so that it is never found half removed."""
+    leftover = _beside(target, "partial")
+    with contextlib.suppress(OSError):
+        path.rename(leftover)
+        _remove(leftover)
+
+
 def is_being_replaced(target: Path) -> bool:
     """Tell whether the old directory has been moved aside and the new one is not there yet."""
     return not os.path.lexists(target) and bool(_leftovers(target, "replaced"))

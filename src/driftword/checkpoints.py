@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import shutil
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from driftword import store
-from driftword.atomic_writes import writing
+from driftword.atomic_writes import discard, writing
 from driftword.engines.parameters import Floats, Parameters
 from driftword.errors import DriftwordWarning, ExistsError, OptionError, StoreError
 
@@ -87,7 +86,7 @@ class Checkpoints:
                 stacklevel=4,
             )
         for pass_number in damaged:
-            shutil.rmtree(find_checkpoints(self.target)[pass_number], ignore_errors=True)
+            discard(find_checkpoints(self.target)[pass_number], self.target)
         lines = "".join(json.dumps(entry) + "\n" for entry in history)
         with writing(self._log_path):
             self._log_path.write_text(lines, encoding="utf-8")  # a later pass may have been logged and then lost
@@ -126,7 +125,7 @@ class Checkpoints:
         self._write(len(history), vars(parameters), history, best_pass)
         for number, path in find_checkpoints(self.target).items():
             if number not in (len(history), best_pass):
-                shutil.rmtree(path, ignore_errors=True)
+                discard(path, self.target)
 
     def save_best(self, rho: Floats, alpha: Floats, history: History, *, best_pass: int) -> None:
         """Store the embeddings of the best pass."""
@@ -141,9 +140,9 @@ class Checkpoints:
 
     def remove(self) -> None:
         """Remove all checkpoints: the model is stored, or another fit begins."""
-        for path in find_checkpoints(self.target).values():
-            shutil.rmtree(path, ignore_errors=True)
-        shutil.rmtree(_folder(self.target), ignore_errors=True)
+        discard(_folder(self.target), self.target)
+        for path in find_checkpoints(self.target).values():  # of an earlier version, elsewhere
+            discard(path, self.target)
 
     def log(self, entry: Mapping[str, Any]) -> None:
         """Add the scores of a pass to the log."""

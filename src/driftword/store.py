@@ -59,7 +59,12 @@ class Writer:
 
     def array(self, name: str, values: npt.NDArray[Any]) -> None:
         """Save one array as ``name.npy``."""
-        np.save(self.folder / f"{name}.npy", values, allow_pickle=False)
+        values = np.asarray(values)
+        values = values if values.flags.f_contiguous else np.ascontiguousarray(values)
+        with (self.folder / f"{name}.npy").open("wb") as file:
+            np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(values))
+            # Not `np.save`, which loses the end of a file without a word where the disk is full.
+            file.write(np.ravel(values, order="K").view(np.uint8).data)
 
 
 class Store:
@@ -212,8 +217,11 @@ def _open_directory(folder: Path, kind: str, deadline: float) -> int:
             return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except FileNotFoundError:
             target = Path(os.path.realpath(folder))
-            if is_being_replaced(target) and time.monotonic() < deadline:
-                _give_back(target)
+            # While we look, its successor may have come, and even be on its way out.
+            aside = is_being_replaced(target)
+            if (aside or os.path.lexists(target) or is_being_replaced(target)) and time.monotonic() < deadline:
+                if aside:
+                    _give_back(target)
                 continue
             raise StoreError(f"There is no {kind} at '{folder}'; check the path, or make one first") from None
         except NotADirectoryError:

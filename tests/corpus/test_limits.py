@@ -14,6 +14,7 @@ import zstandard
 
 import driftword as dw
 from driftword.corpus import compression, limits
+from driftword.corpus.block_sizes import _FlatTable
 from driftword.corpus.sources import open_source
 from driftword.errors import SourceError
 
@@ -168,3 +169,20 @@ def test_tables_with_too_many_columns_are_refused(tmp_path: Path) -> None:
     for name in ("a.csv", "a.jsonl", "a.parquet"):
         with pytest.raises(SourceError, match=r"has \d+ columns, and at most 20 are read; leave out those"):
             read(tmp_path / name)
+
+
+def test_an_arrow_file_that_ends_too_early_is_refused(tmp_path: Path) -> None:
+    """Polars panics on it, and says so on standard error, whatever becomes of the exception."""
+    pl.DataFrame({"year": [1900] * 9, "text": ["ship"] * 9}).write_ipc(tmp_path / "a.arrow")
+    data = bytearray((tmp_path / "a.arrow").read_bytes())
+    length = int.from_bytes(data[-10:-6], "little")
+    footer = _FlatTable.root(bytes(data[-10 - length : -10]))
+    start, count = footer.vector(3)
+    assert count == 1
+    for place, number in ((0, 1 << 40), (0, -8), (16, 1 << 40)):  # where the batch begins, and how long it is
+        changed = bytearray(data)
+        at = len(data) - 10 - length + start + place
+        changed[at : at + 8] = number.to_bytes(8, "little", signed=True)
+        (tmp_path / "b.arrow").write_bytes(changed)
+        with pytest.raises(SourceError, match=r"b.arrow' is cut off or damaged: it ends before its last part; save"):
+            read(tmp_path / "b.arrow")

@@ -39,6 +39,9 @@ def check_blocks(file: Path, kind: str) -> None:
                  if size > largest and size / max(values, 1) > limits.LONGEST_DOCUMENT * _LONG_VALUE_SHARE),
                 None,
             )  # fmt: skip
+        except EOFError as error:
+            name = readable_name(str(file))
+            raise SourceError(f"'{name}' is cut off or damaged: it ends before its last part; save it again") from error
         except _NOT_SUCH_A_FILE:
             return
     if too_large is not None:
@@ -154,7 +157,9 @@ def _arrow_buffers(stream: IO[bytes]) -> Iterator[tuple[int, int]]:
     for field in (2, 3):  # dictionaries, record batches
         start, count = footer.vector(field)
         for i in range(count):
-            offset, header_length, _ = struct.unpack_from("<qi4xq", footer.data, start + 24 * i)
+            offset, header_length, body_length = struct.unpack_from("<qi4xq", footer.data, start + 24 * i)
+            if min(offset, header_length, body_length) < 0 or offset + header_length + body_length > end:
+                raise EOFError  # Polars panics
             stream.seek(offset)
             message = stream.read(min(header_length, _LARGEST_FOOTER))
             prefix = 8 if message[:4] == b"\xff\xff\xff\xff" else 4
