@@ -111,8 +111,8 @@ def fit(
     if not corpus.has_split("train"):
         raise OptionError("The corpus has no training text")
     name = choose_engine(engine, device)
-    n_slices = 1 if spec.model == "static" else len(corpus.slices)
-    schedule = Schedule(spec, passes, n_slices, seed, seen_frequencies(corpus).astype(np.float32))
+    distances = corpus.slices.distances[: 0 if spec.model == "static" else None]
+    schedule = Schedule(spec, passes, distances, seed, seen_frequencies(corpus).astype(np.float32))
     options: dict[str, Any] = {
         "threads": threads,
         "reproducible": reproducible,
@@ -123,7 +123,7 @@ def fit(
         checkpoints = None
         if out is not None:
             store.check_free(out, kind=KIND, overwrite=overwrite)
-            values = (n_slices + 1) * len(corpus.words) * spec.dim
+            values = (schedule.n_slices + 1) * len(corpus.words) * spec.dim
             check_space(Path(out), values * (2 if half_precision else 4))
             lock = stack.enter_context(reserved(out))  # before the work, and until it is stored
             store.check_free(out, kind=KIND, overwrite=overwrite)

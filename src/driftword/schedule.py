@@ -28,9 +28,14 @@ class Schedule:
 
     spec: Spec
     passes: int
-    n_slices: int  # of the model: 1 for a static one
+    distances: npt.NDArray[np.float64]  # years from each slice of the model to the next; none in a static one
     seed: int
     frequencies: npt.NDArray[np.float32]  # (V,) of words in the text that a pass sees
+
+    @property
+    def n_slices(self) -> int:
+        """How many slices the model has."""
+        return len(self.distances) + 1
 
     def is_static(self, number: int) -> bool:
         """Whether all text counts as one slice in a pass."""
@@ -61,15 +66,18 @@ class Schedule:
 
     @functools.cached_property
     def _static_prior(self) -> Prior:
-        return Prior(self.spec.prior, self.spec.prior, np.zeros(0), np.zeros(0))
+        precision = self.spec.prior_precision
+        return Prior(precision, np.array([precision]), np.zeros(0), np.zeros(0))
 
     @functools.cached_property
     def _prior(self) -> Prior:
         spec = self.spec
-        steps = np.full(self.n_slices - 1, float(spec.model == "dynamic"))
+        unit = {"span": self.distances.sum(), "year": 1.0, "slice": self.distances}[spec.drift_unit]
+        inverse_steps = unit / self.distances
         return Prior(
-            alpha=spec.prior,
-            rho=spec.prior / self.n_slices,
-            walk=spec.drift_precision * steps,
-            intercept_walk=spec.intercept_walk * INTERCEPT_UNIT**2 * steps,
+            alpha=spec.prior_precision,
+            rho=np.full(self.n_slices, spec.prior_precision / self.n_slices),
+            walk=spec.drift_precision * inverse_steps * (spec.model == "dynamic"),
+            # Without the walk, a word that does not occur in a slice would seem impossible there.
+            intercept_walk=spec.intercept_walk * INTERCEPT_UNIT**2 * inverse_steps,
         )

@@ -61,7 +61,7 @@ def make_plan(**changes: Any) -> PassPlan:
 def make_prior(slices: int, **changes: Any) -> Prior:
     """Return a prior with a walk through slices that are not equally far from each other."""
     options: dict[str, Any] = {
-        "alpha": 0.01, "rho": 0.02, "walk": np.linspace(2, 4, slices - 1),
+        "alpha": 0.01, "rho": np.linspace(0.02, 0.01, slices), "walk": np.linspace(2, 4, slices - 1),
         "intercept_walk": np.linspace(7, 5, slices - 1), **changes,
     }  # fmt: skip
     return Prior(**options)

@@ -93,7 +93,7 @@ class CpuEngine(ArrayEngine):
     def _prior_step(self, step: Step) -> None:
         """Take the proximal step of the prior, and centre contexts if there are intercepts."""
         p, prior = self.parameters, step.prior
-        learning_rate, rho_precision = np.float32(step.learning_rate), np.float32(prior.rho)
+        learning_rate = np.float32(step.learning_rate)
         dim = p.alpha.shape[1]
 
         def step_contexts(words: tuple[int, int]) -> None:
@@ -109,12 +109,10 @@ class CpuEngine(ArrayEngine):
             for k in range(dim):  # BLAS might add in another order on another number of threads
                 mean[k] = (step.frequencies * p.alpha[:, k]).sum()
         mean_context = (2 * step.half_window / INTERCEPT_UNIT * mean).astype(np.float32)
-        walk, intercept_walk = prior.walk.astype(np.float32), prior.intercept_walk.astype(np.float32)
+        prior_of_rho = [values.astype(np.float32) for values in (prior.rho, prior.walk, prior.intercept_walk)]
 
         def step_words(words: tuple[int, int]) -> None:
-            kernels.random_walk_step(
-                p.rho, p.rho_accumulator, *words, learning_rate, rho_precision, walk, intercept_walk, dim, mean_context
-            )
+            kernels.random_walk_step(p.rho, p.rho_accumulator, *words, learning_rate, *prior_of_rho, dim, mean_context)
             if p.has_intercepts:
                 p.alpha[words[0] : words[1]] -= mean
 

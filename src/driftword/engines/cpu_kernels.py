@@ -302,9 +302,7 @@ def independent_prior_step(values, accumulator, learning_rate, precision):
 
 
 @njit(**_FAST)
-def random_walk_step(
-    rho, accumulator, low, high, learning_rate, rho_precision, walk, intercept_walk, dim, mean_context
-):
+def random_walk_step(rho, accumulator, low, high, learning_rate, precision, walk, intercept_walk, dim, mean_context):
     """Take the proximal step of the random walk for words low..high-1: tridiagonal systems (Thomas algorithm).
 
     Columns from `dim` on hold intercepts: they have a walk of their own and no other prior. What the mean context
@@ -315,11 +313,12 @@ def random_walk_step(
     rhs = np.zeros((n_slices, columns), dtype=np.float32)
     carried = np.zeros(columns, dtype=np.float32)  # what earlier slices add to the diagonal
     before = np.zeros((n_slices + 1, columns), dtype=np.float32)  # precision of the step into each slice
-    precision = np.zeros(columns, dtype=np.float32)
-    for k in range(columns):
-        precision[k] = rho_precision if k < dim else float32(0.0)
-        for t in range(1, n_slices):
-            before[t, k] = walk[t - 1] if k < dim else intercept_walk[t - 1]
+    own = np.zeros((n_slices, columns), dtype=np.float32)  # precision of the values themselves
+    for t in range(n_slices):
+        for k in range(columns):
+            own[t, k] = precision[t] if k < dim else float32(0.0)
+            if t > 0:
+                before[t, k] = walk[t - 1] if k < dim else intercept_walk[t - 1]
     inverse_learning_rate = float32(1.0) / learning_rate
     for v in range(low, high):
         for k in range(columns):
@@ -328,7 +327,7 @@ def random_walk_step(
             previous = rhs[t - 1] if t else rhs[0]
             for k in range(columns):
                 metric = np.sqrt(accumulator[t, v, k]) * inverse_learning_rate
-                diagonal = metric + precision[k] + carried[k]
+                diagonal = metric + own[t, k] + carried[k]
                 inverse_pivot = float32(1.0) / (diagonal + before[t + 1, k])
                 upper[t, k] = before[t + 1, k] * inverse_pivot
                 rhs[t, k] = (metric * rho[t, v, k] + before[t, k] * previous[k]) * inverse_pivot

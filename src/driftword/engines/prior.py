@@ -17,7 +17,7 @@ class Prior:
     """
 
     alpha: float  # precision of context vectors
-    rho: float  # precision of embeddings, in each slice
+    rho: npt.NDArray[np.floating[Any]]  # (T,) precision of embeddings in each slice
     walk: npt.NDArray[np.floating[Any]]  # (T - 1,) of each step between adjacent slices; 0 where they are independent
     intercept_walk: npt.NDArray[np.floating[Any]]  # (T - 1,) the same for intercepts
 

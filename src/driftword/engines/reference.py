@@ -170,7 +170,7 @@ def prior_step(parameters: Parameters, step: Step) -> None:
     """Take the exact proximal step of the prior, in the metric of Adagrad.
 
     For each word and dimension of rho it minimises, with h = sqrt(accumulator) / learning rate,
-    sum_t h_t (x_t - y_t)^2 / 2 + sum_t walk_t / 2 (x_t - x_{t-1})^2 + rho_precision / 2 sum_t x_t^2.
+    sum_t h_t (x_t - y_t)^2 / 2 + sum_t walk_t / 2 (x_t - x_{t-1})^2 + sum_t precision_t / 2 x_t^2.
     Intercepts have a walk of their own, and no other prior.
     """
     rho, alpha, prior = parameters.rho, parameters.alpha, step.prior
@@ -178,12 +178,12 @@ def prior_step(parameters: Parameters, step: Step) -> None:
     alpha *= metric / (metric + prior.alpha)
     metric = np.sqrt(parameters.rho_accumulator) / step.learning_rate
     n_slices, _, columns = rho.shape
-    precision, walk = np.full(columns, prior.rho), np.repeat(prior.walk[:, None], columns, axis=1)  # (K,), (T - 1, K)
+    precision, walk = (np.repeat(values[:, None], columns, axis=1) for values in (prior.rho, prior.walk))
     if parameters.has_intercepts:
-        precision[-1], walk[:, -1] = 0, prior.intercept_walk
+        precision[:, -1], walk[:, -1] = 0, prior.intercept_walk
     matrix = np.zeros((*rho.shape[1:], n_slices, n_slices))  # (V, K, T, T)
     for t in range(n_slices):
-        matrix[..., t, t] += metric[t] + precision
+        matrix[..., t, t] += metric[t] + precision[t]
         if t > 0:
             matrix[..., t, t] += walk[t - 1]
             matrix[..., t - 1, t - 1] += walk[t - 1]

@@ -94,15 +94,14 @@ def independent_prior_step(values: Tensor, accumulator: Tensor, *, learning_rate
 class DevicePrior:
     """The prior on rho, column by column, on a device."""
 
-    precision: Tensor  # (C,)
+    precision: Tensor  # (T, C)
     walk: Tensor  # (T + 1, C): of the step into each slice; the first and the last row are 0
 
     @classmethod
     def make(cls, prior: Prior, dim: int, columns: int, device: torch.device) -> DevicePrior:
         """Upload a prior, for `dim` columns of embeddings among all of rho's."""
-        precision = np.zeros(columns, dtype=np.float32)
-        precision[:dim] = prior.rho
-        walk = np.zeros((len(prior.walk) + 2, columns), dtype=np.float32)
+        precision, walk = (np.zeros((len(prior.rho) + extra, columns), dtype=np.float32) for extra in (0, 1))
+        precision[:, :dim] = prior.rho[:, None]
         walk[1:-1, :dim], walk[1:-1, dim:] = prior.walk[:, None], prior.intercept_walk[:, None]
         return cls(torch.from_numpy(precision).to(device), torch.from_numpy(walk).to(device))
 
@@ -114,7 +113,7 @@ def random_walk_step(rho: Tensor, accumulator: Tensor, prior: DevicePrior, *, le
     carried = torch.zeros_like(rho[0])  # what earlier slices add to the diagonal
     for t in range(last + 1):
         metric = accumulator[t].sqrt() / learning_rate
-        diagonal = metric + prior.precision + carried
+        diagonal = metric + prior.precision[t] + carried
         pivot = diagonal + prior.walk[t + 1]
         target = metric * rho[t]
         if t > 0:

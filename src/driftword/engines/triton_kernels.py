@@ -152,7 +152,6 @@ def random_walk_step(
         stride = tl.zeros((COLUMNS,), dtype=tl.int64) + size  # from one slice to the next; the product may be large
         carried = tl.zeros((COLUMNS,), dtype=tl.float32)  # what earlier slices add to the diagonal
         k = column % row
-        own_precision = tl.load(precision + k)
         before = tl.zeros((COLUMNS,), dtype=tl.float32)  # precision of the step into a slice
         rhs = tl.zeros((COLUMNS,), dtype=tl.float32)
         for t in range(slices):
@@ -160,7 +159,7 @@ def random_walk_step(
             metric = tl.sqrt(tl.load(accumulator + offsets, mask=mask, other=1.0)) * inverse_learning_rate
             value = tl.load(rho + offsets, mask=mask, other=0.0)
             after = tl.load(walk + (t + 1) * row + k)
-            diagonal = metric + own_precision + carried
+            diagonal = metric + tl.load(precision + t * row + k) + carried
             inverse_pivot = 1.0 / (diagonal + after)
             rhs = (metric * value + before * rhs) * inverse_pivot
             # This is after * (1 - upper), without cancellation.
