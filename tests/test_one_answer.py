@@ -147,7 +147,7 @@ def test_only_notable_change_points_are_marked() -> None:
     rho = random.normal(size=(9, 120, 10))
     rho[5:, 7] += 9
     model = toy_model(rho, np.full((9, 120), 50), WORDS, dim=10)
-    usual = next(word for word in WORDS if dw.changes(model, word, n=3)["unusual"].max() < 0.9)
+    usual = next(word for word in WORDS if dw.changes(model, word, n=3)["rank"].max() < 0.9)
     drawn = json.dumps(dw.plot.changes(model, usual).to_dict())
     assert "no change point stands out" in drawn
     assert "%)" not in drawn

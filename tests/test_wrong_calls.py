@@ -72,7 +72,7 @@ NUMBERS = {
     "vocabulary", "phrase_min_count", "dim", "negatives", "rounds", "block", "run", "pool", "context",
 }  # fmt: skip
 REALS = {
-    "min_unusual", "checkpoint_every", "phrase_threshold", "drift_precision", "prior_precision", "learning_rate",
+    "min_rank", "checkpoint_every", "phrase_threshold", "drift_precision", "prior_precision", "learning_rate",
     "final_rate", "exponent", "initial_accumulator",
 }  # fmt: skip
 FLAGS = {
@@ -166,7 +166,7 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
     calls = {
         "analogy": Call(dw.analogy, {**asked, "a": "ship", "b": "court", "c": "judge", "at": 1900, "to": 1901, "n": 2,
                                      "min_count": 0}),
-        "changes": Call(dw.changes, {**asked, "words": ["ship"], "n": 2, "min_count": 0, "min_unusual": 0.0}),
+        "changes": Call(dw.changes, {**asked, "words": ["ship"], "n": 2, "min_count": 0, "min_rank": 0.0}),
         "drift": Call(dw.drift, {**asked, "words": ["ship", "court"], "n": 2, **ranking}),
         "equivalents": Call(dw.equivalents, {**asked, "word": "ship", "at": 1900, "to": [1901], "n": 2,
                                              "min_count": 0}),

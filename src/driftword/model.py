@@ -203,6 +203,11 @@ class Model:
         """Intercept of each word in each slice, ``(T, V)``; None for a model without."""
         return None if self._intercepts is None else stored_arrays.whole(self._intercepts)
 
+    @property
+    def has_intercepts(self) -> bool:
+        """Whether words have intercepts, which take up how frequent they are."""
+        return self._intercepts is not None
+
     def rho_at(self, t: int) -> npt.NDArray[Any]:
         """Return the embeddings of all words in a row of `rho`, ``(V, K)``, without reading the others."""
         return stored_arrays.row(self._rho, t)
@@ -210,6 +215,13 @@ class Model:
     def rho_of(self, words: stored_arrays.Columns) -> npt.NDArray[Any]:
         """Return the embeddings of words, given by their ids, in all slices: ``rho[:, words]``."""
         return stored_arrays.columns(self._rho, words)
+
+    def intercepts_of(self, word: int) -> npt.NDArray[Any]:
+        """Return the intercepts of a word, given by its id, in every slice of the model's time, ``(T,)``."""
+        if self._intercepts is None:
+            raise OptionError("The model has no intercepts; fit it with `intercept=True`")
+        values = np.asarray(stored_arrays.columns(self._intercepts, word), dtype=np.float64)
+        return values if self.moves else np.repeat(values, len(self.slices))
 
     @property
     def words(self) -> tuple[str, ...]:

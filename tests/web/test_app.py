@@ -89,7 +89,7 @@ def test_only_change_points_of_high_rank_are_listed(reader: TestClient, small_mo
     seen = set()
     for word in small_model.words:
         table = dw.changes(small_model, word, n=3)
-        unusual = sorted(table.filter(pl.col("unusual") >= 0.9)["slice"])
+        unusual = sorted(table.filter(pl.col("rank") >= 0.9)["slice"])
         rows = reader.get(f"/word/{word}.json").json()["changes"]
         assert [row["slice"] for row in rows] == unusual
         page = reader.get(f"/word/{word}").text
