@@ -164,7 +164,7 @@ def test_a_path_serves_in_the_place_of_a_model(model: dw.Model, tmp_path: Path) 
     assert dw.drift(model.path).equals(dw.drift(model))
     with pytest.raises(dw.StoreError, match="There is no model at"):
         dw.drift(tmp_path / "nothing")
-    for question in (dw.drift, dw.pace, dw.changes, lambda m: dw.frequency(m, "x"), lambda m: dw.plot.history(m)):
+    for question in (dw.drift, dw.changes, lambda m: dw.frequency(m, "x"), lambda m: dw.plot.history(m)):
         with pytest.raises(dw.OptionError, match="is not a model; give a Model or the path of one"):
             question(17)  # type: ignore[arg-type]
     with pytest.raises(dw.OptionError, match="is not a corpus; give a Corpus or the path of one"):

@@ -174,7 +174,6 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
         "movers": Call(dw.movers, {**asked, "at": 1901, "n": 2, "min_count": 0, "skip": 0}),
         "neighborhoods": Call(dw.neighborhoods, {**asked, "words": ["ship"], "at": [1900], **near}),
         "neighbors": Call(dw.neighbors, {**asked, "word": "ship", "at": [1900], **near}),
-        "pace": Call(dw.pace, {**asked, "min_count": 0}),
         "similarity": Call(dw.similarity, {**asked, "word": "ship", "others": ["court"], "interpolated": True}),
         "towards": Call(dw.towards, {**asked, "word": "ship", "low": ["court"], "high": "judge", "interpolated": True}),
         "trajectory": Call(dw.trajectory, {**asked, "words": ["ship"], "at": 1900, **near}),
@@ -279,7 +278,7 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
 
 
 NAMES = [
-    *("analogy", "changes", "drift", "equivalents", "frequency", "movers", "neighborhoods", "neighbors", "pace"),
+    *("analogy", "changes", "drift", "equivalents", "frequency", "movers", "neighborhoods", "neighbors"),
     *("similarity", "towards", "trajectory", "export", "read_word2vec", "read_word2vec label", "read_word2vec file"),
     *("report", "evaluate", "compare", "tune", "fit", "prepare"),
     *(f"plot.{name}" for name in ("changes", "drift", "frequency", "history", "map", "neighbors", "similarity")),

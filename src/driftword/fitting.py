@@ -26,7 +26,7 @@ from driftword.engines import Engine, choose_engine, make_engine
 from driftword.engines.parameters import Floats, Parameters, initial_parameters, split_intercepts
 from driftword.engines.rounds import Sampler
 from driftword.errors import DriftwordWarning, FitError, OptionError, StoreError
-from driftword.held_out import EXPONENT, KNOWS_NOTHING, HeldOut, frequency_log_odds, seen_frequencies
+from driftword.held_out import EXPONENT, KNOWS_NOTHING, HeldOut, frequency_log_odds, measure_contexts
 from driftword.model import KIND, Model
 from driftword.progress import Progress, progress
 from driftword.provenance import Provenance, machine, versions
@@ -112,7 +112,8 @@ def fit(
         raise OptionError("The corpus has no training text")
     name = choose_engine(engine, device)
     distances = corpus.slices.distances[: 0 if spec.model == "static" else None]
-    schedule = Schedule(spec, passes, distances, seed, seen_frequencies(corpus).astype(np.float32))
+    centering = measure_contexts(corpus, spec.context // 2) if spec.intercept else None
+    schedule = Schedule(spec, passes, distances, seed, centering)
     options: dict[str, Any] = {
         "threads": threads,
         "reproducible": reproducible,

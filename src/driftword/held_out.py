@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 from driftword import randomness
 from driftword.corpus import Corpus
+from driftword.corpus.splits import SPLITS
 from driftword.engines import Engine
-from driftword.engines.rounds import Sampler, Text, read_text
+from driftword.engines.rounds import Centering, Sampler, Text, read_text
 
 NEGATIVES: Final = 20
 EXPONENT: Final = 0.75
@@ -99,6 +100,17 @@ def seen_frequencies(corpus: Corpus) -> Array:
     """Return the frequency of each word in the training text that a pass sees; no word has none."""
     seen = corpus.train_counts.sum(axis=0, dtype=np.float64) * corpus.keep_probability + 0.5
     return np.asarray(seen / seen.sum())
+
+
+def measure_contexts(corpus: Corpus, half_window: int) -> Centering:
+    """Return how frequent words are in the contexts that a pass sees, and how many words a context has on average."""
+    counts = corpus.counts.sum(axis=0, dtype=np.float64)
+    kept = float(counts @ corpus.keep_probability) / max(float(counts.sum()), 1.0)
+    lengths = np.diff(corpus.offsets)[corpus.chunk_split == SPLITS.index("train")] * kept
+    # On either side of a position there are fewer than `half_window` words at the beginning and the end of a text.
+    side = np.where(lengths > half_window, half_window * (lengths - (half_window + 1) / 2), lengths * (lengths - 1) / 2)
+    size = 2 * float(np.maximum(side, 0).sum()) / max(float(lengths.sum()), 1.0)
+    return Centering(seen_frequencies(corpus).astype(np.float32), size)
 
 
 def frequency_log_odds(corpus: Corpus, exponent: float, negatives: int) -> Array:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from driftword.engines.parameters import INTERCEPT_UNIT
 from driftword.engines.prior import Prior
-from driftword.engines.rounds import PassPlan, Step
+from driftword.engines.rounds import Centering, PassPlan, Step
 from driftword.spec import Spec
 
 #: Share of the learning rate in a binned model's own passes: only their start restrains words that are rare in a slice.
@@ -30,7 +30,7 @@ class Schedule:
     passes: int
     distances: npt.NDArray[np.float64]  # years from each slice of the model to the next; none in a static one
     seed: int
-    frequencies: npt.NDArray[np.float32]  # (V,) of words in the text that a pass sees
+    centering: Centering | None  # of a model with intercepts
 
     @property
     def n_slices(self) -> int:
@@ -61,7 +61,7 @@ class Schedule:
             negatives=spec.negatives,
             pool=spec.pool,
             prior=(self._static_prior if static else self._prior).share(1 / spec.rounds),
-            frequencies=self.frequencies,
+            centering=self.centering,
         )
 
     @functools.cached_property

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from driftword.engines.parameters import Parameters
 from driftword.engines.prior import Prior
-from driftword.engines.rounds import PassPlan, Sampler, Step, Text
+from driftword.engines.rounds import Centering, PassPlan, Sampler, Step, Text
 
 NAMES = ("rho", "alpha", "rho_accumulator", "alpha_accumulator")
 SETTING = st.fixed_dictionaries(
@@ -70,7 +70,7 @@ def make_prior(slices: int, **changes: Any) -> Prior:
 def make_step(slices: int = 1, **changes: Any) -> Step:
     """Return a step; what is not an option of it is one of the prior."""
     options: dict[str, Any] = {"learning_rate": 0.05, "half_window": 2, "negatives": 20, "pool": 8}
-    options |= {name: changes.pop(name) for name in (*options, "frequencies") if name in changes}
+    options |= {name: changes.pop(name) for name in (*options, "centering") if name in changes}
     return Step(**options, prior=make_prior(slices, **changes))
 
 
@@ -95,7 +95,7 @@ def make_case(setting: dict[str, Any]) -> tuple[Text, PassPlan, Parameters, Samp
     counts = np.bincount(text.ids, minlength=setting["words"])
     step = make_step(
         slices, half_window=setting["half_window"], pool=setting["pool"],
-        frequencies=((counts + 0.5) / (counts + 0.5).sum()).astype(np.float32),
+        centering=Centering(((counts + 0.5) / (counts + 0.5).sum()).astype(np.float32), setting["half_window"] * 1.7),
         **({} if setting["model"] == "dynamic" else independent(slices)),
     )  # fmt: skip
     return text, plan, parameters, Sampler.make(counts, 0.75), step

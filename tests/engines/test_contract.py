@@ -15,11 +15,11 @@ from driftword.engines import Engine, make_engine
 from driftword.engines.parameters import Parameters
 from driftword.engines.reference import ReferenceEngine
 from driftword.engines.registry import ENGINES
-from driftword.engines.rounds import Sampler, Text, read_pass, read_text
+from driftword.engines.rounds import Centering, Sampler, Text, read_pass, read_text
 
 WORDS, SLICES, DIM = 15, 3, 6
 SAMPLER = Sampler.make(np.arange(1, WORDS + 1), 0.75)
-FREQUENCIES = np.full(WORDS, 1 / WORDS, dtype=np.float32)
+CENTERING = Centering(np.full(WORDS, 1 / WORDS, dtype=np.float32), 3.5)
 Make = Callable[[Parameters], Engine]
 
 
@@ -94,7 +94,7 @@ def test_rounds_are_those_of_the_reference(
     shape = {"block": 16, "rounds": 3} if model == "static" else {"block": 110, "rounds": 1}
     plan = make_plan(sliced=model != "static", **shape)
     slices = 1 if model == "static" else SLICES
-    step = make_step(slices, **(independent(slices) if model != "dynamic" else {}), frequencies=FREQUENCIES)
+    step = make_step(slices, **(independent(slices) if model != "dynamic" else {}), centering=CENTERING)
     engine, reference = make(parameters), ReferenceEngine(copy.deepcopy(parameters), SAMPLER)
     before = values(engine)
     for _ in range(2):
@@ -207,7 +207,7 @@ def test_the_same_seed_gives_the_same_numbers_on_one_thread(make: Make, static: 
             if number:
                 engine = engine.broadcast(SLICES, 0.01)
             for part in engine.read(corpus, plan):
-                total += engine.round(part, make_step(SLICES if number else 1, frequencies=FREQUENCIES))
+                total += engine.round(part, make_step(SLICES if number else 1, centering=CENTERING))
         results.append(values(engine))
         totals.append(total)
         scores.append(engine.score(held_out(corpus), sampler=SAMPLER, **SCORING))

@@ -14,7 +14,7 @@ from driftword import randomness
 from driftword.engines.cpu import CpuEngine
 from driftword.engines.cpu_kernels import _mix
 from driftword.engines.reference import ReferenceEngine
-from driftword.engines.rounds import Sampler, make_rounds
+from driftword.engines.rounds import Centering, Sampler, make_rounds
 
 
 @settings(max_examples=80)
@@ -42,7 +42,7 @@ def test_any_number_of_threads_gives_the_same_numbers(slices: int) -> None:
     for threads in (1, 2, 3, 4, 8):
         parameters = single(make_parameters(slices, 50, 8, intercept=True))
         engine = CpuEngine(parameters, Sampler.make(np.ones(50), 1), threads=threads)
-        step = make_step(slices, frequencies=np.full(50, 0.02, dtype=np.float32))
+        step = make_step(slices, centering=Centering(np.full(50, 0.02, dtype=np.float32), 3.5))
         parts = make_rounds(text, make_plan(block=32, run=8, rounds=3, passes_before=20))
         assert max(np.diff(part.wave_offsets).max() for part in parts) > 20
         total = sum(engine.round(part, step) for part in parts)

@@ -319,21 +319,6 @@ def test_centered_cosines_are_those_of_centered_vectors(model: dw.Model) -> None
         assert row["similarity"] == pytest.approx(exact, abs=1e-5)
 
 
-def test_pace_is_the_mean_step_of_words_that_occur(model: dw.Model) -> None:
-    table = dw.pace(model)
-    assert table["slice"].to_list() == list(model.slices.labels)
-    assert table["movement"][0] is None
-    rho, counts = model.rho.astype(float), np.asarray(model.counts)
-    for t in range(1, SLICES):
-        both = (counts[t] >= 5) & (counts[t - 1] >= 5)
-        assert table["movement"][t] == pytest.approx(np.linalg.norm(rho[t] - rho[t - 1], axis=1)[both].mean(), rel=1e-4)
-        assert table["words"][t] == both.sum()
-    assert table["tokens"].to_list() == counts.sum(axis=1).tolist()
-    assert dw.pace(model, min_count=10**6)["movement"].to_list() == [None] * SLICES
-    with pytest.raises(OptionError, match="nothing moves"):
-        dw.pace(make(model.rho[:1], model.counts))
-
-
 def test_a_drift_of_no_words_is_a_table_all_the_same(model: dw.Model) -> None:
     table = dw.drift(model, min_count=10**6)
     assert table.is_empty()

@@ -104,11 +104,12 @@ class CpuEngine(ArrayEngine):
 
         ranges = self._word_ranges(4 * self.threads)
         self._map(step_contexts, ranges)
-        mean = np.zeros(dim, dtype=np.float32)
-        if step.frequencies is not None and p.has_intercepts:
+        mean, size = np.zeros(dim, dtype=np.float32), 0.0
+        if step.centering is not None and p.has_intercepts:
+            size = step.centering.size
             for k in range(dim):  # BLAS might add in another order on another number of threads
-                mean[k] = (step.frequencies * p.alpha[:, k]).sum()
-        mean_context = (2 * step.half_window / INTERCEPT_UNIT * mean).astype(np.float32)
+                mean[k] = (step.centering.frequencies * p.alpha[:, k]).sum()
+        mean_context = (size / INTERCEPT_UNIT * mean).astype(np.float32)
         prior_of_rho = [values.astype(np.float32) for values in (prior.rho, prior.walk, prior.intercept_walk)]
 
         def step_words(words: tuple[int, int]) -> None:

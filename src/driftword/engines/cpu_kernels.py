@@ -303,7 +303,7 @@ def independent_prior_step(values, accumulator, learning_rate, precision):
 
 @njit(**_FAST)
 def random_walk_step(rho, accumulator, low, high, learning_rate, precision, walk, intercept_walk, dim, mean_context):
-    """Take the proximal step of the random walk for words low..high-1: tridiagonal systems (Thomas algorithm).
+    """Take the proximal step of the random walk for words low..high-1.
 
     Columns from `dim` on hold intercepts: they have a walk of their own and no other prior. What the mean context
     contributes to log odds, in their unit, is then added to them.
@@ -311,39 +311,46 @@ def random_walk_step(rho, accumulator, low, high, learning_rate, precision, walk
     n_slices, _, columns = rho.shape
     upper = np.zeros((n_slices, columns), dtype=np.float32)
     rhs = np.zeros((n_slices, columns), dtype=np.float32)
-    carried = np.zeros(columns, dtype=np.float32)  # what earlier slices add to the diagonal
-    before = np.zeros((n_slices + 1, columns), dtype=np.float32)  # precision of the step into each slice
-    own = np.zeros((n_slices, columns), dtype=np.float32)  # precision of the values themselves
-    for t in range(n_slices):
-        for k in range(columns):
-            own[t, k] = precision[t] if k < dim else float32(0.0)
-            if t > 0:
-                before[t, k] = walk[t - 1] if k < dim else intercept_walk[t - 1]
+    carried = np.zeros(columns, dtype=np.float32)
+    no_precision = np.zeros(n_slices, dtype=np.float32)
     inverse_learning_rate = float32(1.0) / learning_rate
     for v in range(low, high):
-        for k in range(columns):
-            carried[k] = float32(0.0)
+        _walk(rho, accumulator, v, 0, dim, inverse_learning_rate, precision, walk, upper, rhs, carried)
+        if columns == dim:
+            continue
+        _walk(
+            rho, accumulator, v, dim, columns, inverse_learning_rate, no_precision, intercept_walk, upper, rhs, carried
+        )
         for t in range(n_slices):
-            previous = rhs[t - 1] if t else rhs[0]
-            for k in range(columns):
-                metric = np.sqrt(accumulator[t, v, k]) * inverse_learning_rate
-                diagonal = metric + own[t, k] + carried[k]
-                inverse_pivot = float32(1.0) / (diagonal + before[t + 1, k])
-                upper[t, k] = before[t + 1, k] * inverse_pivot
-                rhs[t, k] = (metric * rho[t, v, k] + before[t, k] * previous[k]) * inverse_pivot
-                # This is before[t + 1] * (1 - upper), without cancellation.
-                carried[k] = before[t + 1, k] * diagonal * inverse_pivot
-        for k in range(columns):
-            rho[n_slices - 1, v, k] = rhs[n_slices - 1, k]
-        for t in range(n_slices - 2, -1, -1):
-            for k in range(columns):
-                rho[t, v, k] = rhs[t, k] + upper[t, k] * rho[t + 1, v, k]
-        if columns > dim:
-            for t in range(n_slices):
-                shift = float32(0.0)
-                for k in range(dim):
-                    shift += rho[t, v, k] * mean_context[k]
-                rho[t, v, dim] += shift
+            shift = float32(0.0)
+            for k in range(dim):
+                shift += rho[t, v, k] * mean_context[k]
+            rho[t, v, dim] += shift
+
+
+@njit(**_FAST)
+def _walk(rho, accumulator, v, first, end, inverse_learning_rate, precision, walk, upper, rhs, carried):
+    """Solve the tridiagonal systems of some columns of a word (Thomas algorithm)."""
+    n_slices = len(rho)
+    for k in range(first, end):
+        carried[k] = rhs[0, k] = float32(0.0)  # what earlier slices add to the diagonal, and to the right-hand side
+    for t in range(n_slices):
+        before = walk[t - 1] if t > 0 else float32(0.0)  # the precisions of the step into this slice, and out of it
+        after = walk[t] if t + 1 < n_slices else float32(0.0)
+        own = precision[t]
+        last = max(t - 1, 0)
+        for k in range(first, end):
+            metric = np.sqrt(accumulator[t, v, k]) * inverse_learning_rate
+            diagonal = metric + own + carried[k]
+            inverse_pivot = float32(1.0) / (diagonal + after)
+            upper[t, k] = after * inverse_pivot
+            rhs[t, k] = (metric * rho[t, v, k] + before * rhs[last, k]) * inverse_pivot
+            carried[k] = after * diagonal * inverse_pivot  # this is after * (1 - upper), without cancellation
+    for k in range(first, end):
+        rho[n_slices - 1, v, k] = rhs[n_slices - 1, k]
+    for t in range(n_slices - 2, -1, -1):
+        for k in range(first, end):
+            rho[t, v, k] = rhs[t, k] + upper[t, k] * rho[t + 1, v, k]
 
 
 @njit(**_FAST)

@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from driftword.engines.array_engine import ArrayEngine
 from driftword.engines.parameters import INTERCEPT_UNIT, Parameters, broadcast
-from driftword.engines.rounds import Blocks, Sampler, Step, Text
+from driftword.engines.rounds import Blocks, Centering, Sampler, Step, Text
 
 Array = npt.NDArray[np.float64]
 
@@ -53,8 +53,8 @@ class ReferenceEngine(ArrayEngine):
         for first, end in pairwise(blocks.wave_offsets):
             total += likelihood_step(self.parameters, [self._block(blocks, b, step) for b in range(first, end)], step)
         prior_step(self.parameters, step)
-        if step.frequencies is not None and self.parameters.has_intercepts:
-            center_contexts(self.parameters, step.frequencies, step.half_window)
+        if step.centering is not None and self.parameters.has_intercepts:
+            center_contexts(self.parameters, step.centering)
         return total
 
     def _block(self, blocks: Blocks, b: int, step: Step) -> Block:
@@ -192,9 +192,9 @@ def prior_step(parameters: Parameters, step: Step) -> None:
     rho[:] = np.moveaxis(np.linalg.solve(matrix, target)[..., 0], -1, 0)
 
 
-def center_contexts(parameters: Parameters, frequencies: Any, half_window: int) -> None:
+def center_contexts(parameters: Parameters, centering: Centering) -> None:
     """Subtract the mean context vector from all of them, and add to intercepts what it contributed to log odds."""
     rho, alpha = parameters.rho, parameters.alpha
-    mean = frequencies @ alpha
-    rho[..., -1] += 2 * half_window / INTERCEPT_UNIT * (rho[..., :-1] @ mean)
+    mean = centering.frequencies @ alpha
+    rho[..., -1] += centering.size / INTERCEPT_UNIT * (rho[..., :-1] @ mean)
     alpha -= mean

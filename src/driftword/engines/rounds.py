@@ -47,6 +47,14 @@ class PassPlan:
 
 
 @dataclass(frozen=True)
+class Centering:
+    """What is known of contexts, to centre them: the mean context vector is moved into the intercepts."""
+
+    frequencies: npt.NDArray[np.float32]  # (V,) of words in contexts
+    size: float  # words in a context, on average: fewer than it may have, where texts are short
+
+
+@dataclass(frozen=True)
 class Step:
     """How one round moves the parameters: learning rate, context, negatives and prior."""
 
@@ -55,7 +63,7 @@ class Step:
     negatives: int  # weight of the negatives of one position
     pool: int  # negatives that a block draws
     prior: Prior  # the round's share of it
-    frequencies: npt.NDArray[np.floating[Any]] | None = None  # (V,) of words, for centring a model with intercepts
+    centering: Centering | None = None  # for a model with intercepts
 
 
 @dataclass(frozen=True)

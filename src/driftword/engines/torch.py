@@ -160,11 +160,11 @@ class TorchEngine:
         prior = torch_steps.DevicePrior.make(step.prior, dim, self._rho.dim, self.device)
         random_walk_step: Any = _triton_launch().random_walk_step if self._triton else torch_steps.random_walk_step
         mean_context: Tensor | None = None
-        if step.frequencies is not None and self._rho.dim > dim:
-            mean = self._frequencies(step.frequencies) @ self._alpha
+        if step.centering is not None and self._rho.dim > dim:
+            mean = self._frequencies(step.centering.frequencies) @ self._alpha
             self._alpha -= mean
             mean_context = torch.zeros(self._rho.dim, device=self.device)
-            mean_context[:dim] = 2 * step.half_window / INTERCEPT_UNIT * mean
+            mean_context[:dim] = step.centering.size / INTERCEPT_UNIT * mean
         for low, high in self._rho.word_groups():
             with self._rho.words_on_device(low, high) as (rho, accumulator):
                 random_walk_step(rho, accumulator, prior, learning_rate=step.learning_rate)
