@@ -303,54 +303,68 @@ def independent_prior_step(values, accumulator, learning_rate, precision):
 
 @njit(**_FAST)
 def random_walk_step(rho, accumulator, low, high, learning_rate, precision, walk, intercept_walk, dim, mean_context):
-    """Take the proximal step of the random walk for words low..high-1.
+    """Take the proximal step of the random walk for words low..high-1: tridiagonal systems (Thomas algorithm).
 
-    Columns from `dim` on hold intercepts: they have a walk of their own and no other prior. What the mean context
-    contributes to log odds, in their unit, is then added to them.
+    Column `dim`, if there is one, holds intercepts: they have a walk of their own and no other prior. What the mean
+    context contributes to log odds, in their unit, is then added to them.
     """
-    n_slices, _, columns = rho.shape
-    upper = np.zeros((n_slices, columns), dtype=np.float32)
-    rhs = np.zeros((n_slices, columns), dtype=np.float32)
-    carried = np.zeros(columns, dtype=np.float32)
-    no_precision = np.zeros(n_slices, dtype=np.float32)
+    n_slices = len(rho)
+    upper = np.zeros((n_slices, dim), dtype=np.float32)
+    rhs = np.zeros((n_slices, dim), dtype=np.float32)
+    carried = np.zeros(dim, dtype=np.float32)  # what earlier slices add to the diagonal
     inverse_learning_rate = float32(1.0) / learning_rate
     for v in range(low, high):
-        _walk(rho, accumulator, v, 0, dim, inverse_learning_rate, precision, walk, upper, rhs, carried)
-        if columns == dim:
-            continue
-        _walk(
-            rho, accumulator, v, dim, columns, inverse_learning_rate, no_precision, intercept_walk, upper, rhs, carried
-        )
-        for t in range(n_slices):
-            shift = float32(0.0)
+        after = walk[0] if n_slices > 1 else float32(0.0)
+        own = precision[0]
+        for k in range(dim):
+            metric = np.sqrt(accumulator[0, v, k]) * inverse_learning_rate
+            diagonal = metric + own
+            inverse_pivot = float32(1.0) / (diagonal + after)
+            upper[0, k] = after * inverse_pivot
+            rhs[0, k] = metric * rho[0, v, k] * inverse_pivot
+            carried[k] = after * diagonal * inverse_pivot  # this is after * (1 - upper), without cancellation
+        for t in range(1, n_slices):
+            before = walk[t - 1]
+            after = walk[t] if t + 1 < n_slices else float32(0.0)
+            own = precision[t]
             for k in range(dim):
-                shift += rho[t, v, k] * mean_context[k]
-            rho[t, v, dim] += shift
+                metric = np.sqrt(accumulator[t, v, k]) * inverse_learning_rate
+                diagonal = metric + own + carried[k]
+                inverse_pivot = float32(1.0) / (diagonal + after)
+                upper[t, k] = after * inverse_pivot
+                rhs[t, k] = (metric * rho[t, v, k] + before * rhs[t - 1, k]) * inverse_pivot
+                carried[k] = after * diagonal * inverse_pivot
+        for k in range(dim):
+            rho[n_slices - 1, v, k] = rhs[n_slices - 1, k]
+        for t in range(n_slices - 2, -1, -1):
+            for k in range(dim):
+                rho[t, v, k] = rhs[t, k] + upper[t, k] * rho[t + 1, v, k]
+        if rho.shape[2] > dim:
+            _intercept_step(rho, accumulator, v, inverse_learning_rate, intercept_walk, upper[:, 0], rhs[:, 0])
+            for t in range(n_slices):
+                shift = float32(0.0)
+                for k in range(dim):
+                    shift += rho[t, v, k] * mean_context[k]
+                rho[t, v, dim] += shift
 
 
 @njit(**_FAST)
-def _walk(rho, accumulator, v, first, end, inverse_learning_rate, precision, walk, upper, rhs, carried):
-    """Solve the tridiagonal systems of some columns of a word (Thomas algorithm)."""
-    n_slices = len(rho)
-    for k in range(first, end):
-        carried[k] = rhs[0, k] = float32(0.0)  # what earlier slices add to the diagonal, and to the right-hand side
+def _intercept_step(rho, accumulator, v, inverse_learning_rate, walk, upper, rhs):
+    """Take the proximal step of the walk of one word's intercepts."""
+    n_slices, last = len(rho), rho.shape[2] - 1
+    carried = value = before = float32(0.0)
     for t in range(n_slices):
-        before = walk[t - 1] if t > 0 else float32(0.0)  # the precisions of the step into this slice, and out of it
         after = walk[t] if t + 1 < n_slices else float32(0.0)
-        own = precision[t]
-        last = max(t - 1, 0)
-        for k in range(first, end):
-            metric = np.sqrt(accumulator[t, v, k]) * inverse_learning_rate
-            diagonal = metric + own + carried[k]
-            inverse_pivot = float32(1.0) / (diagonal + after)
-            upper[t, k] = after * inverse_pivot
-            rhs[t, k] = (metric * rho[t, v, k] + before * rhs[last, k]) * inverse_pivot
-            carried[k] = after * diagonal * inverse_pivot  # this is after * (1 - upper), without cancellation
-    for k in range(first, end):
-        rho[n_slices - 1, v, k] = rhs[n_slices - 1, k]
+        metric = np.sqrt(accumulator[t, v, last]) * inverse_learning_rate
+        diagonal = metric + carried
+        inverse_pivot = float32(1.0) / (diagonal + after)
+        upper[t] = after * inverse_pivot
+        rhs[t] = (metric * rho[t, v, last] + before * value) * inverse_pivot
+        carried = after * diagonal * inverse_pivot
+        value, before = rhs[t], after
+    rho[n_slices - 1, v, last] = value
     for t in range(n_slices - 2, -1, -1):
-        for k in range(first, end):
-            rho[t, v, k] = rhs[t, k] + upper[t, k] * rho[t + 1, v, k]
+        rho[t, v, last] = rhs[t] + upper[t] * rho[t + 1, v, last]
 
 
 @njit(**_FAST)
