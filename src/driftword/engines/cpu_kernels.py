@@ -312,6 +312,7 @@ def random_walk_step(rho, accumulator, low, high, learning_rate, precision, walk
     upper = np.zeros((n_slices, dim), dtype=np.float32)
     rhs = np.zeros((n_slices, dim), dtype=np.float32)
     carried = np.zeros(dim, dtype=np.float32)  # what earlier slices add to the diagonal
+    shifts = np.zeros(n_slices, dtype=np.float32)
     inverse_learning_rate = float32(1.0) / learning_rate
     for v in range(low, high):
         after = walk[0] if n_slices > 1 else float32(0.0)
@@ -334,18 +335,22 @@ def random_walk_step(rho, accumulator, low, high, learning_rate, precision, walk
                 upper[t, k] = after * inverse_pivot
                 rhs[t, k] = (metric * rho[t, v, k] + before * rhs[t - 1, k]) * inverse_pivot
                 carried[k] = after * diagonal * inverse_pivot
+        shift = float32(0.0)
         for k in range(dim):
             rho[n_slices - 1, v, k] = rhs[n_slices - 1, k]
+            shift += rhs[n_slices - 1, k] * mean_context[k]
+        shifts[n_slices - 1] = shift
         for t in range(n_slices - 2, -1, -1):
+            shift = float32(0.0)
             for k in range(dim):
-                rho[t, v, k] = rhs[t, k] + upper[t, k] * rho[t + 1, v, k]
+                value = rhs[t, k] + upper[t, k] * rho[t + 1, v, k]
+                rho[t, v, k] = value
+                shift += value * mean_context[k]
+            shifts[t] = shift
         if rho.shape[2] > dim:
             _intercept_step(rho, accumulator, v, inverse_learning_rate, intercept_walk, upper[:, 0], rhs[:, 0])
             for t in range(n_slices):
-                shift = float32(0.0)
-                for k in range(dim):
-                    shift += rho[t, v, k] * mean_context[k]
-                rho[t, v, dim] += shift
+                rho[t, v, dim] += shifts[t]
 
 
 @njit(**_FAST)

@@ -177,7 +177,7 @@ def make_rounds(text: Text, plan: PassPlan) -> list[Blocks]:
     done = plan.passes_before * len(first)
     result = []
     for r in range(plan.rounds):
-        numbers = _interleaved(np.flatnonzero(round_of == r), block_slice)
+        numbers = np.flatnonzero(round_of == r)
         runs = concatenated_ranges(run_offsets[numbers], run_offsets[numbers + 1])
         sizes = run_offsets[numbers + 1] - run_offsets[numbers]
         result.append(
@@ -196,14 +196,6 @@ def make_rounds(text: Text, plan: PassPlan) -> list[Blocks]:
         )
         done += len(numbers)
     return result
-
-
-def _interleaved(numbers: Ints, block_slice: Ints) -> Ints:
-    """Order blocks so that all slices advance at the same pace: a wave then has few blocks of the same slice."""
-    slice_of = block_slice[numbers]  # increasing
-    rank = np.arange(len(numbers)) - np.searchsorted(slice_of, slice_of)
-    count = np.bincount(slice_of, minlength=1)[slice_of] if len(slice_of) else rank
-    return numbers[np.lexsort((slice_of, (rank + 0.5) / np.maximum(count, 1)))]
 
 
 def wave_offsets(count: int, done: int) -> npt.NDArray[np.int64]:
