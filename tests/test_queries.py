@@ -137,9 +137,9 @@ def test_a_static_model_shows_neighbours_where_words_occur(model: Path) -> None:
 
 def test_a_wrong_command_line_is_answered_in_a_sentence(model: Path) -> None:
     for arguments, sentence in (
-        (["neighbors", model], "Missing argument 'word'"),
+        (["neighbors", model], "missing argument 'word'"),
         (["neighbors", model, "ship", "sail"], "put a phrase into quotes"),
-        (["drift", model, "-n", "x"], "Invalid value for '-n'"),
+        (["drift", model, "-n", "x"], "invalid value for '-n'"),
         (["drift", model, "--colour", "red"], "--colour"),
         (["dance"], "dance"),
     ):
@@ -147,7 +147,7 @@ def test_a_wrong_command_line_is_answered_in_a_sentence(model: Path) -> None:
             [sys.executable, "-m", "driftword", *map(str, arguments)], capture_output=True, text=True, check=False
         )
         assert done.returncode == 2
-        assert sentence in done.stderr
+        assert sentence in done.stderr.lower()  # versions of Typer differ in that
         assert done.stderr.startswith("driftword: ")
         assert done.stderr.count("\n") == 1
 
