@@ -22,6 +22,9 @@ from driftword.spec import Spec
 BINNED_RATE: Final = 0.2
 
 
+USUAL_CONTEXT: Final = 8  # words; in longer contexts more of them move at once, and each must move less
+
+
 @dataclass(frozen=True)
 class Schedule:
     """Passes are numbered from 0."""
@@ -54,7 +57,7 @@ class Schedule:
         """Return the step of a round; the priors are shared out over the rounds of a pass and the slices."""
         spec, static = self.spec, self.is_static(number)
         progress = (number + round_number / spec.rounds) / max(self.passes, 1)
-        rate = spec.learning_rate * (1 - (1 - spec.final_rate) * progress)
+        rate = spec.learning_rate * (1 - (1 - spec.final_rate) * progress) * min(1.0, USUAL_CONTEXT / spec.context)
         return Step(
             learning_rate=rate * (BINNED_RATE if spec.model == "binned" and not static else 1),
             half_window=spec.context // 2,

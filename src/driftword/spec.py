@@ -46,7 +46,7 @@ class Spec:
     intercept_precision
         Precision of the random walk of intercepts in the same unit; by default a 300th of the drift precision.
     learning_rate
-        Step size of Adagrad.
+        Step size of Adagrad; in a context of more than eight words, of which each moves, it is smaller in proportion.
     final_rate
         Share of the learning rate that is left at the end of the last pass; it falls linearly.
     rounds
