@@ -79,7 +79,7 @@ def fit(
     patience
         Stop after this many passes without a better validation score.
     reproducible
-        Make a fit with several threads identical every time; one with a single thread always is.
+        Insist on a fit that is identical every time. On the CPU every fit is; on a GPU none is, and this is an error.
     half_precision
         Store embeddings as float16, and on a GPU also fit with it: half the memory.
     device
