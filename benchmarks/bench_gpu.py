@@ -30,9 +30,11 @@ import torch
 import driftword as dw
 from driftword.engines import triton_launch
 from driftword.engines.parameters import initial_parameters
-from driftword.engines.rounds import PassPlan, Sampler, Step
+from driftword.engines.rounds import Centering, PassPlan, Sampler, Step
 from driftword.engines.torch import BATCH_BLOCKS, TorchEngine
 from driftword.engines.torch_blocks import BlockBatch, DeviceRound, make_batch, make_rounds
+from driftword.engines.torch_steps import DevicePrior
+from driftword.schedule import Schedule
 from machine import describe
 
 DEVICE = torch.device("cuda")
@@ -94,18 +96,20 @@ def fits(corpus: dw.Corpus) -> None:
 
 def make_engine(corpus: Any, spec: dw.Spec, *, slices: int, **options: Any) -> TorchEngine:
     """Make an engine whose parameters are broadcast to all slices."""
-    static = initial_parameters(len(corpus.words), spec.dim, seed=0, initial_accumulator=0.01).astype(np.float32)
+    intercepts = np.zeros(len(corpus.words)) if spec.intercept else None
+    static = initial_parameters(
+        len(corpus.words), spec.dim, seed=0, initial_accumulator=0.01, intercepts=intercepts
+    ).astype(np.float32)
     engine = TorchEngine(static, Sampler.make(corpus.raw_counts, 0.75), **options)
     engine.broadcast(slices, 0.01)
     engine._blocks_done = 1 << 30  # past the warm-up
     return engine
 
 
-def make_step(spec: dw.Spec) -> Step:
+def make_step(corpus: Any, spec: dw.Spec, *, slices: int) -> Step:
     """Return a step such as `fit` takes."""
-    share = 1 / spec.rounds
-    return Step(0.1, spec.context // 2, spec.negatives, spec.pool, drift_precision=spec.drift_precision * share,
-                alpha_precision=spec.prior * share, rho_precision=spec.prior * share / 77, coupled=True)  # fmt: skip
+    centering = Centering(np.full(len(corpus.words), 1 / len(corpus.words), np.float32), spec.context)
+    return Schedule(spec, 10, np.ones(slices - 1), 0, centering if spec.intercept else None).step(5, 0)
 
 
 def make_blocks(engine: TorchEngine, part: DeviceRound, step: Step) -> BlockBatch:
@@ -123,7 +127,7 @@ def kernels(corpus: dw.Corpus) -> None:
     for context in (2, 8):
         spec = dw.Spec(context=context)
         engine = make_engine(corpus, spec, slices=len(corpus.slices))
-        step = make_step(spec)
+        step = make_step(corpus, spec, slices=len(corpus.slices))
         part = engine.read(corpus, PLAN)[0]
         blocks = len(part.blocks[:BATCH_BLOCKS])
         batch = make_blocks(engine, part, step)
@@ -141,7 +145,8 @@ def kernels(corpus: dw.Corpus) -> None:
               f"{moved / took * 1000 / copied:11.0%}{words:12.1f}")  # fmt: skip
         batched = milliseconds(lambda: make_blocks(engine, part, step))
         print(f"  making the batch{batched:19.2f}")
-    took = milliseconds(lambda: triton_launch.random_walk_step(*rho, step))
+    prior = DevicePrior.make(step.prior, spec.dim, rho[0].shape[2], torch.device(DEVICE))
+    took = milliseconds(lambda: triton_launch.random_walk_step(*rho, prior, learning_rate=step.learning_rate))
     moved = 3 * rho[0].nbytes
     print(f"random walk          {moved / 1e9:11.2f}{took:8.2f}{moved / took / 1e9:7.2f}"
           f"{moved / took * 1000 / copied:11.0%}")  # fmt: skip
@@ -181,7 +186,10 @@ def dense_loop(corpus: dw.Corpus, spec: dw.Spec, *, batch: int = 10_000, batches
         own = rho[slices[n]]
         likely = torch.nn.functional.logsigmoid((own[ids[positions]] * context).sum(-1)).sum()
         unlikely = torch.nn.functional.logsigmoid(-(own[absent] @ context[..., None])).sum()
-        prior = spec.drift_precision / 2 * (rho[1:] - rho[:-1]).square().sum() + spec.prior / 2 * alpha.square().sum()
+        prior = (
+            spec.drift_precision / 2 * (rho[1:] - rho[:-1]).square().sum()
+            + spec.prior_precision / 2 * alpha.square().sum()
+        )
         loss = prior - len(ids) / batch * (likely + unlikely)
         optimizer.zero_grad()
         loss.backward()
@@ -244,7 +252,7 @@ def scaling(_: dw.Corpus) -> None:
         spec = dw.Spec(dim=size["dim"])
         torch.cuda.reset_peak_memory_stats()
         engine = make_engine(text, spec, slices=size["slices"])
-        step = make_step(spec)
+        step = make_step(text, spec, slices=size["slices"])
         engine.round(text.read(replace(PLAN, rounds=1000))[0], step)  # compiles
         torch.cuda.synchronize()
         begin = time.perf_counter()

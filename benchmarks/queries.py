@@ -51,7 +51,6 @@ def main() -> None:
     ]
     of_all_words: list[tuple[str, float, Callable[[str], object]]] = [
         ("changes of all words", 3, lambda _: dw.changes(model)),
-        ("pace", 1, lambda _: dw.pace(model)),
         ("movers", 1, lambda _: dw.movers(model, at=middle, min_count=0, skip=0)),
         *((f"drift, {metric}", 1.0, partial(drift_of_all, model, metric)) for metric in METRICS),
     ]

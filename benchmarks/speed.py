@@ -19,7 +19,9 @@ import numpy as np
 import driftword as dw
 from driftword.engines import make_engine
 from driftword.engines.parameters import broadcast, initial_parameters
-from driftword.engines.rounds import PassPlan, Sampler, Step, make_rounds, read_text
+from driftword.engines.rounds import Sampler, make_rounds, read_text
+from driftword.held_out import frequency_log_odds, measure_contexts
+from driftword.schedule import Schedule
 from machine import DATA, describe
 
 THREADS = 2
@@ -65,19 +67,18 @@ def round_cost(corpus: dw.Corpus, spec: dw.Spec, *, rounds: int = 3, join: int =
     """Measure some rounds of the dynamic model, every `join` slices joined into one; the first round warms up."""
     text = read_text(corpus, "train", pass_number=1, sliced=True)
     text = replace(text, slice_of=text.slice_of // join)
-    plan = PassPlan(1, 1, sliced=True, block=spec.block, run=spec.run, rounds=spec.rounds, seed=0)
-    parts = make_rounds(text, plan)
+    n_slices = -(-len(corpus.slices) // join)
+    centering = measure_contexts(corpus, spec.context // 2) if spec.intercept else None
+    schedule = Schedule(spec, 10, np.ones(n_slices - 1), 0, centering)
+    parts = make_rounds(text, schedule.plan(3))  # past the warm-up
     sampler = Sampler.make(corpus.raw_counts, spec.exponent)
     static = initial_parameters(
-        len(corpus.words), spec.dim, seed=0, initial_accumulator=spec.initial_accumulator
-    ).astype(np.float32)
-    parameters = broadcast(static, -(-len(corpus.slices) // join), spec.initial_accumulator)
+        len(corpus.words), spec.dim, seed=0, initial_accumulator=spec.initial_accumulator,
+        intercepts=frequency_log_odds(corpus, spec.exponent, spec.negatives) if spec.intercept else None,
+    ).astype(np.float32)  # fmt: skip
+    parameters = broadcast(static, n_slices, spec.initial_accumulator)
     engine = make_engine("cpu", parameters, sampler, threads=THREADS)
-    precision = spec.prior / spec.rounds
-    step = Step(
-        spec.learning_rate, spec.context // 2, spec.negatives, spec.pool, spec.drift_precision / spec.rounds,
-        precision, precision / len(parameters.rho), coupled=True,
-    )  # fmt: skip
+    step = schedule.step(3, 0)
     engine.round(parts[0], step)
     whole, priors = [], []
     for part in parts[1 : rounds + 1]:

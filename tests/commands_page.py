@@ -17,7 +17,7 @@ GROUPS = {
     "Models": ("fit", "evaluate", "compare"),
     "Questions": (
         *("neighbors", "drift", "trajectory", "frequency", "similarity", "towards"),
-        *("equivalents", "analogy", "changes", "movers", "pace"),
+        *("equivalents", "analogy", "changes", "movers"),
     ),
     "Figures and files": ("plot", "export"),
     "In the browser": ("explore", "report"),

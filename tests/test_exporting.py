@@ -169,7 +169,6 @@ def test_counts_that_nobody_knows_are_shown_as_unknown(model: dw.Model, tmp_path
     assert dw.trajectory(back, "rare")["count"].to_list() == [0, 0, None]
     assert dw.frequency(back, "ship")["per_million"].to_list() == [None] * 3
     assert dw.changes(back, "ship", min_count=5).height <= 2
-    assert dw.pace(back)["tokens"].to_list() == [None] * 3
     with pytest.raises(OptionError, match="counts of this model are unknown, so `skip` cannot be used"):
         dw.drift(back, skip=1)
     with pytest.raises(OptionError, match="counts of this model are unknown"):

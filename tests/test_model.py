@@ -39,10 +39,10 @@ def test_options_out_of_range(options: dict[str, Any], message: str) -> None:
 
 def test_a_spec_is_frozen_and_comes_back() -> None:
     spec = dw.Spec(model="binned", drift_precision=50.0)
-    assert spec.prior == 2.5
     assert dw.Spec.from_dict({**spec.to_dict(), "of_a_later_version": 1}) == spec
-    assert dw.Spec.from_dict({"squares": 0.5}).initial_accumulator == 0.5  # its name in the first file format
-    assert dw.Spec.from_dict({"squares": 0.5}) == dw.Spec(initial_accumulator=0.5)  # its name in older models
+    first = dw.Spec.from_dict({"squares": 0.5, "drift_precision": 50.0, "prior_precision": None})
+    assert first.initial_accumulator == 0.5  # its name in the first file format
+    assert (first.drift_unit, first.prior_precision, first.intercept) == ("slice", 2.5, False)  # as it was then
     with pytest.raises(AttributeError):
         spec.dim = 5  # type: ignore[misc]
 
@@ -146,7 +146,6 @@ def test_a_mapped_model_and_corpus_answer_as_those_in_memory(
         lambda model, _: dw.similarity(model, "harbour", "wheat"),
         lambda model, _: dw.towards(model, "ship", low="harbour", high="wheat"),
         lambda model, _: dw.equivalents(model, "harbour", at=1850, to=1859),
-        lambda model, _: dw.pace(model),
         lambda model, corpus: dw.evaluate(model, corpus, threads=1),
         lambda _, corpus: corpus.passages("harbour", n=5),
         lambda _, corpus: corpus.sample("train", pass_number=3)[0].tolist(),

@@ -147,7 +147,7 @@ def test_only_notable_change_points_are_marked() -> None:
     rho = random.normal(size=(9, 120, 10))
     rho[5:, 7] += 9
     model = toy_model(rho, np.full((9, 120), 50), WORDS, dim=10)
-    usual = next(word for word in WORDS if dw.changes(model, word, n=3)["unusual"].max() < 0.9)
+    usual = next(word for word in WORDS if dw.changes(model, word, n=3)["rank"].max() < 0.9)
     drawn = json.dumps(dw.plot.changes(model, usual).to_dict())
     assert "no change point stands out" in drawn
     assert "%)" not in drawn
@@ -164,7 +164,7 @@ def test_a_path_serves_in_the_place_of_a_model(model: dw.Model, tmp_path: Path) 
     assert dw.drift(model.path).equals(dw.drift(model))
     with pytest.raises(dw.StoreError, match="There is no model at"):
         dw.drift(tmp_path / "nothing")
-    for question in (dw.drift, dw.pace, dw.changes, lambda m: dw.frequency(m, "x"), lambda m: dw.plot.history(m)):
+    for question in (dw.drift, dw.changes, lambda m: dw.frequency(m, "x"), lambda m: dw.plot.history(m)):
         with pytest.raises(dw.OptionError, match="is not a model; give a Model or the path of one"):
             question(17)  # type: ignore[arg-type]
     with pytest.raises(dw.OptionError, match="is not a corpus; give a Corpus or the path of one"):

@@ -72,7 +72,7 @@ NUMBERS = {
     "vocabulary", "phrase_min_count", "dim", "negatives", "rounds", "block", "run", "pool", "context",
 }  # fmt: skip
 REALS = {
-    "min_unusual", "checkpoint_every", "phrase_threshold", "drift_precision", "prior_precision", "learning_rate",
+    "min_rank", "checkpoint_every", "phrase_threshold", "drift_precision", "prior_precision", "learning_rate",
     "final_rate", "exponent", "initial_accumulator",
 }  # fmt: skip
 FLAGS = {
@@ -166,7 +166,7 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
     calls = {
         "analogy": Call(dw.analogy, {**asked, "a": "ship", "b": "court", "c": "judge", "at": 1900, "to": 1901, "n": 2,
                                      "min_count": 0}),
-        "changes": Call(dw.changes, {**asked, "words": ["ship"], "n": 2, "min_count": 0, "min_unusual": 0.0}),
+        "changes": Call(dw.changes, {**asked, "words": ["ship"], "n": 2, "min_count": 0, "min_rank": 0.0}),
         "drift": Call(dw.drift, {**asked, "words": ["ship", "court"], "n": 2, **ranking}),
         "equivalents": Call(dw.equivalents, {**asked, "word": "ship", "at": 1900, "to": [1901], "n": 2,
                                              "min_count": 0}),
@@ -174,7 +174,6 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
         "movers": Call(dw.movers, {**asked, "at": 1901, "n": 2, "min_count": 0, "skip": 0}),
         "neighborhoods": Call(dw.neighborhoods, {**asked, "words": ["ship"], "at": [1900], **near}),
         "neighbors": Call(dw.neighbors, {**asked, "word": "ship", "at": [1900], **near}),
-        "pace": Call(dw.pace, {**asked, "min_count": 0}),
         "similarity": Call(dw.similarity, {**asked, "word": "ship", "others": ["court"], "interpolated": True}),
         "towards": Call(dw.towards, {**asked, "word": "ship", "low": ["court"], "high": "judge", "interpolated": True}),
         "trajectory": Call(dw.trajectory, {**asked, "words": ["ship"], "at": 1900, **near}),
@@ -279,7 +278,7 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
 
 
 NAMES = [
-    *("analogy", "changes", "drift", "equivalents", "frequency", "movers", "neighborhoods", "neighbors", "pace"),
+    *("analogy", "changes", "drift", "equivalents", "frequency", "movers", "neighborhoods", "neighbors"),
     *("similarity", "towards", "trajectory", "export", "read_word2vec", "read_word2vec label", "read_word2vec file"),
     *("report", "evaluate", "compare", "tune", "fit", "prepare"),
     *(f"plot.{name}" for name in ("changes", "drift", "frequency", "history", "map", "neighbors", "similarity")),
@@ -299,7 +298,7 @@ NAMES = [
 NOT_CALLED = {
     *("Corpus.expected_tokens", "Corpus.tokens_per_slice", "Corpus.split_sizes", "Corpus.info", "Corpus.summary"),
     *("Corpus.sampled", "Corpus.check_current", "Model.info", "Model.summary", "Model.check_current", "Model.cached"),
-    *("Model.rho_at", "Model.rho_of", "Model.write", "Slices.table", "Spec.to_dict"),
+    *("Model.rho_at", "Model.rho_of", "Model.intercepts_of", "Model.write", "Slices.table", "Spec.to_dict"),
 }
 
 
@@ -526,16 +525,17 @@ def numpy_spec(scalar: bool) -> dw.Spec:
     values: dict[str, Any] = {
         "model": "dynamic", "dim": 3, "context": 2, "negatives": 5, "drift_precision": 128.0, "prior_precision": 0.5,
         "learning_rate": 0.25, "final_rate": 0.5, "rounds": 2, "block": 8, "run": 2, "pool": 16, "exponent": 0.75,
-        "resample": "each-pass", "initial_accumulator": 0.0625,
+        "resample": "each-pass", "initial_accumulator": 0.0625, "drift_unit": "year", "intercept": True,
+        "intercept_precision": 0.5,
     }  # fmt: skip
-    kinds: dict[type, Any] = {int: np.int64, float: np.float32, str: np.str_}
+    kinds: dict[type, Any] = {int: np.int64, float: np.float32, str: np.str_, bool: np.bool_}
     return dw.Spec(**{name: kinds[type(value)](value) if scalar else value for name, value in values.items()})
 
 
 def test_a_model_fitted_with_numbers_of_numpy_is_stored_as_any_other(corpus: dw.Corpus, tmp_path: Path) -> None:
     plain, numpy = numpy_spec(False), numpy_spec(True)
     assert numpy == plain
-    assert {type(value) for value in numpy.to_dict().values()} == {int, float, str}
+    assert {type(value) for value in numpy.to_dict().values()} == {int, float, str, bool}
     one = dw.fit(corpus, plain, passes=3, engine="reference", threads=1, seed=1, patience=2, checkpoint_every=0.0,
                  reproducible=True, half_precision=True, out=tmp_path / "plain", show_progress=False)  # fmt: skip
     other = dw.fit(

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
         movers,
         neighborhoods,
         neighbors,
-        pace,
         similarity,
         towards,
         trajectory,
@@ -51,7 +50,7 @@ _MODULES = {
     ),
     "evaluation": ("compare", "evaluate"),
     "explore": (
-        "analogy", "changes", "drift", "equivalents", "frequency", "movers", "neighborhoods", "neighbors", "pace",
+        "analogy", "changes", "drift", "equivalents", "frequency", "movers", "neighborhoods", "neighbors",
         "similarity", "towards", "trajectory",
     ),
     "exporting": ("export", "read_word2vec"),
@@ -67,7 +66,7 @@ __all__ = [
     "BusyError", "Corpus", "DriftwordError", "DriftwordWarning", "ExistsError", "FitError", "Model", "OptionError",
     "Slices", "SourceError", "Spec", "StoreError", "UnknownSliceError", "UnknownWordError", "analogy", "changes",
     "compare", "drift", "equivalents", "evaluate", "export", "fit", "frequency", "movers", "neighborhoods",
-    "neighbors", "pace", "plot", "prepare", "read_word2vec", "report", "similarity", "towards", "trajectory", "tune",
+    "neighbors", "plot", "prepare", "read_word2vec", "report", "similarity", "towards", "trajectory", "tune",
 ]  # fmt: skip
 
 

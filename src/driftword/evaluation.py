@@ -18,7 +18,7 @@ from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
 from driftword.corpus.splits import SPLITS
 from driftword.engines import choose_engine, make_engine
-from driftword.engines.parameters import Parameters
+from driftword.engines.parameters import Parameters, join_intercepts
 from driftword.errors import OptionError
 from driftword.fitting import fit
 from driftword.held_out import HeldOut, Scores, mean_and_error
@@ -96,7 +96,8 @@ def score(model: Model, corpus: Corpus, *, split: str, engine: str = "auto", **o
     held_out = HeldOut(corpus, split)
     if not len(held_out.text.ids):
         raise OptionError(f"The corpus has no {split} text to score")
-    rho, alpha = (np.asarray(a, dtype=np.float32) if a.dtype != np.float32 else a for a in (model.rho, model.alpha))
+    rho, alpha = (np.asarray(a, dtype=np.float32) for a in (model.rho, model.alpha))
+    rho = join_intercepts(rho, model.intercepts)
     runner = make_engine(name, Parameters(rho, alpha, rho[:, :0], alpha[:0]), held_out.sampler, **options)
     return held_out.score(runner, context=model.spec.context)
 

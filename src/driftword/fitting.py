@@ -23,10 +23,10 @@ from driftword.checkpoints import Checkpoints, History, find_checkpoints
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
 from driftword.engines import Engine, choose_engine, make_engine
-from driftword.engines.parameters import Floats, Parameters, initial_parameters
+from driftword.engines.parameters import Floats, Parameters, initial_parameters, split_intercepts
 from driftword.engines.rounds import Sampler
 from driftword.errors import DriftwordWarning, FitError, OptionError, StoreError
-from driftword.held_out import EXPONENT, KNOWS_NOTHING, HeldOut
+from driftword.held_out import EXPONENT, KNOWS_NOTHING, HeldOut, frequency_log_odds, measure_contexts
 from driftword.model import KIND, Model
 from driftword.progress import Progress, progress
 from driftword.provenance import Provenance, machine, versions
@@ -79,7 +79,7 @@ def fit(
     patience
         Stop after this many passes without a better validation score.
     reproducible
-        Make a fit with several threads identical every time; one with a single thread always is.
+        Insist on a fit that is identical every time. On the CPU every fit is; on a GPU none is, and this is an error.
     half_precision
         Store embeddings as float16, and on a GPU also fit with it: half the memory.
     device
@@ -111,8 +111,9 @@ def fit(
     if not corpus.has_split("train"):
         raise OptionError("The corpus has no training text")
     name = choose_engine(engine, device)
-    n_slices = 1 if spec.model == "static" else len(corpus.slices)
-    schedule = Schedule(spec, passes, n_slices, seed)
+    distances = corpus.slices.distances[: 0 if spec.model == "static" else None]
+    centering = measure_contexts(corpus, spec.context // 2) if spec.intercept else None
+    schedule = Schedule(spec, passes, distances, seed, centering)
     options: dict[str, Any] = {
         "threads": threads,
         "reproducible": reproducible,
@@ -123,7 +124,7 @@ def fit(
         checkpoints = None
         if out is not None:
             store.check_free(out, kind=KIND, overwrite=overwrite)
-            values = (n_slices + 1) * len(corpus.words) * spec.dim
+            values = (schedule.n_slices + 1) * len(corpus.words) * spec.dim
             check_space(Path(out), values * (2 if half_precision else 4))
             lock = stack.enter_context(reserved(out))  # before the work, and until it is stored
             store.check_free(out, kind=KIND, overwrite=overwrite)
@@ -199,7 +200,11 @@ class _Training:
         reader.shutdown(wait=False)
         parameters, self.history = state or (
             initial_parameters(
-                len(corpus.words), spec.dim, seed=schedule.seed, initial_accumulator=spec.initial_accumulator
+                len(corpus.words),
+                spec.dim,
+                seed=schedule.seed,
+                initial_accumulator=spec.initial_accumulator,
+                intercepts=frequency_log_odds(corpus, spec.exponent, spec.negatives) if spec.intercept else None,
             ),
             [],
         )
@@ -333,6 +338,7 @@ def _make_model(
     dtype = np.float16 if half_precision else np.float32
     with np.errstate(over="ignore"):  # found below
         rho, alpha = (np.asarray(values, dtype) for values in training.best_embeddings(checkpoints))
+    rho, intercepts = split_intercepts(rho, alpha.shape[1])
     if not (np.isfinite(rho).all() and np.isfinite(alpha).all()):
         raise FitError("Some embeddings are too large for 16 bits; fit without `half_precision`")
     provenance = Provenance(
@@ -348,6 +354,6 @@ def _make_model(
         versions=versions(),
     )
     return Model(
-        rho, alpha, vocabulary=corpus.vocabulary, spec=schedule.spec, provenance=provenance,
+        rho, alpha, intercepts, vocabulary=corpus.vocabulary, spec=schedule.spec, provenance=provenance,
         history=training.history, best_pass=training.best_pass,
     )  # fmt: skip

@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 from driftword import randomness
 from driftword.corpus import Corpus
+from driftword.corpus.splits import SPLITS
 from driftword.engines import Engine
-from driftword.engines.rounds import Sampler, Text, read_text
+from driftword.engines.rounds import Centering, Sampler, Text, read_text
 
 NEGATIVES: Final = 20
 EXPONENT: Final = 0.75
@@ -95,6 +96,34 @@ def scoring_sampler(corpus: Corpus) -> Sampler:
     return Sampler.make(corpus.raw_counts, EXPONENT)
 
 
+def seen_frequencies(corpus: Corpus) -> Array:
+    """Return the frequency of each word in the training text that a pass sees; no word has none."""
+    seen = corpus.train_counts.sum(axis=0, dtype=np.float64) * corpus.keep_probability + 0.5
+    return np.asarray(seen / seen.sum())
+
+
+def measure_contexts(corpus: Corpus, half_window: int) -> Centering:
+    """Return how frequent words are in the contexts that a pass sees, and how many words a context has on average."""
+    counts = corpus.counts.sum(axis=0, dtype=np.float64)
+    kept = float(counts @ corpus.keep_probability) / max(float(counts.sum()), 1.0)
+    lengths = np.diff(corpus.offsets)[corpus.chunk_split == SPLITS.index("train")] * kept
+    # On either side of a position there are fewer than `half_window` words at the beginning and the end of a text.
+    side = np.where(lengths > half_window, half_window * (lengths - (half_window + 1) / 2), lengths * (lengths - 1) / 2)
+    size = 2 * float(np.maximum(side, 0).sum()) / max(float(lengths.sum()), 1.0)
+    return Centering(seen_frequencies(corpus).astype(np.float32), size)
+
+
+def frequency_log_odds(corpus: Corpus, exponent: float, negatives: int) -> Array:
+    """Return the log odds that each word occurs at a position rather than as a negative, by its frequency alone."""
+    drawn = np.maximum(_draw_probability(corpus, exponent), np.finfo(float).tiny)
+    return np.asarray(np.log(seen_frequencies(corpus)) - np.log(negatives * drawn))
+
+
+def _draw_probability(corpus: Corpus, exponent: float) -> Array:
+    weight = np.asarray(corpus.raw_counts, dtype=np.float64) ** exponent
+    return np.asarray(weight / weight.sum())
+
+
 #: The score of a model that knows nothing: every word is as likely to occur as not.
 KNOWS_NOTHING: Final = (1 + NEGATIVES) * float(np.log(0.5))
 
@@ -114,10 +143,8 @@ class HeldOut:
 
     def frequency_scores(self, corpus: Corpus) -> tuple[float, float]:
         """Return L_pos and L of a model that knows how frequent words are in the training text, and nothing else."""
-        seen = corpus.train_counts.sum(axis=0, dtype=np.float64) * corpus.keep_probability + 0.5
-        weight = np.asarray(corpus.raw_counts, dtype=np.float64) ** EXPONENT
-        drawn = weight / weight.sum()
-        log_odds = np.log(seen / seen.sum()) - np.log(NEGATIVES * np.maximum(drawn, np.finfo(float).tiny))
+        log_odds = frequency_log_odds(corpus, EXPONENT, NEGATIVES)
+        drawn = _draw_probability(corpus, EXPONENT)
         positive = float(-np.logaddexp(0, -log_odds[self.text.ids]).mean())
         return positive, positive - NEGATIVES * float(drawn @ np.logaddexp(0, log_odds))
 

@@ -38,6 +38,8 @@ class Model:
         Embeddings, ``(T, V, K)``; T is 1 for the static model.
     alpha
         Context vectors, ``(V, K)``.
+    intercepts
+        Intercept of each word in each slice, ``(T, V)``: its log odds in an average context; None for a model without.
     vocabulary
         The words, the slices, and how often each word occurs in each slice.
     spec
@@ -56,6 +58,7 @@ class Model:
         self,
         rho: npt.NDArray[Any] | StoredArray,
         alpha: npt.NDArray[Any] | StoredArray,
+        intercepts: npt.NDArray[Any] | StoredArray | None = None,
         *,
         vocabulary: Vocabulary,
         spec: Spec,
@@ -66,6 +69,7 @@ class Model:
     ) -> None:
         self._rho = rho
         self._alpha = alpha
+        self._intercepts = intercepts
         self.vocabulary = vocabulary
         self.spec = spec
         self.provenance = provenance
@@ -97,6 +101,7 @@ class Model:
         train_counts = stored.lazy_array("train_counts") if "train_counts.npy" in stored else counts
         return cls(
             stored.lazy_array("rho"), stored.lazy_array("alpha"),
+            stored.lazy_array("intercepts") if "intercepts.npy" in stored else None,
             vocabulary=Vocabulary(tuple(words), slices, counts, train_counts), spec=spec, provenance=provenance,
             history=history, best_pass=meta.get("best_pass"), stored=stored,
         )  # fmt: skip
@@ -120,6 +125,8 @@ class Model:
         vocabulary = self.vocabulary
         writer.array("rho", self.rho)
         writer.array("alpha", self.alpha)
+        if self.intercepts is not None:
+            writer.array("intercepts", self.intercepts)
         writer.array("counts", np.asarray(vocabulary.counts))
         writer.array("train_counts", np.asarray(vocabulary.train_counts))
         totals = vocabulary.totals.tolist() if vocabulary.counted else [None] * len(vocabulary.words)
@@ -191,6 +198,16 @@ class Model:
         """Context vectors, ``(V, K)``."""
         return stored_arrays.whole(self._alpha)
 
+    @property
+    def intercepts(self) -> npt.NDArray[Any] | None:
+        """Intercept of each word in each slice, ``(T, V)``; None for a model without."""
+        return None if self._intercepts is None else stored_arrays.whole(self._intercepts)
+
+    @property
+    def has_intercepts(self) -> bool:
+        """Whether words have intercepts, which take up how frequent they are."""
+        return self._intercepts is not None
+
     def rho_at(self, t: int) -> npt.NDArray[Any]:
         """Return the embeddings of all words in a row of `rho`, ``(V, K)``, without reading the others."""
         return stored_arrays.row(self._rho, t)
@@ -198,6 +215,13 @@ class Model:
     def rho_of(self, words: stored_arrays.Columns) -> npt.NDArray[Any]:
         """Return the embeddings of words, given by their ids, in all slices: ``rho[:, words]``."""
         return stored_arrays.columns(self._rho, words)
+
+    def intercepts_of(self, word: int) -> npt.NDArray[Any]:
+        """Return the intercepts of a word, given by its id, in every slice of the model's time, ``(T,)``."""
+        if self._intercepts is None:
+            raise OptionError("The model has no intercepts; fit it with `intercept=True`")
+        values = np.asarray(stored_arrays.columns(self._intercepts, word), dtype=np.float64)
+        return values if self.moves else np.repeat(values, len(self.slices))
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -310,7 +334,7 @@ class Model:
         return {
             "model": f"{spec.model}, {spec.dim} dimensions, context {spec.context}, {spec.negatives} negatives",
             **facts,
-            "precision": f"drift {spec.drift_precision:g}, prior {spec.prior:g}",
+            "precision": f"drift {spec.drift_precision:g} per {spec.drift_unit}, prior {spec.prior_precision:g}",
             "learning": f"rate {spec.learning_rate:g}, {spec.rounds} rounds a pass, subsample {spec.resample}",
             "passes": f"{len(self.history)}; the best was pass {self.best_pass}",
             "validation": validation.format(**scores),

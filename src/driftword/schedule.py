@@ -6,14 +6,23 @@ and continue from there. The learning rate falls linearly over all passes.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Final
 
-from driftword.engines.rounds import PassPlan, Step
+import numpy as np
+import numpy.typing as npt
+
+from driftword.engines.parameters import INTERCEPT_UNIT
+from driftword.engines.prior import Prior
+from driftword.engines.rounds import Centering, PassPlan, Step
 from driftword.spec import Spec
 
 #: Share of the learning rate in a binned model's own passes: only their start restrains words that are rare in a slice.
 BINNED_RATE: Final = 0.2
+
+
+USUAL_CONTEXT: Final = 8  # words; in longer contexts more of them move at once, and each must move less
 
 
 @dataclass(frozen=True)
@@ -22,8 +31,14 @@ class Schedule:
 
     spec: Spec
     passes: int
-    n_slices: int  # of the model: 1 for a static one
+    distances: npt.NDArray[np.float64]  # years from each slice of the model to the next; none in a static one
     seed: int
+    centering: Centering | None  # of a model with intercepts
+
+    @property
+    def n_slices(self) -> int:
+        """How many slices the model has."""
+        return len(self.distances) + 1
 
     def is_static(self, number: int) -> bool:
         """Whether all text counts as one slice in a pass."""
@@ -33,20 +48,39 @@ class Schedule:
         """Return how a pass reads the text."""
         spec = self.spec
         sample = number + 1 if spec.resample == "each-pass" else 1
-        return PassPlan(number, sample, not self.is_static(number), spec.block, spec.run, spec.rounds, self.seed)
+        before = number if self.n_slices == 1 else max(number - 1, 0)
+        return PassPlan(
+            number, sample, not self.is_static(number), spec.block, spec.run, spec.rounds, self.seed, before
+        )  # fmt: skip
 
     def step(self, number: int, round_number: int) -> Step:
         """Return the step of a round; the priors are shared out over the rounds of a pass and the slices."""
         spec, static = self.spec, self.is_static(number)
         progress = (number + round_number / spec.rounds) / max(self.passes, 1)
-        rate = spec.learning_rate * (1 - (1 - spec.final_rate) * progress)
+        rate = spec.learning_rate * (1 - (1 - spec.final_rate) * progress) * min(1.0, USUAL_CONTEXT / spec.context)
         return Step(
             learning_rate=rate * (BINNED_RATE if spec.model == "binned" and not static else 1),
             half_window=spec.context // 2,
             negatives=spec.negatives,
             pool=spec.pool,
-            drift_precision=spec.drift_precision / spec.rounds,
-            alpha_precision=spec.prior / spec.rounds,
-            rho_precision=spec.prior / spec.rounds / (1 if static else self.n_slices),
-            coupled=not static and spec.model == "dynamic",
+            prior=(self._static_prior if static else self._prior).share(1 / spec.rounds),
+            centering=self.centering,
+        )
+
+    @functools.cached_property
+    def _static_prior(self) -> Prior:
+        precision = self.spec.prior_precision
+        return Prior(precision, np.array([precision]), np.zeros(0), np.zeros(0))
+
+    @functools.cached_property
+    def _prior(self) -> Prior:
+        spec = self.spec
+        unit = {"span": self.distances.sum(), "year": 1.0, "slice": self.distances}[spec.drift_unit]
+        inverse_steps = unit / self.distances
+        return Prior(
+            alpha=spec.prior_precision,
+            rho=np.full(self.n_slices, spec.prior_precision / self.n_slices),
+            walk=spec.drift_precision * inverse_steps * (spec.model == "dynamic"),
+            # Without the walk, a word that does not occur in a slice would seem impossible there.
+            intercept_walk=spec.intercept_walk * INTERCEPT_UNIT**2 * inverse_steps,
         )

@@ -12,6 +12,7 @@ from driftword import checks
 from driftword.errors import OptionError
 
 MODELS: Final = ("static", "binned", "dynamic")
+DRIFT_UNITS: Final = ("span", "year", "slice")
 RESAMPLE: Final = ("each-pass", "once")
 _MAX_DIM: Final = 100_000
 _MAX_COUNT: Final = 1_000_000  # of words, rounds and negatives; far beyond any use, and within memory
@@ -33,12 +34,19 @@ class Spec:
     negatives
         Weight of words that do not occur, relative to each word that does.
     drift_precision
-        Precision of the random walk between neighbouring slices; a larger value allows less movement.
+        Precision of the random walk of embeddings in a unit of time; a larger value allows less movement.
+    drift_unit
+        That unit: ``"span"``, the time from the first slice to the last; ``"year"``; or ``"slice"``, one step from
+        slice to slice whatever their distance, as in the paper.
     prior_precision
-        Precision of the priors on context vectors and on embeddings (shared out over the slices); by default a
-        twentieth of the drift precision.
+        Precision of the priors on context vectors and on embeddings, which is shared out over the slices.
+    intercept
+        Whether every word has an intercept in every slice, which takes up how frequent it is, so that its embedding
+        need not. Without, it is the paper's model.
+    intercept_precision
+        Precision of the random walk of intercepts in the same unit; by default a 300th of the drift precision.
     learning_rate
-        Step size of Adagrad.
+        Step size of Adagrad; in a context of more than eight words, of which each moves, it is smaller in proportion.
     final_rate
         Share of the learning rate that is left at the end of the last pass; it falls linearly.
     rounds
@@ -61,9 +69,12 @@ class Spec:
     dim: int = 100
     context: int = 8
     negatives: int = 20
-    drift_precision: float = 200.0
-    prior_precision: float | None = None
-    learning_rate: float = 0.2
+    drift_precision: float = 30.0
+    drift_unit: str = "span"
+    prior_precision: float = 20.0
+    intercept: bool = True
+    intercept_precision: float | None = None
+    learning_rate: float = 0.4
     final_rate: float = 0.1
     rounds: int = 10
     block: int = 32
@@ -76,6 +87,7 @@ class Spec:
     def __post_init__(self) -> None:
         checked: dict[str, Any] = {
             "model": checks.one_of("model", self.model, MODELS),
+            "drift_unit": checks.one_of("drift_unit", self.drift_unit, DRIFT_UNITS),
             "resample": checks.one_of("resample", self.resample, RESAMPLE),
             "final_rate": checks.real("final_rate", self.final_rate, low=0, high=1),
             "exponent": checks.real("exponent", self.exponent, low=0, high=2),
@@ -88,15 +100,17 @@ class Spec:
             raise OptionError(f"`context` is {self.context}; it must be even (8: four words on either side)")
         for name in ("drift_precision", "learning_rate", "initial_accumulator"):
             checked[name] = checks.real(name, getattr(self, name), positive=True)
-        if self.prior_precision is not None:
-            checked["prior_precision"] = checks.real("prior_precision", self.prior_precision, low=0)
+        checked["prior_precision"] = checks.real("prior_precision", self.prior_precision, low=0)
+        if self.intercept_precision is not None:
+            checked["intercept_precision"] = checks.real("intercept_precision", self.intercept_precision, low=0)
+        checked["intercept"] = checks.flag("intercept", self.intercept)
         for name, value in checked.items():  # NumPy's numbers become Python's, which JSON knows
             object.__setattr__(self, name, value)
 
     @property
-    def prior(self) -> float:
-        """Precision of the priors on context vectors and embeddings, the default resolved."""
-        return self.drift_precision / 20 if self.prior_precision is None else self.prior_precision
+    def intercept_walk(self) -> float:
+        """Precision of the random walk of intercepts, the default resolved."""
+        return self.drift_precision / 300 if self.intercept_precision is None else self.intercept_precision
 
     @classmethod
     def from_dict(cls, options: Mapping[str, Any]) -> Spec:
@@ -107,6 +121,10 @@ class Spec:
         given = dict(options)
         if "squares" in given:  # the name of `initial_accumulator` in the first file format
             given.setdefault("initial_accumulator", given["squares"])
+        if "drift_unit" not in given:  # the first models had steps for a unit, no intercepts, and a prior that followed
+            given |= {"drift_unit": "slice", "intercept": False}
+            if given.get("prior_precision") is None:
+                given["prior_precision"] = given.get("drift_precision", 200.0) / 20
         return cls(**{name: value for name, value in given.items() if name in known})
 
     def to_dict(self) -> dict[str, Any]:

@@ -149,13 +149,13 @@ def _candidates(spec: Spec, count: int, seed: int) -> list[Spec]:
 def _times(spec: Spec, name: str, factor: float) -> float:
     if name == "block":
         return max(1, round(spec.block * factor))
-    value = spec.prior if name == "prior_precision" else getattr(spec, name)
+    value = getattr(spec, name)
     return float(f"{value * factor:.3g}")
 
 
 def _try(corpus: Corpus, spec: Spec, **options: Any) -> dict[str, Any]:
     row: dict[str, Any] = {"passes": options["passes"]}
-    row |= {name: spec.prior if name == "prior_precision" else getattr(spec, name) for name in FACTORS}
+    row |= {name: getattr(spec, name) for name in FACTORS}
     if spec.model != "dynamic":
         del row["drift_precision"]
     try:

@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from driftword.engines.parameters import Parameters
-from driftword.engines.rounds import PassPlan, Sampler, Step, Text
+from driftword.engines.prior import Prior
+from driftword.engines.rounds import Centering, PassPlan, Sampler, Step, Text
 
 NAMES = ("rho", "alpha", "rho_accumulator", "alpha_accumulator")
 SETTING = st.fixed_dictionaries(
@@ -23,14 +24,18 @@ SETTING = st.fixed_dictionaries(
         "pool": st.integers(1, 30),
         "rounds": st.integers(1, 4),
         "model": st.sampled_from(["static", "binned", "dynamic"]),
+        "intercept": st.booleans(),
+        "passes_before": st.sampled_from([0, 40, 1000]),
         "seed": st.integers(0, 1000),
     }
 )
 
 
-def make_parameters(slices: int, words: int, dim: int, *, seed: int = 0, accumulator: float = 0.01) -> Parameters:
+def make_parameters(
+    slices: int, words: int, dim: int, *, seed: int = 0, accumulator: float = 0.01, intercept: bool = False
+) -> Parameters:
     random = np.random.default_rng(seed)
-    rho, alpha = random.normal(size=(slices, words, dim)) * 0.4, random.normal(size=(words, dim)) * 0.4
+    rho, alpha = random.normal(size=(slices, words, dim + intercept)) * 0.4, random.normal(size=(words, dim)) * 0.4
     return Parameters(rho, alpha, np.full_like(rho, accumulator), np.full_like(alpha, accumulator))
 
 
@@ -53,12 +58,25 @@ def make_plan(**changes: Any) -> PassPlan:
     return PassPlan(**options)
 
 
-def make_step(**changes: Any) -> Step:
+def make_prior(slices: int, **changes: Any) -> Prior:
+    """Return a prior with a walk through slices that are not equally far from each other."""
     options: dict[str, Any] = {
-        "learning_rate": 0.05, "half_window": 2, "negatives": 20, "pool": 8, "drift_precision": 3.0,
-        "alpha_precision": 0.01, "rho_precision": 0.02, "coupled": True, **changes,
+        "alpha": 0.01, "rho": np.linspace(0.02, 0.01, slices), "walk": np.linspace(2, 4, slices - 1),
+        "intercept_walk": np.linspace(7, 5, slices - 1), **changes,
     }  # fmt: skip
-    return Step(**options)
+    return Prior(**options)
+
+
+def make_step(slices: int = 1, **changes: Any) -> Step:
+    """Return a step; what is not an option of it is one of the prior."""
+    options: dict[str, Any] = {"learning_rate": 0.05, "half_window": 2, "negatives": 20, "pool": 8}
+    options |= {name: changes.pop(name) for name in (*options, "centering") if name in changes}
+    return Step(**options, prior=make_prior(slices, **changes))
+
+
+def independent(slices: int) -> dict[str, Any]:
+    """Return the options of a prior that does not couple slices."""
+    return {"walk": np.zeros(slices - 1), "intercept_walk": np.zeros(slices - 1)}
 
 
 def make_case(setting: dict[str, Any]) -> tuple[Text, PassPlan, Parameters, Sampler, Step]:
@@ -67,10 +85,17 @@ def make_case(setting: dict[str, Any]) -> tuple[Text, PassPlan, Parameters, Samp
     random = np.random.default_rng(setting["seed"])
     slice_of = sorted(random.integers(0, slices, len(setting["lengths"])).tolist())
     text = make_text(setting["lengths"], slice_of, setting["words"], seed=setting["seed"])
-    plan = make_plan(number=2, block=setting["block"], run=setting["run"], rounds=setting["rounds"], seed=1)
-    parameters = make_parameters(slices, setting["words"], setting["dim"], seed=setting["seed"])
-    sampler = Sampler.make(np.bincount(text.ids, minlength=setting["words"]), 0.75)
-    coupled = setting["model"] == "dynamic"
-    return text, plan, parameters, sampler, make_step(
-        half_window=setting["half_window"], pool=setting["pool"], coupled=coupled
+    plan = make_plan(
+        number=2, block=setting["block"], run=setting["run"], rounds=setting["rounds"], seed=1,
+        passes_before=setting["passes_before"],
     )  # fmt: skip
+    parameters = make_parameters(
+        slices, setting["words"], setting["dim"], seed=setting["seed"], intercept=setting["intercept"]
+    )
+    counts = np.bincount(text.ids, minlength=setting["words"])
+    step = make_step(
+        slices, half_window=setting["half_window"], pool=setting["pool"],
+        centering=Centering(((counts + 0.5) / (counts + 0.5).sum()).astype(np.float32), setting["half_window"] * 1.7),
+        **({} if setting["model"] == "dynamic" else independent(slices)),
+    )  # fmt: skip
+    return text, plan, parameters, Sampler.make(counts, 0.75), step

@@ -8,17 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import NAMES, make_parameters, make_plan, make_step
+from cases import NAMES, independent, make_parameters, make_plan, make_step
 
 import driftword as dw
 from driftword.engines import Engine, make_engine
 from driftword.engines.parameters import Parameters
 from driftword.engines.reference import ReferenceEngine
 from driftword.engines.registry import ENGINES
-from driftword.engines.rounds import Sampler, Text, read_pass, read_text
+from driftword.engines.rounds import Centering, Sampler, Text, read_pass, read_text
 
 WORDS, SLICES, DIM = 15, 3, 6
 SAMPLER = Sampler.make(np.arange(1, WORDS + 1), 0.75)
+CENTERING = Centering(np.full(WORDS, 1 / WORDS, dtype=np.float32), 3.5)
 Make = Callable[[Parameters], Engine]
 
 
@@ -51,12 +52,12 @@ def make(request: pytest.FixtureRequest) -> Make:
 
 @pytest.fixture
 def static() -> Parameters:
-    return make_parameters(1, WORDS, DIM)
+    return make_parameters(1, WORDS, DIM, intercept=True)
 
 
 @pytest.fixture
 def sliced() -> Parameters:
-    return make_parameters(SLICES, WORDS, DIM)
+    return make_parameters(SLICES, WORDS, DIM, intercept=True)
 
 
 def values(engine: Engine) -> dict[str, Any]:
@@ -92,7 +93,8 @@ def test_rounds_are_those_of_the_reference(
     # One block for each slice: engines may take the blocks of different slices in any order.
     shape = {"block": 16, "rounds": 3} if model == "static" else {"block": 110, "rounds": 1}
     plan = make_plan(sliced=model != "static", **shape)
-    step = make_step(coupled=model == "dynamic")
+    slices = 1 if model == "static" else SLICES
+    step = make_step(slices, **(independent(slices) if model != "dynamic" else {}), centering=CENTERING)
     engine, reference = make(parameters), ReferenceEngine(copy.deepcopy(parameters), SAMPLER)
     before = values(engine)
     for _ in range(2):
@@ -112,7 +114,7 @@ def test_a_round_without_text_takes_the_step_of_the_prior(make: Make, sliced: Pa
     rounds = engine.read(corpus, make_plan(block=110, rounds=4))
     empty = next(part for part in rounds if not part.positions)
     before = values(engine)
-    assert engine.round(empty, make_step(alpha_precision=1.0, drift_precision=50.0)) == 0.0
+    assert engine.round(empty, make_step(SLICES, alpha=1.0, walk=np.full(SLICES - 1, 50.0))) == 0.0
     after = values(engine)
     assert (np.abs(after["alpha"]) < np.abs(before["alpha"])).all()
     assert np.abs(np.diff(after["rho"], axis=0)).sum() < np.abs(np.diff(before["rho"], axis=0)).sum()
@@ -123,16 +125,16 @@ def test_a_round_without_text_takes_the_step_of_the_prior(make: Make, sliced: Pa
 def test_broadcast_gives_every_slice_the_static_embeddings(make: Make, static: Parameters, corpus: dw.Corpus) -> None:
     engine = make(static)
     for part in engine.read(corpus, make_plan(sliced=False)):
-        engine.round(part, make_step(coupled=False))
+        engine.round(part, make_step(SLICES))
     before = values(engine)
     engine = engine.broadcast(SLICES, 0.25)
     after = values(engine)
     np.testing.assert_array_equal(after["rho"], np.repeat(before["rho"], SLICES, axis=0))
     np.testing.assert_array_equal(after["alpha"], before["alpha"])
-    np.testing.assert_array_equal(after["rho_accumulator"], np.full((SLICES, WORDS, DIM), 0.25))
+    np.testing.assert_array_equal(after["rho_accumulator"], np.full((SLICES, WORDS, DIM + 1), 0.25))
     np.testing.assert_array_equal(after["alpha_accumulator"], np.full((WORDS, DIM), 0.25))
     for part in engine.read(corpus, make_plan()):
-        engine.round(part, make_step())
+        engine.round(part, make_step(SLICES))
     rho = values(engine)["rho"]
     assert all(not np.array_equal(rho[t], rho[t + 1]) for t in range(SLICES - 1))  # each slice moves for itself
 
@@ -162,10 +164,10 @@ def test_parameters_come_back_and_can_be_continued_from(make: Make, sliced: Para
     for name in NAMES:
         np.testing.assert_allclose(getattr(engine.parameters, name), getattr(sliced, name), rtol=1e-6)
     rounds = engine.read(corpus, make_plan(rounds=2))
-    engine.round(rounds[0], make_step())
+    engine.round(rounds[0], make_step(SLICES))
     continued = make(engine.parameters)
     again = continued.read(corpus, make_plan(rounds=2))
-    assert engine.round(rounds[1], make_step()) == continued.round(again[1], make_step())
+    assert engine.round(rounds[1], make_step(SLICES)) == continued.round(again[1], make_step(SLICES))
     for name in NAMES:
         np.testing.assert_array_equal(values(continued)[name], values(engine)[name])
 
@@ -173,12 +175,12 @@ def test_parameters_come_back_and_can_be_continued_from(make: Make, sliced: Para
 def test_a_snapshot_is_not_changed_by_later_rounds(make: Make, sliced: Parameters, corpus: dw.Corpus) -> None:
     engine = make(sliced)
     (part,) = engine.read(corpus, make_plan())
-    engine.round(part, make_step())
+    engine.round(part, make_step(SLICES))
     before = [array.copy() for array in engine.embeddings()]
     np.testing.assert_array_equal(before[0], values(engine)["rho"])
     np.testing.assert_array_equal(before[1], values(engine)["alpha"])
     snapshot = engine.snapshot()
-    engine.round(part, make_step())
+    engine.round(part, make_step(SLICES))
     for kept, now, then in zip(snapshot(), engine.embeddings(), before, strict=True):
         np.testing.assert_array_equal(kept, then)
         assert not np.array_equal(now, then)
@@ -191,7 +193,7 @@ def test_numbers_that_are_not_finite_are_noticed(make: Make, static: Parameters,
     engine = make(static)
     (part,) = engine.read(corpus, make_plan(sliced=False))
     with np.errstate(invalid="ignore"):
-        engine.round(part, make_step(coupled=False))
+        engine.round(part, make_step())
     assert not engine.finite()
 
 
@@ -205,7 +207,7 @@ def test_the_same_seed_gives_the_same_numbers_on_one_thread(make: Make, static: 
             if number:
                 engine = engine.broadcast(SLICES, 0.01)
             for part in engine.read(corpus, plan):
-                total += engine.round(part, make_step(coupled=number > 0))
+                total += engine.round(part, make_step(SLICES if number else 1, centering=CENTERING))
         results.append(values(engine))
         totals.append(total)
         scores.append(engine.score(held_out(corpus), sampler=SAMPLER, **SCORING))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from cases import NAMES, make_parameters, make_plan, make_step, make_text, single
+from cases import NAMES, make_parameters, make_plan, make_prior, make_step, make_text, single
 
 import driftword as dw
 from driftword.engines import choose_engine
@@ -33,12 +33,14 @@ def make_blocks(half_window: int = 4, pool: int = 64) -> tuple[Parameters, Block
     (part,) = make_rounds(*tensors, make_plan(block=32))
     sampler = DeviceSampler(Sampler.make(np.ones(WORDS), 1), torch.device("cuda"))
     batch = make_batch(part.whole, part.blocks, half_window=half_window, pool=pool, sampler=sampler)
-    return single(make_parameters(SLICES, WORDS, DIM)), batch
+    return single(make_parameters(SLICES, WORDS, DIM, intercept=True)), batch
 
 
 def tensors_of(parameters: Parameters) -> list[torch.Tensor]:
     names = ("rho", "rho_accumulator", "alpha", "alpha_accumulator")
-    return [torch.tensor(getattr(parameters, name), device="cuda") for name in names]
+    tensors = [torch.tensor(getattr(parameters, name), device="cuda") for name in names]
+    tensors[:2] = (torch.nn.functional.pad(x, (0, 3), value=i) for i, x in enumerate(tensors[:2]))  # as the engine does
+    return tensors
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("ieee", 1e-3), ("tf32", 2e-2)])
@@ -47,7 +49,7 @@ def test_compiled_kernels_are_the_plain_steps(precision: str, tolerance: float, 
     from driftword.engines import triton_launch as fast
 
     parameters, batch = make_blocks(half_window)
-    step = make_step(half_window=half_window, pool=64)
+    step = make_step(SLICES, half_window=half_window, pool=64)
     one, other = tensors_of(parameters), tensors_of(parameters)
     count = len(batch.slice_of)
     totals = torch.zeros(count, device="cuda")
@@ -56,8 +58,9 @@ def test_compiled_kernels_are_the_plain_steps(precision: str, tolerance: float, 
         fast.likelihood_step(one[:2], one[2:], batch, (b, b + 1), step, totals=totals, precision=precision)
         right += float(plain.likelihood_step(other[:2], other[2:], batch, (b, b + 1), step))
     assert float(totals.double().sum()) == pytest.approx(right, rel=tolerance)
-    fast.random_walk_step(one[0], one[1], step)
-    plain.random_walk_step(other[0], other[1], step)
+    prior = plain.DevicePrior.make(step.prior, DIM, DIM + 4, torch.device("cuda"))
+    fast.random_walk_step(one[0], one[1], prior, learning_rate=0.05)
+    plain.random_walk_step(other[0], other[1], prior, learning_rate=0.05)
     for a, b in zip(one, other, strict=True):
         torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
 
@@ -70,10 +73,11 @@ def test_the_prior_is_solved_for_any_number_of_slices(slices: int) -> None:
     rho = torch.randn(slices, 300, 20, device="cuda", generator=random)
     accumulator = torch.rand(slices, 300, 20, device="cuda", generator=random) ** 4 * 100 + 0.01
     exact, found = rho.double(), rho.clone()
-    for drift_precision in (0.1, 20.0, 1e4):
-        step = make_step(drift_precision=drift_precision, learning_rate=0.2)
-        plain.random_walk_step(exact, accumulator.double(), step)
-        fast.random_walk_step(found, accumulator, step)
+    for precision in (0.1, 20.0, 1e4):
+        walks = {"walk": precision * np.linspace(1, 2, slices - 1), "intercept_walk": np.full(slices - 1, precision)}
+        prior = plain.DevicePrior.make(make_prior(slices, **walks), 19, 20, torch.device("cuda"))
+        plain.random_walk_step(exact, accumulator.double(), prior, learning_rate=0.2)
+        fast.random_walk_step(found, accumulator, prior, learning_rate=0.2)
         torch.testing.assert_close(found.double(), exact, rtol=1e-4, atol=1e-4)
         exact = found.double()
 
@@ -120,7 +124,7 @@ def test_what_does_not_fit_on_the_gpu_is_streamed() -> None:
         engine = TorchEngine(copy.deepcopy(parameters), sampler, memory=memory)
         assert engine._rho.resident == (memory is None)
         for part in engine.read(corpus, plan):
-            engine.round(part, make_step(pool=64))
+            engine.round(part, make_step(8, pool=64))
         results.append(engine.parameters)
     for name in NAMES:  # not equal: blocks come in another order
         found, right = (getattr(result, name) - getattr(parameters, name) for result in results)

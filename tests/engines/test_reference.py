@@ -8,9 +8,16 @@ import numpy as np
 import pytest
 from cases import NAMES, make_parameters, make_plan, make_step, make_text
 
-from driftword.engines.parameters import Parameters
-from driftword.engines.reference import Block, ReferenceEngine, block_gradients, log_sigmoid, prior_step
-from driftword.engines.rounds import Sampler, Step, Text, make_rounds
+from driftword.engines.parameters import INTERCEPT_UNIT, Parameters
+from driftword.engines.reference import (
+    Block,
+    ReferenceEngine,
+    block_gradients,
+    center_contexts,
+    log_sigmoid,
+    prior_step,
+)
+from driftword.engines.rounds import Centering, Sampler, Step, Text, make_rounds
 
 
 def likelihood(parameters: Parameters, block: Block, step: Step) -> float:
@@ -20,16 +27,18 @@ def likelihood(parameters: Parameters, block: Block, step: Step) -> float:
         for i in range(begin, end):
             around = [j for j in range(max(low, i - step.half_window), min(high, i + step.half_window + 1)) if j != i]
             context = sum((parameters.alpha[block.ids[j]] for j in around), np.zeros(parameters.alpha.shape[1]))
+            context = np.r_[context, [INTERCEPT_UNIT] * (parameters.rho.shape[2] - len(context))]
             total += log_sigmoid(parameters.rho[block.t, block.ids[i]] @ context)
             for v in block.negatives:
                 total += step.negatives / step.pool * log_sigmoid(-parameters.rho[block.t, v] @ context)
     return total
 
 
+@pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("half_window", [1, 3])
-def test_gradients_are_finite_differences(half_window: int) -> None:
+def test_gradients_are_finite_differences(half_window: int, intercept: bool) -> None:
     text = make_text([9, 1, 6], [0, 0, 0], 7)
-    parameters = make_parameters(2, 7, 4)
+    parameters = make_parameters(2, 7, 4, intercept=intercept)
     step = make_step(half_window=half_window, pool=5)
     runs = [(2, 7, 0, 9), (9, 10, 9, 10), (10, 16, 10, 16)]
     block = Block(1, text.ids, runs, np.array([0, 3, 3, 6, 5]))
@@ -50,35 +59,37 @@ def test_gradients_are_finite_differences(half_window: int) -> None:
 
 def test_the_proximal_step_minimises_what_it_says() -> None:
     """No small change of the result lowers the proximal objective."""
-    parameters = make_parameters(6, 3, 2)
+    parameters = make_parameters(6, 3, 2, intercept=True)
     parameters.rho_accumulator[:] = np.random.default_rng(3).uniform(0, 4, parameters.rho.shape)
-    step = make_step(drift_precision=5.0, rho_precision=0.3)
+    step = make_step(6, rho=np.linspace(0.3, 0.1, 6))
     before = parameters.rho.copy()
     metric = np.sqrt(parameters.rho_accumulator) / step.learning_rate
     prior_step(parameters, step)
+    walk = np.column_stack([step.prior.walk, step.prior.walk, step.prior.intercept_walk])[:, None]  # (T - 1, 1, K + 1)
+    precision = step.prior.rho[:, None, None] * [1, 1, 0]
 
     def objective(x: np.ndarray) -> float:
-        drift = step.drift_precision * ((x[1:] - x[:-1]) ** 2).sum()
-        return float(((metric * (x - before) ** 2).sum() + drift + step.rho_precision * (x**2).sum()) / 2)
+        drift = (walk * (x[1:] - x[:-1]) ** 2).sum()
+        return float(((metric * (x - before) ** 2).sum() + drift + (precision * x**2).sum()) / 2)
 
     least = objective(parameters.rho)
     random = np.random.default_rng(4)
     for _ in range(200):
         assert objective(parameters.rho + 1e-3 * random.normal(size=before.shape)) > least
     slope = metric * (parameters.rho - before)
-    steps = np.diff(parameters.rho, axis=0) * step.drift_precision
+    steps = np.diff(parameters.rho, axis=0) * walk
     slope[1:] += steps
     slope[:-1] -= steps
-    slope += step.rho_precision * parameters.rho
+    slope += precision * parameters.rho
     np.testing.assert_allclose(slope, 0, atol=1e-9)
 
 
 def test_words_never_seen_are_interpolated_and_an_endless_precision_freezes() -> None:
     parameters = make_parameters(3, 2, 2, accumulator=1.0)
     parameters.rho_accumulator[1, 0] = 0.0  # word 0 does not occur in the middle slice
-    prior_step(parameters, make_step(drift_precision=2.0, rho_precision=0.0))
+    prior_step(parameters, make_step(3, walk=np.full(2, 2.0), rho=np.zeros(3)))
     np.testing.assert_allclose(parameters.rho[1, 0], (parameters.rho[0, 0] + parameters.rho[2, 0]) / 2)
-    prior_step(parameters, make_step(drift_precision=1e7, rho_precision=0.0))
+    prior_step(parameters, make_step(3, walk=np.full(2, 1e7), rho=np.zeros(3)))
     mean = np.broadcast_to(parameters.rho.mean(axis=0), parameters.rho.shape)
     np.testing.assert_allclose(parameters.rho, mean, atol=1e-4)
 
@@ -106,7 +117,18 @@ def test_relabelling_words_commutes_with_a_round() -> None:
 
     sampler = Sampler.make(np.bincount(text.ids, minlength=9), 0.75)
     plan = make_plan(run=5, seed=3)
-    ReferenceEngine(parameters, sampler).round(make_rounds(text, plan)[0], make_step())
-    ReferenceEngine(other, Relabelled(sampler)).round(make_rounds(relabelled, plan)[0], make_step())  # type: ignore[arg-type]
+    ReferenceEngine(parameters, sampler).round(make_rounds(text, plan)[0], make_step(2))
+    ReferenceEngine(other, Relabelled(sampler)).round(make_rounds(relabelled, plan)[0], make_step(2))  # type: ignore[arg-type]
     np.testing.assert_allclose(other.rho[:, new], parameters.rho, atol=1e-12)
     np.testing.assert_allclose(other.alpha[new], parameters.alpha, atol=1e-12)
+
+
+def test_centring_contexts_changes_no_log_odds() -> None:
+    parameters = make_parameters(2, 9, 4, intercept=True)
+    frequencies = (np.arange(1.0, 10) / 45).astype(np.float32)
+    context = [0, 3, 3, 8]  # of two words on either side
+    before = parameters.rho[..., :-1] @ parameters.alpha[context].sum(axis=0) + INTERCEPT_UNIT * parameters.rho[..., -1]
+    center_contexts(parameters, Centering(frequencies, 4.0))
+    after = parameters.rho[..., :-1] @ parameters.alpha[context].sum(axis=0) + INTERCEPT_UNIT * parameters.rho[..., -1]
+    np.testing.assert_allclose(after, before)
+    np.testing.assert_allclose(frequencies @ parameters.alpha, 0, atol=1e-6)

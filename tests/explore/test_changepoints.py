@@ -71,8 +71,8 @@ def test_a_change_is_compared_with_words_as_frequent() -> None:
     for v in (rare, frequent):
         rho[5:, v] += 0.25
     model = make(rho, np.repeat(frequency[None], 9, axis=0))
-    assert dw.changes(model, WORDS[rare], n=1)["unusual"][0] < 0.9
-    assert dw.changes(model, WORDS[frequent], n=1)["unusual"][0] == 1
+    assert dw.changes(model, WORDS[rare], n=1)["rank"][0] < 0.9
+    assert dw.changes(model, WORDS[frequent], n=1)["rank"][0] == 1
     table = dw.changes(model, n=400)
     for row in table.sample(30, seed=0).iter_slices(1):
         assert_frame_equal(dw.changes(model, row["word"][0], n=1), row, rel_tol=1e-3)
@@ -80,7 +80,7 @@ def test_a_change_is_compared_with_words_as_frequent() -> None:
 
 def test_a_word_without_peers_is_not_unusual() -> None:
     model = make(np.arange(12.0).reshape(6, 1, 2), np.full((6, 1), 9))
-    assert dw.changes(model, WORDS[0], n=1)["unusual"].to_list() == [0]
+    assert dw.changes(model, WORDS[0], n=1)["rank"].to_list() == [0]
 
 
 def test_small_change_points_are_noise_and_need_evidence() -> None:
@@ -114,8 +114,8 @@ def test_a_smoothed_change_is_dated_right(true: int) -> None:
     for table in (dw.changes(model, WORDS[7], n=1), dw.changes(model, n=1)):
         row = table.row(0, named=True)
         assert (row["word"], row["slice"]) == (WORDS[7], model.slices.labels[true])
-        assert row["unusual"] == 1
-    others = [dw.changes(model, word, n=1)["unusual"].to_list() for word in WORDS[10:20]]
+        assert row["rank"] == 1
+    others = [dw.changes(model, word, n=1)["rank"].to_list() for word in WORDS[10:20]]
     assert 0.2 < np.mean([one for row in others for one in row]) < 0.8  # they are as usual as each other
 
 

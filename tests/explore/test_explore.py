@@ -76,19 +76,19 @@ def test_neighbours_of_several_slices_stand_together(model: dw.Model) -> None:
 
 
 def test_drift_is_the_papers_and_carries_its_evidence(model: dw.Model) -> None:
-    table = dw.drift(model, n=None, min_count=0, skip=0, interpolated=True)
+    table = dw.drift(model, n=None, metric="absolute", min_count=0, skip=0, interpolated=True)
     assert len(table) == len(WORDS)
     for row in table.iter_rows(named=True):
         way = model[row["word"]]
         assert row["drift"] == pytest.approx(float(np.linalg.norm(way[-1] - way[0])), rel=1e-4)
-    assert set(dw.drift(model, n=2)["word"]) == {"slow", "sudden"}
+    assert set(dw.drift(model, n=2, metric="absolute")["word"]) == {"slow", "sudden"}
     evidence = {row["word"]: row for row in table.iter_rows(named=True)}
     late = evidence["late"]
     assert (late["count_first"], late["count_last"], late["slices"], late["interpolated"]) == (0, 50, 4, True)
     assert evidence["still"]["interpolated"] is False
     assert not {"late", "rare"} & set(dw.drift(model, n=None)["word"])
     assert "late" not in dw.drift(model, n=None, min_count=0)["word"]  # interpolated in the first slice
-    half = dw.drift(model, n=1, between=(1900, 1940)).row(0, named=True)
+    half = dw.drift(model, n=1, metric="absolute", between=(1900, 1940)).row(0, named=True)
     assert half["word"] == "returning"  # it has not come back yet
     assert half["drift"] == pytest.approx(
         float(np.linalg.norm(model["returning"][4] - model["returning"][0])), rel=1e-4
@@ -129,8 +129,8 @@ def test_relative_drift_is_measured_among_equals() -> None:
     rho[1, :, 0] = step
     words = [f"w{i}" for i in range(400)]
     model = make(rho, np.stack([frequency, frequency]), words)
-    assert dw.drift(model, n=1, metric="relative", skip=0)["word"].to_list() == ["w390"]
-    assert "w390" not in dw.drift(model, n=20, skip=0)["word"]
+    assert dw.drift(model, n=1, skip=0)["word"].to_list() == ["w390"]  # by default
+    assert "w390" not in dw.drift(model, n=20, metric="absolute", skip=0)["word"]
 
 
 def test_a_trajectory_is_a_line_through_time(model: dw.Model) -> None:
@@ -317,21 +317,6 @@ def test_centered_cosines_are_those_of_centered_vectors(model: dw.Model) -> None
     for row in dw.neighbors(model, "slow", at=1940, n=60, metric="centered", min_count=5).iter_rows(named=True):
         exact = held[model.word_id("slow")] @ held[model.word_id(row["word"])]
         assert row["similarity"] == pytest.approx(exact, abs=1e-5)
-
-
-def test_pace_is_the_mean_step_of_words_that_occur(model: dw.Model) -> None:
-    table = dw.pace(model)
-    assert table["slice"].to_list() == list(model.slices.labels)
-    assert table["movement"][0] is None
-    rho, counts = model.rho.astype(float), np.asarray(model.counts)
-    for t in range(1, SLICES):
-        both = (counts[t] >= 5) & (counts[t - 1] >= 5)
-        assert table["movement"][t] == pytest.approx(np.linalg.norm(rho[t] - rho[t - 1], axis=1)[both].mean(), rel=1e-4)
-        assert table["words"][t] == both.sum()
-    assert table["tokens"].to_list() == counts.sum(axis=1).tolist()
-    assert dw.pace(model, min_count=10**6)["movement"].to_list() == [None] * SLICES
-    with pytest.raises(OptionError, match="nothing moves"):
-        dw.pace(make(model.rho[:1], model.counts))
 
 
 def test_a_drift_of_no_words_is_a_table_all_the_same(model: dw.Model) -> None:

@@ -52,9 +52,6 @@ def test_a_finger_slides_over_slices_and_pins_one(chromium: Any, address: str) -
 def test_fingers_reach_the_other_figures_and_remove_slices(chromium: Any, address: str) -> None:
     context = new_context(chromium, viewport=PHONE, has_touch=True, is_mobile=True, base_url=address)
     page = context.new_page()
-    page.goto("/")
-    page.locator(".slice-link[data-slice='1855']").tap()  # of the figure of mean movement
-    page.wait_for_url("**/slice/1855")
     page.goto("/word/ship?at=1850&at=1856&at=1859&passages_at=1856")
     link = page.locator(".trajectory .slice-link[data-slice='1856']")
     link.tap()

@@ -24,8 +24,8 @@ def worker(small_model: dw.Model, small: dw.Corpus) -> Worker:
 
 def test_it_answers_as_the_explorer_does(worker: Worker, small_model: dw.Model, small: dw.Corpus) -> None:
     in_memory = dw.Model(
-        small_model.rho, small_model.alpha, vocabulary=small_model.vocabulary, spec=small_model.spec,
-        provenance=small_model.provenance,
+        small_model.rho, small_model.alpha, small_model.intercepts, vocabulary=small_model.vocabulary,
+        spec=small_model.spec, provenance=small_model.provenance,
     )  # fmt: skip
     here = TestClient(make_app(in_memory, small, title="Letters"), base_url=HERE)
     for path, query in (("/word/ship/passages.json", "n=60"), ("/word/ship", "n=100"), ("/word/nothing.json", "n=60")):

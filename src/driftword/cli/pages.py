@@ -105,7 +105,7 @@ def report(
         list[str] | None, typer.Option(help="Words to include in any case, separated by commas.", show_default=False)
     ] = None,
     n: Annotated[int, typer.Option("-n", help="How many of the words that changed most.")] = 50,
-    metric: Annotated[str, METRIC] = "absolute",
+    metric: Annotated[str | None, METRIC] = None,
     between: Annotated[str | None, BETWEEN] = None,
     min_count: Annotated[int | None, MIN_COUNT_BOTH] = None,
     skip: Annotated[int | None, SKIP] = None,

@@ -21,8 +21,9 @@ _ONE_SLICE = typer.Option("--at", help="A slice: its label, a year or a date.", 
 _MIN_COUNT = typer.Option(help="Only words that occur at least this often in the slice's training text; 0 allows all.")
 _N = typer.Option("-n", help="How many words to show.")
 METRIC = typer.Option(
-    help="absolute (the paper's), cosine, thirds, farthest, path, step, neighbors, ranks, or relative "
-    "(to words of similar frequency)."
+    help="relative (to words of similar frequency), absolute (the paper's), cosine, thirds, farthest, path, step, "
+    "neighbors or ranks.",
+    show_default="relative",
 )
 BETWEEN = typer.Option(
     metavar="FIRST,LAST", help="Two slices, such as 1900,2000.", show_default="the widest range with enough text"
@@ -76,7 +77,7 @@ def drift(
     path: Annotated[Path, MODEL],
     words: Annotated[list[str] | None, typer.Argument(help="Only these words.", show_default="all words")] = None,
     n: Annotated[int, _N] = 16,
-    metric: Annotated[str, METRIC] = "absolute",
+    metric: Annotated[str | None, METRIC] = None,
     between: Annotated[str | None, BETWEEN] = None,
     min_count: Annotated[int | None, MIN_COUNT_BOTH] = None,
     skip: Annotated[int | None, SKIP] = None,
@@ -234,11 +235,11 @@ def changes(
     min_count: Annotated[
         int, typer.Option(help="Only change points with at least this many occurrences before and after.")
     ] = MIN_COUNT,
-    min_unusual: Annotated[float, typer.Option(help="Only change points at least this unusual, from 0 to 1.")] = 0.0,
+    min_rank: Annotated[float, typer.Option(help="Only change points of at least this rank, from 0 to 1.")] = 0.0,
 ) -> Any:
     """Show when meaning changed: the first slice of the new use.
 
-    Every word has a largest change. "unusual" is the share of words of similar frequency whose own largest change is
+    Every word has a largest change. "rank" is the share of words of similar frequency whose own largest change is
     smaller: a rank, not a significance.
 
     [bold]Examples[/bold]
@@ -249,7 +250,7 @@ def changes(
     """
     from driftword import explore
 
-    return explore.changes(path, comma_separated(words) or None, n=n, min_count=min_count, min_unusual=min_unusual)
+    return explore.changes(path, comma_separated(words) or None, n=n, min_count=min_count, min_rank=min_rank)
 
 
 @question
@@ -269,22 +270,6 @@ def movers(
     from driftword import explore
 
     return explore.movers(path, at=at, n=n, min_count=min_count, skip=skip)
-
-
-@question
-def pace(path: Annotated[Path, MODEL], min_count: Annotated[int, _MIN_COUNT] = MIN_COUNT) -> Any:
-    """Show how far words moved into each slice: their mean distance from the slice before.
-
-    On the State of the Union, words move almost as far when the dates are shuffled, so this does not measure how fast
-    language changed.
-
-    [bold]Example[/bold]
-
-      driftword pace sotu.model
-    """
-    from driftword import explore
-
-    return explore.pace(path, min_count=min_count)
 
 
 @command(no_args_is_help=True)

@@ -25,6 +25,7 @@ from driftword.suggestions import did_you_mean
 
 MOST_SLICES: Final = 5_000
 _DAY: Final = timedelta(days=1)
+_DAYS_IN_YEAR: Final = 365.2425
 _GRID = re.compile(r"(\d{1,9})\s*(y|q|mo?|w|d)")
 _EQUAL = re.compile(r"equal:(\d{1,9})")
 _HELP = (
@@ -72,6 +73,14 @@ class Slices:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    @property
+    def distances(self) -> npt.NDArray[np.float64]:
+        """Years between the middles of adjacent slices, one fewer than there are slices."""
+        middles = [
+            (first.toordinal() + last.toordinal()) / 2 for first, last in zip(self.first, self.last, strict=True)
+        ]
+        return np.diff(middles) / _DAYS_IN_YEAR
 
     def index(self, at: str | int | date) -> int:
         """Return the number of the slice with this label, or that holds this year or date."""

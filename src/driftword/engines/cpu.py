@@ -1,11 +1,9 @@
 """The CPU engine: float32, Numba, all cores.
 
-Threads own slices: no two write the same row of `rho`. They share `alpha`, and in
-the static model `rho` too, and write to it without locks, as word2vec does. A fit
-with several threads is as good as one with a single thread, but not the same to the
-last bit each time. Where it must be, each thread works on its own replica of the
-shared parameters, and the updates of all replicas are merged at fixed points, so
-that nothing depends on which thread is faster.
+The blocks of a wave are computed by all threads at once, each with its own place for its
+gradients. Then each thread takes the steps of its share of the words, in the order of the
+blocks. Nothing depends on how many threads there are, or on which of them is faster: the
+same fit gives the same bytes on one thread and on eight.
 """
 
 from __future__ import annotations
@@ -14,79 +12,65 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from driftword.engines import cpu_kernels as kernels
 from driftword.engines.array_engine import ArrayEngine
-from driftword.engines.parameters import Parameters, broadcast
-from driftword.engines.rounds import Blocks, Ints, Sampler, Step, Text
-
-#: Positions that a thread works through between two merges of the replicas. In the static model a merge costs more:
-#: negatives touch most words within a few thousand positions.
-MERGE_POSITIONS: Final = 4_000
-MERGE_POSITIONS_STATIC: Final = 16_000
-MIN_MERGES: Final = 8  # in a round, however little text there is
+from driftword.engines.matmul_kernels import LANES, TILE
+from driftword.engines.parameters import INTERCEPT_UNIT, Parameters, broadcast
+from driftword.engines.rounds import Blocks, Sampler, Step, Text
 
 
 class CpuEngine(ArrayEngine):
     """Runs rounds on all cores."""
 
-    def __init__(
-        self, parameters: Parameters, sampler: Sampler, *, threads: int | None = None, reproducible: bool = False
-    ) -> None:
+    def __init__(self, parameters: Parameters, sampler: Sampler, *, threads: int | None = None) -> None:
         super().__init__(parameters)
         self.sampler = sampler
         self.threads = threads or os.cpu_count() or 1
         self.machine = f"{self.threads} threads"
-        self._reproducible = reproducible
         self._pool = ThreadPoolExecutor(self.threads)
-        self._replicas = _Replicas(parameters, self.threads) if self.threads > 1 and reproducible else None
 
     def broadcast(self, n_slices: int, initial_accumulator: float) -> CpuEngine:
         """Return an engine in which every slice has the static embeddings, with Adagrad accumulators reset."""
         parameters = broadcast(self.parameters, n_slices, initial_accumulator)
-        return CpuEngine(parameters, self.sampler, threads=self.threads, reproducible=self._reproducible)
+        return CpuEngine(parameters, self.sampler, threads=self.threads)
 
     def round(self, blocks: Blocks, step: Step) -> float:
         """Take the likelihood step of every block, then the prior's; return the text's summed log-likelihood."""
-        if not len(blocks.slice_of):  # no text, but still a share of the prior
-            self._prior_step(step)
-            return 0.0
-        assigned = self._assign(blocks)
+        log_likelihood = np.zeros(len(blocks.slice_of))
+        if len(blocks.slice_of):  # otherwise there is no text, but still a share of the prior
+            self._likelihood_step(blocks, step, log_likelihood)
+        self._prior_step(step)
+        return float(log_likelihood.sum())
+
+    def _likelihood_step(self, blocks: Blocks, step: Step, log_likelihood: npt.NDArray[np.float64]) -> None:
+        p = self.parameters
         max_rows = int(np.add.reduceat(blocks.run_end - blocks.run_begin, blocks.run_offsets[:-1]).max())
         max_tokens = max_rows + int(np.diff(blocks.run_offsets).max()) * 2 * step.half_window
-        text = (
-            blocks.ids, blocks.run_begin, blocks.run_end, blocks.chunk_begin, blocks.chunk_end, blocks.run_offsets,
-            blocks.slice_of, blocks.number,
-        )  # fmt: skip
+        wave = int(np.diff(blocks.wave_offsets).max())
+        width = _padded(p.rho.shape[2], LANES)
+        rho_rows = _padded(max_rows, max(LANES, TILE)) + _padded(step.pool, TILE)
+        buffers = [
+            (np.empty((wave, rows), np.int32), np.empty((wave, rows, width), np.float32), np.empty(wave, np.int64))
+            for rows in (rho_rows, max_tokens)
+        ]
+        counters = np.zeros(len(blocks.wave_offsets), np.int64)  # threads that have arrived, then blocks of each wave
 
-        def likelihood_step(chosen: Ints, parameters: Parameters, updated: npt.NDArray[np.uint8]) -> float:
-            return float(
-                kernels.likelihood_step(
-                    *text, chosen, np.uint64(blocks.key), self.sampler.threshold, self.sampler.alias,
-                    parameters.rho, parameters.rho_accumulator, parameters.alpha, parameters.alpha_accumulator,
-                    updated, max_rows, max_tokens, step.pool, np.float32(step.negatives / step.pool),
-                    step.half_window, np.float32(step.learning_rate),
-                )
+        def run(thread: int) -> None:
+            kernels.likelihood_step(
+                blocks.ids, blocks.run_begin, blocks.run_end, blocks.chunk_begin, blocks.chunk_end, blocks.run_offsets,
+                blocks.wave_offsets, blocks.slice_of, blocks.number, np.uint64(blocks.key), self.sampler.threshold,
+                self.sampler.alias, p.rho, p.rho_accumulator, p.alpha, p.alpha_accumulator, *buffers[0], *buffers[1],
+                log_likelihood, counters, thread, self.threads, max_rows, step.pool,
+                np.float32(step.negatives / step.pool), step.half_window, np.float32(INTERCEPT_UNIT),
+                np.float32(step.learning_rate),
             )  # fmt: skip
 
-        if self._replicas is None:
-            unused = np.zeros(0, dtype=np.uint8)
-            total = sum(self._map(lambda chosen: likelihood_step(chosen, self.parameters, unused), assigned), 0.0)
-        else:
-            total = 0.0
-            self._replicas.copy_parameters()
-            positions = MERGE_POSITIONS_STATIC if len(self.parameters.rho) == 1 else MERGE_POSITIONS
-            parts = max(MIN_MERGES, blocks.positions // (positions * self.threads))
-            for part in range(parts):
-                chosen = [n[part * len(n) // parts : (part + 1) * len(n) // parts] for n in assigned]
-                total += sum(self._pool.map(likelihood_step, chosen, self._replicas.of_thread, self._replicas.updated))
-                self._map(self._replicas.merge, self._word_ranges(self.threads))
-        self._prior_step(step)
-        return total
+        self._map(run, range(self.threads))
 
     def score(
         self, text: Text, *, sampler: Sampler, half_window: int, negatives: int, key: int
@@ -100,47 +84,40 @@ class CpuEngine(ArrayEngine):
             kernels.score(
                 text.ids, text.offsets, text.slice_of, text.position, low, high, np.uint64(key),
                 sampler.threshold, sampler.alias, self.parameters.rho, self.parameters.alpha,
-                negatives, half_window, positive, negative,
+                negatives, half_window, np.float32(INTERCEPT_UNIT), positive, negative,
             )  # fmt: skip
 
         list(self._pool.map(score_chunks, borders[:-1], borders[1:]))
         return positive, negative
 
-    def _assign(self, blocks: Blocks) -> list[Ints]:
-        """Return the blocks of each thread: whole slices of about equally many; of a single slice, every n-th block."""
-        count = np.bincount(blocks.slice_of)
-        if len(count) < 2 or self.threads == 1:
-            return [np.arange(n, len(blocks.slice_of), self.threads) for n in range(self.threads)]
-        owner = np.zeros(len(count), dtype=np.int64)
-        load = np.zeros(self.threads)
-        for t in np.argsort(-count, kind="stable"):
-            owner[t] = int(load.argmin())
-            load[owner[t]] += count[t]
-        return [np.flatnonzero(owner[blocks.slice_of] == n) for n in range(self.threads)]
-
     def _prior_step(self, step: Step) -> None:
-        """Take the proximal step of the prior."""
-        p = self.parameters
-        learning_rate, drift_precision, alpha_precision, rho_precision = (
-            np.float32(x) for x in (step.learning_rate, step.drift_precision, step.alpha_precision, step.rho_precision)
-        )
+        """Take the proximal step of the prior, and centre contexts if there are intercepts."""
+        p, prior = self.parameters, step.prior
+        learning_rate = np.float32(step.learning_rate)
+        dim = p.alpha.shape[1]
 
-        def step_words(words: tuple[int, int]) -> None:
+        def step_contexts(words: tuple[int, int]) -> None:
             low, high = words
             kernels.independent_prior_step(
-                p.alpha[low:high], p.alpha_accumulator[low:high], learning_rate, alpha_precision
+                p.alpha[low:high], p.alpha_accumulator[low:high], learning_rate, np.float32(prior.alpha)
             )
-            if step.coupled:
-                kernels.random_walk_step(
-                    p.rho, p.rho_accumulator, low, high, learning_rate, drift_precision, rho_precision
-                )
-            else:
-                for t in range(len(p.rho)):
-                    kernels.independent_prior_step(
-                        p.rho[t, low:high], p.rho_accumulator[t, low:high], learning_rate, rho_precision
-                    )
 
-        self._map(step_words, self._word_ranges(4 * self.threads))
+        ranges = self._word_ranges(4 * self.threads)
+        self._map(step_contexts, ranges)
+        mean, size = np.zeros(dim, dtype=np.float32), 0.0
+        if step.centering is not None and p.has_intercepts:
+            size = step.centering.size
+            for k in range(dim):  # BLAS might add in another order on another number of threads
+                mean[k] = (step.centering.frequencies * p.alpha[:, k]).sum()
+        mean_context = (size / INTERCEPT_UNIT * mean).astype(np.float32)
+        prior_of_rho = [values.astype(np.float32) for values in (prior.rho, prior.walk, prior.intercept_walk)]
+
+        def step_words(words: tuple[int, int]) -> None:
+            kernels.random_walk_step(p.rho, p.rho_accumulator, *words, learning_rate, *prior_of_rho, dim, mean_context)
+            if p.has_intercepts:
+                p.alpha[words[0] : words[1]] -= mean
+
+        self._map(step_words, ranges)
 
     def _word_ranges(self, count: int) -> list[tuple[int, int]]:
         """Divide the vocabulary into ranges."""
@@ -152,36 +129,6 @@ class CpuEngine(ArrayEngine):
         return [task(item) for item in items] if self.threads == 1 else list(self._pool.map(task, items))
 
 
-class _Replicas:
-    """One replica per thread of the parameters that threads share: alpha, and in the static model rho."""
-
-    def __init__(self, parameters: Parameters, threads: int) -> None:
-        self._parameters = parameters
-        self._static = len(parameters.rho) == 1
-        shared = ("alpha", "alpha_accumulator", *(("rho", "rho_accumulator") if self._static else ()))
-        self._replicas = {
-            name: np.empty((threads, *getattr(parameters, name).shape), dtype=np.float32) for name in shared
-        }
-        #: Which words each thread has updated since the last merge, 0 or 1.
-        self.updated = np.zeros((threads, len(parameters.alpha)), dtype=np.uint8)  # (threads, V)
-        #: The parameters as each thread sees them: its replicas, and what it need not share.
-        self.of_thread = [
-            Parameters(**{**vars(parameters), **{name: values[n] for name, values in self._replicas.items()}})
-            for n in range(threads)
-        ]
-
-    def copy_parameters(self) -> None:
-        """Set every replica to the parameters, which the prior has changed since the last merge."""
-        for name, replicas in self._replicas.items():
-            replicas[:] = getattr(self._parameters, name)
-
-    def merge(self, words: tuple[int, int]) -> None:
-        """Merge what all replicas updated, for a range of words, and set every replica to the result."""
-        p, replicas = self._parameters, self._replicas
-        kernels.merge_replicas(
-            p.alpha, p.alpha_accumulator, replicas["alpha"], replicas["alpha_accumulator"], self.updated, *words
-        )
-        if self._static:
-            rho, accumulator = replicas["rho"][:, 0], replicas["rho_accumulator"][:, 0]
-            kernels.merge_replicas(p.rho[0], p.rho_accumulator[0], rho, accumulator, self.updated, *words)
-        self.updated[:, words[0] : words[1]] = 0
+def _padded(count: int, unit: int) -> int:
+    """Round up to a multiple."""
+    return -(-count // unit) * unit

@@ -10,6 +10,7 @@ import numpy as np
 from numba import float32, int32, njit, uint32, uint64
 
 from driftword.engines.matmul_kernels import LANES, TILE, add_product
+from driftword.engines.thread_barrier import add_and_get, wait_for_all
 from driftword.randomness import GOLDEN_GAMMA, MULTIPLIER_1, MULTIPLIER_2
 
 _FAST = {"fastmath": {"reassoc", "contract", "arcp", "nsz"}, "cache": True, "nogil": True, "error_model": "numpy"}
@@ -59,17 +60,22 @@ def _sigmoid(x):
 
 
 @njit(**_FAST)
-def _adagrad(words, gradients, count, values, accumulator, learning_rate):
-    """Accumulate all squared gradients, then update every word: the order of words does not matter."""
+def _adagrad(words, gradients, count, thread, threads, values, accumulator, learning_rate):
+    """Take the Adagrad step of one block, for the words of one thread.
+
+    All squared gradients are accumulated first, then every word is updated: the order of words does not matter.
+    """
     width = values.shape[1]
     for r in range(count):
         word = words[r]
-        for k in range(width):
-            accumulator[word, k] += gradients[r, k] * gradients[r, k]
+        if word % threads == thread:
+            for k in range(width):
+                accumulator[word, k] += gradients[r, k] * gradients[r, k]
     for r in range(count):
         word = words[r]
-        for k in range(width):
-            values[word, k] += learning_rate * gradients[r, k] / np.sqrt(accumulator[word, k])
+        if word % threads == thread:
+            for k in range(width):
+                values[word, k] += learning_rate * gradients[r, k] / np.sqrt(accumulator[word, k])
 
 
 @njit(**_FAST)
@@ -108,9 +114,9 @@ def likelihood_step(
     chunk_begin,
     chunk_end,
     run_offsets,
+    wave_offsets,
     slice_of,
     number,
-    chosen,
     key,
     threshold,
     alias,
@@ -118,102 +124,171 @@ def likelihood_step(
     rho_accumulator,
     alpha,
     alpha_accumulator,
-    updated,
+    rho_words,
+    rho_gradients,
+    n_rho,
+    alpha_words,
+    alpha_gradients,
+    n_alpha,
+    log_likelihood,
+    counters,
+    thread,
+    threads,
     max_rows,
-    max_tokens,
     pool,
     weight,
     half_window,
+    intercept,
     learning_rate,
 ):
-    """Take the Adagrad step of the `chosen` blocks, in turn; return the text's summed log-likelihood."""
-    dim = alpha.shape[1]
-    width = _padded(dim, LANES)
+    """Take the steps of all blocks, wave by wave, as one of several threads that call this at the same time.
+
+    Each block of a wave writes its gradients to its own row of `rho_gradients` (wave, rows and negatives, K) and
+    `alpha_gradients` (wave, tokens, K). Then every thread takes the steps of its share of the words, block by block.
+    """
+    columns_of_rho = rho.shape[2]
+    width = rho_gradients.shape[2]
     rows = _padded(_padded(max_rows, LANES), TILE)
     columns = _padded(pool, TILE)
+    max_tokens = alpha_gradients.shape[1]
     context = np.zeros((rows, width), dtype=np.float32)
-    context_transposed = np.zeros((dim, rows), dtype=np.float32)  # (K, B)
+    context_transposed = np.zeros((columns_of_rho, rows), dtype=np.float32)  # (K, B)
     context_gradient = np.zeros((rows, width), dtype=np.float32)
     negative_vectors = np.zeros((columns, width), dtype=np.float32)  # (M, K)
-    rho_words = np.zeros(rows + columns, dtype=np.int32)  # of the rows, then of the negatives
-    rho_gradients = np.zeros((rows + columns, width), dtype=np.float32)
     negative_residual = np.zeros((columns, rows), dtype=np.float32)  # eta of the negatives, later its gradient
-    token_vectors = np.zeros((max_tokens, width), dtype=np.float32)  # alpha of the tokens, later its gradients
-    token_words = np.zeros(max_tokens, dtype=np.int32)
+    token_vectors = np.zeros((max_tokens, width), dtype=np.float32)  # alpha of the tokens
     prefix_sums = np.zeros((max_tokens + 2, width), dtype=np.float32)
-    total = 0.0
-    for b in chosen:
-        t = slice_of[b]
-        values = rho[t]
-        n_rows = 0
-        for r in range(run_offsets[b], run_offsets[b + 1]):
-            length = run_end[r] - run_begin[r]
-            left = max(chunk_begin[r], run_begin[r] - half_window) - run_begin[r]
-            right = min(chunk_end[r], run_end[r] + half_window) - run_begin[r]
-            for j in range(left, right):
-                word = ids[run_begin[r] + j]
-                for k in range(dim):
-                    token_vectors[j - left, k] = alpha[word, k]
-            _window_sums(token_vectors, left, right, prefix_sums, half_window, 0, length, context[n_rows:])
-            for i in range(length):
-                rho_words[n_rows + i] = ids[run_begin[r] + i]
-            n_rows += length
-        for m in range(pool):
-            word = _draw(key, uint64(number[b]) * uint64(pool) + uint64(m), threshold, alias)
-            rho_words[n_rows + m] = word
-            for k in range(dim):
-                negative_vectors[m, k] = values[word, k]
-        for i in range(n_rows):
-            word = rho_words[i]
-            eta = float32(0.0)
-            for k in range(dim):
-                eta += values[word, k] * context[i, k]
-            residual = float32(1.0) - _sigmoid(eta)
-            total += np.log(max(float32(1.0) - residual, float32(1e-30)))
-            for k in range(dim):
-                rho_gradients[i, k] = residual * context[i, k]
-                context_gradient[i, k] = residual * values[word, k]
-        for i in range(n_rows):
-            for k in range(dim):
-                context_transposed[k, i] = context[i, k]
-        for i in range(n_rows, _padded(n_rows, TILE)):  # rows that only pad the last tile
-            for k in range(width):
-                context_gradient[i, k] = float32(0.0)
-        for m in range(columns):
-            for i in range(rows):
-                negative_residual[m, i] = float32(0.0)
-        add_product(negative_vectors, context_transposed, columns, _padded(n_rows, LANES), dim, negative_residual)
-        for m in range(pool):
-            for i in range(n_rows):
-                negative_residual[m, i] = -weight * _sigmoid(negative_residual[m, i])
-        add_product(negative_residual.T, negative_vectors, _padded(n_rows, TILE), width, pool, context_gradient)
-        for m in range(n_rows, n_rows + columns):
-            for k in range(width):
-                rho_gradients[m, k] = float32(0.0)
-        add_product(negative_residual, context, columns, width, n_rows, rho_gradients[n_rows:])
-        _adagrad(rho_words, rho_gradients, n_rows + pool, values, rho_accumulator[t], learning_rate)
-
-        row = 0
-        n_tokens = 0
-        for r in range(run_offsets[b], run_offsets[b + 1]):
-            length = run_end[r] - run_begin[r]
-            left = max(chunk_begin[r], run_begin[r] - half_window) - run_begin[r]
-            right = min(chunk_end[r], run_end[r] + half_window) - run_begin[r]
-            # The gradient of a context vector is a sum over the positions that see it: the same windows.
-            _window_sums(
-                context_gradient[row:], 0, length, prefix_sums, half_window, left, right, token_vectors[n_tokens:]
+    for w in range(len(wave_offsets) - 1):
+        first = wave_offsets[w]
+        while True:
+            b = first + add_and_get(counters, w + 1, 1) - 1
+            if b >= wave_offsets[w + 1]:
+                break
+            log_likelihood[b] = _gradients(
+                ids, run_begin, run_end, chunk_begin, chunk_end, run_offsets[b], run_offsets[b + 1],
+                rho[slice_of[b]], alpha, key, uint64(number[b]), threshold, alias, pool, weight, half_window, intercept,
+                rho_words[b - first], rho_gradients[b - first], n_rho[b - first : b - first + 1],
+                alpha_words[b - first], alpha_gradients[b - first], n_alpha[b - first : b - first + 1],
+                context, context_transposed, context_gradient, negative_vectors, negative_residual, token_vectors,
+                prefix_sums, rows, columns,
+            )  # fmt: skip
+        wait_for_all(counters, 0, threads)
+        for b in range(first, wave_offsets[w + 1]):
+            j, t = b - first, slice_of[b]
+            _adagrad(
+                rho_words[j], rho_gradients[j], n_rho[j], thread, threads, rho[t], rho_accumulator[t], learning_rate
             )
-            for j in range(left, right):
-                token_words[n_tokens + j - left] = ids[run_begin[r] + j]
-            n_tokens += right - left
-            row += length
-        _adagrad(token_words, token_vectors, n_tokens, alpha, alpha_accumulator, learning_rate)
-        if len(updated):  # one of several replicas
-            for j in range(n_tokens):
-                updated[token_words[j]] = 1
-            if len(rho) == 1:
-                for i in range(n_rows + pool):
-                    updated[rho_words[i]] = 1
+            _adagrad(
+                alpha_words[j], alpha_gradients[j], n_alpha[j], thread, threads, alpha, alpha_accumulator, learning_rate
+            )
+        wait_for_all(counters, 0, threads)
+
+
+@njit(**_FAST)
+def _gradients(
+    ids,
+    run_begin,
+    run_end,
+    chunk_begin,
+    chunk_end,
+    first_run,
+    end_run,
+    values,
+    alpha,
+    key,
+    number,
+    threshold,
+    alias,
+    pool,
+    weight,
+    half_window,
+    intercept,
+    rho_words,
+    rho_gradients,
+    n_rho,
+    alpha_words,
+    alpha_gradients,
+    n_alpha,
+    context,
+    context_transposed,
+    context_gradient,
+    negative_vectors,
+    negative_residual,
+    token_vectors,
+    prefix_sums,
+    rows,
+    columns,
+):
+    """Write the gradients of a block, one for each occurrence; return the text's log-likelihood."""
+    dim, columns_of_rho, width = alpha.shape[1], values.shape[1], context.shape[1]
+    n_rows = 0
+    for r in range(first_run, end_run):
+        length = run_end[r] - run_begin[r]
+        left = max(chunk_begin[r], run_begin[r] - half_window) - run_begin[r]
+        right = min(chunk_end[r], run_end[r] + half_window) - run_begin[r]
+        for j in range(left, right):
+            word = ids[run_begin[r] + j]
+            for k in range(dim):
+                token_vectors[j - left, k] = alpha[word, k]
+        _window_sums(token_vectors, left, right, prefix_sums, half_window, 0, length, context[n_rows:])
+        for i in range(length):
+            rho_words[n_rows + i] = ids[run_begin[r] + i]
+        n_rows += length
+    if columns_of_rho > dim:
+        for i in range(n_rows):
+            context[i, dim] = intercept
+    for m in range(pool):
+        word = _draw(key, number * uint64(pool) + uint64(m), threshold, alias)
+        rho_words[n_rows + m] = word
+        for k in range(columns_of_rho):
+            negative_vectors[m, k] = values[word, k]
+    total = 0.0
+    for i in range(n_rows):
+        word = rho_words[i]
+        eta = float32(0.0)
+        for k in range(columns_of_rho):
+            eta += values[word, k] * context[i, k]
+        residual = float32(1.0) - _sigmoid(eta)
+        total += np.log(max(float32(1.0) - residual, float32(1e-30)))
+        for k in range(columns_of_rho):
+            rho_gradients[i, k] = residual * context[i, k]
+            context_gradient[i, k] = residual * values[word, k]
+    for i in range(n_rows):
+        for k in range(columns_of_rho):
+            context_transposed[k, i] = context[i, k]
+    for i in range(n_rows, _padded(n_rows, TILE)):  # rows that only pad the last tile
+        for k in range(width):
+            context_gradient[i, k] = float32(0.0)
+    for m in range(columns):
+        for i in range(rows):
+            negative_residual[m, i] = float32(0.0)
+    n_padded = _padded(n_rows, LANES)
+    add_product(negative_vectors, context_transposed, columns, n_padded, columns_of_rho, negative_residual)
+    for m in range(pool):
+        for i in range(n_rows):
+            negative_residual[m, i] = -weight * _sigmoid(negative_residual[m, i])
+    add_product(negative_residual.T, negative_vectors, _padded(n_rows, TILE), width, pool, context_gradient)
+    for m in range(n_rows, n_rows + columns):
+        for k in range(width):
+            rho_gradients[m, k] = float32(0.0)
+    add_product(negative_residual, context, columns, width, n_rows, rho_gradients[n_rows:])
+    n_rho[0] = n_rows + pool
+
+    row = 0
+    n_tokens = 0
+    for r in range(first_run, end_run):
+        length = run_end[r] - run_begin[r]
+        left = max(chunk_begin[r], run_begin[r] - half_window) - run_begin[r]
+        right = min(chunk_end[r], run_end[r] + half_window) - run_begin[r]
+        # The gradient of a context vector is a sum over the positions that see it: the same windows.
+        _window_sums(
+            context_gradient[row:], 0, length, prefix_sums, half_window, left, right, alpha_gradients[n_tokens:]
+        )
+        for j in range(left, right):
+            alpha_words[n_tokens + j - left] = ids[run_begin[r] + j]
+        n_tokens += right - left
+        row += length
+    n_alpha[0] = n_tokens
     return total
 
 
@@ -227,36 +302,74 @@ def independent_prior_step(values, accumulator, learning_rate, precision):
 
 
 @njit(**_FAST)
-def random_walk_step(rho, accumulator, low, high, learning_rate, drift_precision, rho_precision):
-    """Take the proximal step of the random walk for words low..high-1: a tridiagonal system (Thomas algorithm)."""
-    n_slices, _, dim = rho.shape
+def random_walk_step(rho, accumulator, low, high, learning_rate, precision, walk, intercept_walk, dim, mean_context):
+    """Take the proximal step of the random walk for words low..high-1: tridiagonal systems (Thomas algorithm).
+
+    Column `dim`, if there is one, holds intercepts: they have a walk of their own and no other prior. What the mean
+    context contributes to log odds, in their unit, is then added to them.
+    """
+    n_slices = len(rho)
     upper = np.zeros((n_slices, dim), dtype=np.float32)
     rhs = np.zeros((n_slices, dim), dtype=np.float32)
     carried = np.zeros(dim, dtype=np.float32)  # what earlier slices add to the diagonal
+    shifts = np.zeros(n_slices, dtype=np.float32)
     inverse_learning_rate = float32(1.0) / learning_rate
     for v in range(low, high):
+        after = walk[0] if n_slices > 1 else float32(0.0)
+        own = precision[0]
         for k in range(dim):
             metric = np.sqrt(accumulator[0, v, k]) * inverse_learning_rate
-            diagonal = metric + rho_precision
-            inverse_pivot = float32(1.0) / (diagonal + (drift_precision if n_slices > 1 else float32(0.0)))
-            upper[0, k] = drift_precision * inverse_pivot
+            diagonal = metric + own
+            inverse_pivot = float32(1.0) / (diagonal + after)
+            upper[0, k] = after * inverse_pivot
             rhs[0, k] = metric * rho[0, v, k] * inverse_pivot
-            # This is drift_precision * (1 - upper), without cancellation.
-            carried[k] = drift_precision * diagonal * inverse_pivot
+            carried[k] = after * diagonal * inverse_pivot  # this is after * (1 - upper), without cancellation
         for t in range(1, n_slices):
-            coupling = drift_precision if t + 1 < n_slices else float32(0.0)
+            before = walk[t - 1]
+            after = walk[t] if t + 1 < n_slices else float32(0.0)
+            own = precision[t]
             for k in range(dim):
                 metric = np.sqrt(accumulator[t, v, k]) * inverse_learning_rate
-                diagonal = metric + rho_precision + carried[k]
-                inverse_pivot = float32(1.0) / (diagonal + coupling)
-                upper[t, k] = drift_precision * inverse_pivot
-                rhs[t, k] = (metric * rho[t, v, k] + drift_precision * rhs[t - 1, k]) * inverse_pivot
-                carried[k] = drift_precision * diagonal * inverse_pivot
+                diagonal = metric + own + carried[k]
+                inverse_pivot = float32(1.0) / (diagonal + after)
+                upper[t, k] = after * inverse_pivot
+                rhs[t, k] = (metric * rho[t, v, k] + before * rhs[t - 1, k]) * inverse_pivot
+                carried[k] = after * diagonal * inverse_pivot
+        shift = float32(0.0)
         for k in range(dim):
             rho[n_slices - 1, v, k] = rhs[n_slices - 1, k]
+            shift += rhs[n_slices - 1, k] * mean_context[k]
+        shifts[n_slices - 1] = shift
         for t in range(n_slices - 2, -1, -1):
+            shift = float32(0.0)
             for k in range(dim):
-                rho[t, v, k] = rhs[t, k] + upper[t, k] * rho[t + 1, v, k]
+                value = rhs[t, k] + upper[t, k] * rho[t + 1, v, k]
+                rho[t, v, k] = value
+                shift += value * mean_context[k]
+            shifts[t] = shift
+        if rho.shape[2] > dim:
+            _intercept_step(rho, accumulator, v, inverse_learning_rate, intercept_walk, upper[:, 0], rhs[:, 0])
+            for t in range(n_slices):
+                rho[t, v, dim] += shifts[t]
+
+
+@njit(**_FAST)
+def _intercept_step(rho, accumulator, v, inverse_learning_rate, walk, upper, rhs):
+    """Take the proximal step of the walk of one word's intercepts."""
+    n_slices, last = len(rho), rho.shape[2] - 1
+    carried = value = before = float32(0.0)
+    for t in range(n_slices):
+        after = walk[t] if t + 1 < n_slices else float32(0.0)
+        metric = np.sqrt(accumulator[t, v, last]) * inverse_learning_rate
+        diagonal = metric + carried
+        inverse_pivot = float32(1.0) / (diagonal + after)
+        upper[t] = after * inverse_pivot
+        rhs[t] = (metric * rho[t, v, last] + before * value) * inverse_pivot
+        carried = after * diagonal * inverse_pivot
+        value, before = rhs[t], after
+    rho[n_slices - 1, v, last] = value
+    for t in range(n_slices - 2, -1, -1):
+        rho[t, v, last] = rhs[t] + upper[t] * rho[t + 1, v, last]
 
 
 @njit(**_FAST)
@@ -274,12 +387,13 @@ def score(
     alpha,
     negatives,
     half_window,
+    intercept,
     positive,
     negative,
 ):
     """Score the words of chunks low..high-1: log sigmoid(eta), and the summed log sigmoid(-eta) of their negatives."""
-    dim = alpha.shape[1]
-    context = np.zeros(dim, dtype=np.float32)
+    dim, columns = alpha.shape[1], rho.shape[2]
+    context = np.zeros(columns, dtype=np.float32)
     for c in range(low, high):
         values = rho[slice_of[c] if len(rho) > 1 else 0]
         for i in range(offsets[c], offsets[c + 1]):
@@ -288,15 +402,17 @@ def score(
                 if j != i:
                     for k in range(dim):
                         context[k] += alpha[ids[j], k]
+            if columns > dim:
+                context[dim] = intercept
             eta = float32(0.0)
-            for k in range(dim):
+            for k in range(columns):
                 eta += values[ids[i], k] * context[k]
             positive[i] = _log_sigmoid(np.float64(eta))
             total = 0.0
             for n in range(negatives):
                 word = _draw(key, uint64(position[i]) * uint64(negatives) + uint64(n), threshold, alias)
                 eta = float32(0.0)
-                for k in range(dim):
+                for k in range(columns):
                     eta += values[word, k] * context[k]
                 total += _log_sigmoid(-np.float64(eta))
             negative[i] = total
@@ -307,31 +423,3 @@ def _log_sigmoid(x):
     if x < 0:
         return x - np.log1p(np.exp(x))
     return -np.log1p(np.exp(-x))
-
-
-@njit(**_FAST)
-def merge_replicas(values, accumulator, replicas, replica_accumulators, updated, low, high):
-    """Add the updates of all replicas to the values and reset the replicas, for words low..high-1 that were updated.
-
-    Each replica divided its gradients by the root of its own accumulator. With the accumulator of
-    all of them its update would have been smaller, by the root of the ratio of the two.
-    """
-    for v in range(low, high):
-        any_updated = False
-        for n in range(len(replicas)):
-            any_updated |= updated[n, v] != 0
-        if not any_updated:
-            continue
-        for k in range(values.shape[1]):
-            total = accumulator[v, k]
-            for n in range(len(replicas)):
-                total += replica_accumulators[n, v, k] - accumulator[v, k]
-            value = values[v, k]
-            for n in range(len(replicas)):
-                value += (replicas[n, v, k] - values[v, k]) * np.sqrt(replica_accumulators[n, v, k] / total)
-            values[v, k] = value
-            accumulator[v, k] = total
-        for n in range(len(replicas)):
-            for k in range(values.shape[1]):
-                replicas[n, v, k] = values[v, k]
-                replica_accumulators[n, v, k] = accumulator[v, k]

@@ -1,4 +1,9 @@
-"""The parameters that an engine fits, how they start, and how a static model becomes one with slices."""
+"""The parameters that an engine fits, how they start, and how a static model becomes one with slices.
+
+Where a model has intercepts, they are the last column of `rho`, in units of `INTERCEPT_UNIT`,
+and every context has that number there. So an intercept is learned as any other number of an
+embedding is. The unit makes its steps longer: intercepts are large, beside other numbers.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +18,22 @@ from driftword import randomness
 Floats = npt.NDArray[np.floating[Any]]
 
 INITIAL_SCALE: Final = 0.1  # standard deviation of the initial embeddings and context vectors
+INTERCEPT_UNIT: Final = 5.0
 
 
 @dataclass
 class Parameters:
     """Embeddings, context vectors, and their Adagrad accumulators (sums of squared gradients)."""
 
-    rho: Floats  # (T, V, K)
+    rho: Floats  # (T, V, K), or (T, V, K + 1) with intercepts
     alpha: Floats  # (V, K)
-    rho_accumulator: Floats  # (T, V, K)
+    rho_accumulator: Floats  # as rho
     alpha_accumulator: Floats  # (V, K)
+
+    @property
+    def has_intercepts(self) -> bool:
+        """Whether the last column of `rho` holds intercepts."""
+        return bool(self.rho.shape[-1] > self.alpha.shape[-1])
 
     def astype(self, dtype: npt.DTypeLike) -> Parameters:
         """Return the parameters in another precision; arrays that have it already are shared, not copied."""
@@ -34,17 +45,36 @@ class Parameters:
         )
 
 
-def initial_parameters(n_words: int, dim: int, *, seed: int, initial_accumulator: float) -> Parameters:
-    """Draw the initial parameters of a static model: small Gaussian numbers, the same on every machine."""
+def initial_parameters(
+    n_words: int, dim: int, *, seed: int, initial_accumulator: float, intercepts: Floats | None = None
+) -> Parameters:
+    """Draw the initial parameters of a static model: small Gaussian numbers, the same on every machine.
+
+    A model with intercepts begins with those given, one for each word.
+    """
     counters = np.arange(2 * n_words * dim)
     key = randomness.key(seed, "initial")
     first, second = randomness.uniform(key, 2 * counters), randomness.uniform(key, 2 * counters + 1)
     normal = np.sqrt(-2 * np.log1p(-first)) * np.cos(2 * np.pi * second)  # Box-Muller
     rho, alpha = (INITIAL_SCALE * normal).reshape(2, n_words, dim)
     rho = rho[None].copy()
+    if intercepts is not None:
+        rho = np.concatenate([rho, intercepts[None, :, None] / INTERCEPT_UNIT], axis=2)
     return Parameters(
         rho, alpha.copy(), np.full_like(rho, initial_accumulator), np.full_like(alpha, initial_accumulator)
     )
+
+
+def join_intercepts(rho: Floats, intercepts: Floats | None) -> Floats:
+    """Return embeddings as engines keep them: with intercepts in their last column, if there are any."""
+    if intercepts is None:
+        return rho
+    return np.concatenate([rho, (intercepts / INTERCEPT_UNIT)[..., None].astype(rho.dtype)], axis=-1)
+
+
+def split_intercepts(rho: npt.NDArray[Any], dim: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None]:
+    """Return embeddings and intercepts apart, from how engines keep them."""
+    return (rho, None) if rho.shape[-1] == dim else (rho[..., :dim], rho[..., dim] * INTERCEPT_UNIT)
 
 
 def broadcast(static: Parameters, n_slices: int, initial_accumulator: float) -> Parameters:

@@ -5,26 +5,31 @@ same blocks, same negatives, same order of updates.
 
 For a block of positions i of slice t, with pool S of M negatives weighted n/M:
 
-    C_i    = sum of alpha over the context of i
+    C_i    = sum of alpha over the context of i, and with intercepts their unit as its last number
     L      = sum_i log sigmoid(rho[x_i] . C_i) + n/M sum_i sum_{v in S} log sigmoid(-rho[v] . C_i)
 
 Adagrad sees one gradient per occurrence: one per position for the words of the text, one
-per draw for the negatives, one per token for the context vectors. The squared gradients
-of the whole block are accumulated first, then every row is updated, so the order of
-occurrences does not matter.
+per draw for the negatives, one per token for the context vectors. All gradients of a wave
+are computed before any step is taken. Then the steps of its blocks are taken in turn: the
+squared gradients of a block are accumulated first, then every row is updated, so that the
+order of occurrences does not matter.
+
+At the end of a round the mean context vector is moved into the intercepts, which leaves
+every log odds as it was: a common part of all contexts says how frequent a word is.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from driftword.engines.array_engine import ArrayEngine
-from driftword.engines.parameters import Parameters, broadcast
-from driftword.engines.rounds import Blocks, Sampler, Step, Text
+from driftword.engines.parameters import INTERCEPT_UNIT, Parameters, broadcast
+from driftword.engines.rounds import Blocks, Centering, Sampler, Step, Text
 
 Array = npt.NDArray[np.float64]
 
@@ -45,16 +50,20 @@ class ReferenceEngine(ArrayEngine):
     def round(self, blocks: Blocks, step: Step) -> float:
         """Take the likelihood step of every block, then the prior's; return the text's summed log-likelihood."""
         total = 0.0
-        for b in range(len(blocks.slice_of)):
-            runs = [
-                (int(blocks.run_begin[r]), int(blocks.run_end[r]), int(blocks.chunk_begin[r]), int(blocks.chunk_end[r]))
-                for r in range(blocks.run_offsets[b], blocks.run_offsets[b + 1])
-            ]
-            negatives = self.sampler.draw(blocks.key, int(blocks.number[b]) * step.pool + np.arange(step.pool))
-            block = Block(int(blocks.slice_of[b]), blocks.ids, runs, negatives)
-            total += likelihood_step(self.parameters, block, step)
+        for first, end in pairwise(blocks.wave_offsets):
+            total += likelihood_step(self.parameters, [self._block(blocks, b, step) for b in range(first, end)], step)
         prior_step(self.parameters, step)
+        if step.centering is not None and self.parameters.has_intercepts:
+            center_contexts(self.parameters, step.centering)
         return total
+
+    def _block(self, blocks: Blocks, b: int, step: Step) -> Block:
+        runs = [
+            (int(blocks.run_begin[r]), int(blocks.run_end[r]), int(blocks.chunk_begin[r]), int(blocks.chunk_end[r]))
+            for r in range(blocks.run_offsets[b], blocks.run_offsets[b + 1])
+        ]
+        negatives = self.sampler.draw(blocks.key, int(blocks.number[b]) * step.pool + np.arange(step.pool))
+        return Block(int(blocks.slice_of[b]), blocks.ids, runs, negatives)
 
     def score(self, text: Text, *, sampler: Sampler, half_window: int, negatives: int, key: int) -> tuple[Array, Array]:
         """Return log sigmoid(eta) of each word, and the summed log sigmoid(-eta) of its negatives."""
@@ -65,6 +74,7 @@ class ReferenceEngine(ArrayEngine):
             t = text.slice_of[c] if len(rho) > 1 else 0
             for i in range(begin, end):
                 context = context_sum(alpha, text.ids, i, chunk=(begin, end), half_window=half_window)
+                context = with_intercept(context, rho, alpha)
                 drawn = sampler.draw(key, text.position[i] * negatives + np.arange(negatives))
                 positive[i] = log_sigmoid(rho[t, text.ids[i]] @ context)
                 negative[i] = log_sigmoid(-(rho[t, drawn] @ context)).sum()
@@ -98,6 +108,13 @@ def context_sum(alpha: Any, ids: Any, i: int, *, chunk: tuple[int, int], half_wi
     return np.asarray(alpha[ids[context]].sum(axis=0))
 
 
+def with_intercept(context: Array, rho: Any, alpha: Any) -> Array:
+    """Give contexts the number that multiplies the intercepts, if rho has any."""
+    if rho.shape[-1] == alpha.shape[-1]:
+        return context
+    return np.concatenate([context, np.full((*context.shape[:-1], 1), INTERCEPT_UNIT)], axis=-1)
+
+
 def block_gradients(
     parameters: Parameters, block: Block, step: Step
 ) -> tuple[float, list[tuple[int, Array]], list[tuple[int, Array]]]:
@@ -105,9 +122,13 @@ def block_gradients(
     rho, alpha, ids, negatives = parameters.rho[block.t], parameters.alpha, block.ids, block.negatives
     half_window = step.half_window
     positions = [(i, chunk) for begin, end, *chunk in block.runs for i in range(begin, end)]
-    context = np.array(
-        [context_sum(alpha, ids, i, chunk=(low, high), half_window=half_window) for i, (low, high) in positions]
-    )  # (B, K)
+    context = with_intercept(
+        np.array(
+            [context_sum(alpha, ids, i, chunk=(low, high), half_window=half_window) for i, (low, high) in positions]
+        ),
+        rho,
+        alpha,
+    )  # (B, K), or (B, K + 1)
     words = ids[[i for i, _ in positions]]
     eta = (rho[words] * context).sum(axis=1)  # (B,)
     # Gradients of the objective in eta: what occurs or does not, less its probability.
@@ -123,44 +144,57 @@ def block_gradients(
             rows = [
                 row + i - begin for i in range(max(begin, j - half_window), min(end, j + half_window + 1)) if i != j
             ]  # of the positions that have token j in their context
-            alpha_gradients.append((int(ids[j]), context_gradient[rows].sum(axis=0)))
+            alpha_gradients.append((int(ids[j]), context_gradient[rows, : alpha.shape[1]].sum(axis=0)))
         row += end - begin
     return float(log_sigmoid(eta).sum()), rho_gradients, alpha_gradients
 
 
-def likelihood_step(parameters: Parameters, block: Block, step: Step) -> float:
-    """Take the Adagrad step along the gradients of one block; return the text's log-likelihood before it."""
-    t = block.t
-    log_likelihood, rho_gradients, alpha_gradients = block_gradients(parameters, block, step)
-    for gradients, values, accumulator in (
-        (rho_gradients, parameters.rho[t], parameters.rho_accumulator[t]),
-        (alpha_gradients, parameters.alpha, parameters.alpha_accumulator),
-    ):
-        for word, gradient in gradients:
-            accumulator[word] += gradient**2
-        for word, gradient in gradients:
-            values[word] += step.learning_rate * gradient / np.sqrt(accumulator[word])
-    return log_likelihood
+def likelihood_step(parameters: Parameters, wave: list[Block], step: Step) -> float:
+    """Take the Adagrad steps of the blocks of a wave; return the text's log-likelihood before it."""
+    total = 0.0
+    for block, found in [(block, block_gradients(parameters, block, step)) for block in wave]:
+        log_likelihood, rho_gradients, alpha_gradients = found
+        for gradients, values, accumulator in (
+            (rho_gradients, parameters.rho[block.t], parameters.rho_accumulator[block.t]),
+            (alpha_gradients, parameters.alpha, parameters.alpha_accumulator),
+        ):
+            for word, gradient in gradients:
+                accumulator[word] += gradient**2
+            for word, gradient in gradients:
+                values[word] += step.learning_rate * gradient / np.sqrt(accumulator[word])
+        total += log_likelihood
+    return total
 
 
 def prior_step(parameters: Parameters, step: Step) -> None:
     """Take the exact proximal step of the prior, in the metric of Adagrad.
 
     For each word and dimension of rho it minimises, with h = sqrt(accumulator) / learning rate,
-    sum_t h_t (x_t - y_t)^2 / 2 + drift_precision / 2 sum_t (x_t - x_{t-1})^2 + rho_precision / 2 sum_t x_t^2.
+    sum_t h_t (x_t - y_t)^2 / 2 + sum_t walk_t / 2 (x_t - x_{t-1})^2 + sum_t precision_t / 2 x_t^2.
+    Intercepts have a walk of their own, and no other prior.
     """
-    rho, alpha = parameters.rho, parameters.alpha
+    rho, alpha, prior = parameters.rho, parameters.alpha, step.prior
     metric = np.sqrt(parameters.alpha_accumulator) / step.learning_rate
-    alpha *= metric / (metric + step.alpha_precision)
+    alpha *= metric / (metric + prior.alpha)
     metric = np.sqrt(parameters.rho_accumulator) / step.learning_rate
-    n_slices = len(rho)
-    if not step.coupled:
-        rho *= metric / (metric + step.rho_precision)
-        return
+    n_slices, _, columns = rho.shape
+    precision, walk = (np.repeat(values[:, None], columns, axis=1) for values in (prior.rho, prior.walk))
+    if parameters.has_intercepts:
+        precision[:, -1], walk[:, -1] = 0, prior.intercept_walk
     matrix = np.zeros((*rho.shape[1:], n_slices, n_slices))  # (V, K, T, T)
     for t in range(n_slices):
-        matrix[..., t, t] = metric[t] + step.rho_precision + step.drift_precision * ((t > 0) + (t + 1 < n_slices))
+        matrix[..., t, t] += metric[t] + precision[t]
         if t > 0:
-            matrix[..., t, t - 1] = matrix[..., t - 1, t] = -step.drift_precision
+            matrix[..., t, t] += walk[t - 1]
+            matrix[..., t - 1, t - 1] += walk[t - 1]
+            matrix[..., t, t - 1] = matrix[..., t - 1, t] = -walk[t - 1]
     target = np.moveaxis(metric * rho, 0, -1)[..., None]  # (V, K, T, 1)
     rho[:] = np.moveaxis(np.linalg.solve(matrix, target)[..., 0], -1, 0)
+
+
+def center_contexts(parameters: Parameters, centering: Centering) -> None:
+    """Subtract the mean context vector from all of them, and add to intercepts what it contributed to log odds."""
+    rho, alpha = parameters.rho, parameters.alpha
+    mean = centering.frequencies @ alpha
+    rho[..., -1] += centering.size / INTERCEPT_UNIT * (rho[..., :-1] @ mean)
+    alpha -= mean

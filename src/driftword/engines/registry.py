@@ -46,7 +46,7 @@ class EngineEntry:
 def _make_cpu(parameters: Parameters, sampler: Sampler, options: EngineOptions) -> Engine:
     from driftword.engines.cpu import CpuEngine
 
-    return CpuEngine(parameters, sampler, threads=options.threads, reproducible=options.reproducible)
+    return CpuEngine(parameters, sampler, threads=options.threads)
 
 
 def _make_torch(parameters: Parameters, sampler: Sampler, options: EngineOptions) -> Engine:

@@ -5,12 +5,18 @@ chunk. The runs of a slice are put into a random order and packed into *blocks*.
 blocks of every slice are distributed over the *rounds* of the pass, so that each round
 sees the same share of every slice. The positions of a block share one pool of
 negatives. All of this is a function of the seed and the pass number alone.
+
+The blocks of a round are worked on in *waves*: all blocks of a wave start from the
+parameters as they were before it, so that they can be computed at the same time, and
+their steps are then taken in turn. The result does not depend on how many threads
+there are. The first steps of Adagrad are long, and many of them from the same point
+overshoot together, so waves begin with one block and grow with the blocks done.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +24,12 @@ import numpy.typing as npt
 from driftword import randomness
 from driftword.corpus import Corpus
 from driftword.corpus.tokenized_text import concatenated_ranges
+from driftword.engines.prior import Prior
 
 Ints = npt.NDArray[np.integer[Any]]
+
+WAVE_BLOCKS: Final = 64  # in a wave, at most
+WAVE_SHARE: Final = 1 / 256  # of the blocks done since the accumulators were reset that a wave may have
 
 
 @dataclass(frozen=True)
@@ -33,6 +43,15 @@ class PassPlan:
     run: int  # positions in a run
     rounds: int
     seed: int
+    passes_before: int = 0  # since the Adagrad accumulators were reset
+
+
+@dataclass(frozen=True)
+class Centering:
+    """What is known of contexts, to centre them: the mean context vector is moved into the intercepts."""
+
+    frequencies: npt.NDArray[np.float32]  # (V,) of words in contexts
+    size: float  # words in a context, on average: fewer than it may have, where texts are short
 
 
 @dataclass(frozen=True)
@@ -43,10 +62,8 @@ class Step:
     half_window: int  # words of context on either side
     negatives: int  # weight of the negatives of one position
     pool: int  # negatives that a block draws
-    drift_precision: float  # of the random walk; this and the next two are the round's share
-    alpha_precision: float  # of the Gaussian prior on alpha
-    rho_precision: float  # of the Gaussian prior on rho, in each slice
-    coupled: bool  # whether a random walk couples the slices (dynamic), or they are independent (binned)
+    prior: Prior  # the round's share of it
+    centering: Centering | None = None  # for a model with intercepts
 
 
 @dataclass(frozen=True)
@@ -70,6 +87,7 @@ class Blocks:
     chunk_begin: Ints  # (runs,) where the chunk of each run begins: contexts do not cross it
     chunk_end: Ints  # (runs,)
     run_offsets: Ints  # (blocks + 1,)
+    wave_offsets: Ints  # (waves + 1,) wave w holds blocks wave_offsets[w] to wave_offsets[w + 1] - 1
     slice_of: Ints  # (blocks,)
     number: Ints  # (blocks,) of each block within the pass; its negatives are drawn by it
     key: int  # of the pass's negatives
@@ -156,6 +174,7 @@ def make_rounds(text: Text, plan: PassPlan) -> list[Blocks]:
     key = randomness.key(plan.seed, "negatives", plan.number)
 
     run_offsets = np.r_[first, len(begin)]
+    done = plan.passes_before * len(first)
     result = []
     for r in range(plan.rounds):
         numbers = np.flatnonzero(round_of == r)
@@ -169,9 +188,24 @@ def make_rounds(text: Text, plan: PassPlan) -> list[Blocks]:
                 chunk_begin[runs],
                 chunk_end[runs],
                 np.r_[0, np.cumsum(sizes)],
+                wave_offsets(len(numbers), done),
                 block_slice[numbers],
                 numbers,
                 key,
             )
         )
+        done += len(numbers)
     return result
+
+
+def wave_offsets(count: int, done: int) -> npt.NDArray[np.int64]:
+    """Divide `count` blocks into waves, `done` blocks after the accumulators were reset."""
+    offsets = [0]
+    while offsets[-1] < count:
+        size = min(max(int((done + offsets[-1]) * WAVE_SHARE), 1), WAVE_BLOCKS)
+        if size == WAVE_BLOCKS:
+            offsets += range(offsets[-1] + size, count, size)
+            offsets.append(count)
+        else:
+            offsets.append(min(offsets[-1] + size, count))
+    return np.array(offsets, dtype=np.int64)

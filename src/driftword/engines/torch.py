@@ -21,7 +21,7 @@ from torch import Tensor
 
 from driftword.corpus import Corpus
 from driftword.engines import torch_steps
-from driftword.engines.parameters import Floats, Parameters
+from driftword.engines.parameters import INTERCEPT_UNIT, Floats, Parameters
 from driftword.engines.rounds import PassPlan, Sampler, Step, Text
 from driftword.engines.torch_blocks import (
     BlockBatch,
@@ -73,9 +73,11 @@ class TorchEngine:
             self._alpha = to_device(parameters.alpha, self.device)
             self._alpha_accumulator = to_device(parameters.alpha_accumulator, self.device)
             self._rho = Rho(
-                parameters.rho, parameters.rho_accumulator, self.device, half_precision=half_precision, memory=memory
-            )
+                parameters.rho, parameters.rho_accumulator, self.device, intercepts=parameters.has_intercepts,
+                half_precision=half_precision, memory=memory,
+            )  # fmt: skip
         self._blocks_done = 0
+        self._uploaded: tuple[Floats, Tensor] | None = None
 
     @property
     def parameters(self) -> Parameters:
@@ -152,19 +154,28 @@ class TorchEngine:
     def _prior_step(self, step: Step) -> None:
         """Take the proximal step of the prior."""
         torch_steps.independent_prior_step(
-            self._alpha, self._alpha_accumulator, learning_rate=step.learning_rate, precision=step.alpha_precision
+            self._alpha, self._alpha_accumulator, learning_rate=step.learning_rate, precision=step.prior.alpha
         )
+        dim = self._alpha.shape[1]
+        prior = torch_steps.DevicePrior.make(step.prior, dim, self._rho.dim, self.device)
+        random_walk_step: Any = _triton_launch().random_walk_step if self._triton else torch_steps.random_walk_step
+        mean_context: Tensor | None = None
+        if step.centering is not None and self._rho.dim > dim:
+            mean = self._frequencies(step.centering.frequencies) @ self._alpha
+            self._alpha -= mean
+            mean_context = torch.zeros(self._rho.dim, device=self.device)
+            mean_context[:dim] = step.centering.size / INTERCEPT_UNIT * mean
         for low, high in self._rho.word_groups():
             with self._rho.words_on_device(low, high) as (rho, accumulator):
-                if not step.coupled:
-                    for t in range(len(rho)):
-                        torch_steps.independent_prior_step(
-                            rho[t], accumulator[t], learning_rate=step.learning_rate, precision=step.rho_precision
-                        )
-                elif self._triton:
-                    _triton_launch().random_walk_step(rho, accumulator, step)
-                else:
-                    torch_steps.random_walk_step(rho, accumulator, step)
+                random_walk_step(rho, accumulator, prior, learning_rate=step.learning_rate)
+                if mean_context is not None:
+                    rho[..., dim] += rho @ mean_context
+
+    def _frequencies(self, frequencies: Floats) -> Tensor:
+        """Return the frequencies of words on the device, uploaded once."""
+        if self._uploaded is None or self._uploaded[0] is not frequencies:
+            self._uploaded = (frequencies, to_device(frequencies.astype("f4"), self.device))
+        return self._uploaded[1]
 
     def score(
         self, text: Text, *, sampler: Sampler, half_window: int, negatives: int, key: int

@@ -18,6 +18,7 @@ from driftword.engines.parameters import Floats
 
 STORAGE_SHARE: Final = 0.75  # of the free memory that rho may take; the text and its blocks need some too
 WORKING_SHARE: Final = 0.25  # of the free memory that slices copied to the device for work may take
+ALIGNMENT: Final = 4
 MIN_GROUPS: Final = 8  # into which slices or words are divided when not all of them fit
 
 
@@ -30,12 +31,18 @@ class Rho:
         accumulator: Floats,
         device: torch.device,
         *,
+        intercepts: bool = False,
         half_precision: bool = False,
         memory: int | None = None,
     ) -> None:
-        self._options: dict[str, Any] = {"half_precision": half_precision, "memory": memory}
+        self._options: dict[str, Any] = {
+            "intercepts": intercepts, "half_precision": half_precision, "memory": memory,
+        }  # fmt: skip
         self.device = device
-        self.slices, self.words, self.dim = rho.shape
+        self.slices, self.words, self._columns = rho.shape
+        if intercepts:  # a column more than a good number of them
+            rho, accumulator = _aligned(rho, 0), _aligned(accumulator, 1)
+        self.dim = rho.shape[2]
         self._free = free_memory(device, memory)
         self._half_precision = half_precision and self.slices > 1
         fits = 2 * rho.size * (2 if self._half_precision else 4) < self._free * STORAGE_SHARE
@@ -92,24 +99,37 @@ class Rho:
 
     def broadcast(self, n_slices: int, initial_accumulator: float) -> Rho:
         """Return the embeddings of the first slice repeated in every slice, with the accumulator reset."""
-        static = self._rho[:1].float().cpu().numpy()
+        static = self._rho[:1, :, : self._columns].float().cpu().numpy()
         shape = (n_slices, *static.shape[1:])
         accumulator = np.broadcast_to(np.float32(initial_accumulator), shape)
         return Rho(np.broadcast_to(static, shape), accumulator, self.device, **self._options)
 
     def numpy(self) -> tuple[Floats, Floats]:
         """Return embeddings and accumulator as float32 arrays."""
-        return self.embeddings(), self._accumulator.float().cpu().numpy()
+        return self.embeddings(), self._numpy(self._accumulator)
 
     def embeddings(self) -> Floats:
         """Return the embeddings as a float32 array."""
-        return self._rho.float().cpu().numpy()
+        return self._numpy(self._rho)
 
     def snapshot(self) -> Callable[[], Floats]:
         """Copy the current embeddings, on the device if they fit; return a function that gives them as an array."""
         fits = self._rho.nbytes < free_memory(self.device, self._options["memory"]) * STORAGE_SHARE
         copy = self._rho.clone() if self._rho.device.type == "cpu" or fits else self._rho.cpu()
-        return lambda: copy.float().cpu().numpy()
+        return lambda: self._numpy(copy)
+
+    def _numpy(self, values: Tensor) -> Floats:
+        return values.float()[..., : self._columns].contiguous().cpu().numpy()
+
+
+def _aligned(values: Floats, fill: float) -> Floats:
+    """Fill rows up to whole vectors of four numbers, which a GPU reads at once; what is added stays as it is."""
+    missing = -values.shape[2] % ALIGNMENT
+    if not missing:
+        return values
+    if values.strides[0] == 0 and len(values) > 1:  # one slice, repeated
+        return np.broadcast_to(_aligned(values[:1], fill), (*values.shape[:2], values.shape[2] + missing))
+    return np.pad(values, ((0, 0), (0, 0), (0, missing)), constant_values=fill)
 
 
 def _store(values: Floats, storage: torch.device, dtype: torch.dtype, *, pinned: bool) -> Tensor:

@@ -6,10 +6,15 @@ engine; the blocks of a group all see the parameters from before it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from driftword.engines.parameters import INTERCEPT_UNIT
+from driftword.engines.prior import Prior
 from driftword.engines.rounds import Step
 from driftword.engines.torch_blocks import BlockBatch, ScoringBatch
 
@@ -37,22 +42,32 @@ def likelihood_step(
     t = batch.slice_of[low:high, None].long()
     pool = batch.negatives[low:high].long()  # (G, M)
 
-    context = window @ alpha[token_words]  # (G, B, K)
-    own, negative = rho[t, words], rho[t, pool]  # (G, B, K), (G, M, K)
+    context = with_intercept(window @ alpha[token_words], rho)  # (G, B, C)
+    own, negative = rho[t, words], rho[t, pool]  # (G, B, C), (G, M, C)
     eta = (own * context).sum(-1)  # (G, B)
     residual = torch.sigmoid(-eta) * row_mask
     weight = row_mask[..., None] * (-step.negatives / step.pool)
     negative_residual = torch.sigmoid(context @ negative.mT) * weight  # (G, B, M)
-    context_gradient = residual[..., None] * own + negative_residual @ negative  # (G, B, K)
+    context_gradient = (residual[..., None] * own + negative_residual @ negative)[..., :dim]  # (G, B, K)
 
     cells = torch.cat([(t * rho.shape[1] + words)[row_mask], (t * rho.shape[1] + pool).flatten()])
     gradients = torch.cat(
-        [(residual[..., None] * context)[row_mask], (negative_residual.mT @ context).reshape(-1, dim)]
+        [(residual[..., None] * context)[row_mask], (negative_residual.mT @ context).reshape(-1, rho.shape[2])]
     )
-    adagrad(rho.view(-1, dim), rho_accumulator.view(-1, dim), cells, gradients, learning_rate=step.learning_rate)
+    adagrad(rho.flatten(0, 1), rho_accumulator.flatten(0, 1), cells, gradients, learning_rate=step.learning_rate)
     gradients = (window.mT @ context_gradient)[token_mask]
     adagrad(alpha, alpha_accumulator, token_words[token_mask], gradients, learning_rate=step.learning_rate)
     return logsigmoid(eta)[row_mask].double().sum()
+
+
+def with_intercept(context: Tensor, rho: Tensor) -> Tensor:
+    """Fill contexts up to the columns of rho, with what multiplies the intercepts and then zeros."""
+    dim, columns = context.shape[-1], rho.shape[2]
+    if columns == dim:
+        return context
+    context = torch.nn.functional.pad(context, (0, columns - dim))
+    context[..., dim] = INTERCEPT_UNIT
+    return context
 
 
 def adagrad(values: Tensor, accumulator: Tensor, rows: Tensor, gradients: Tensor, *, learning_rate: float) -> None:
@@ -75,21 +90,37 @@ def independent_prior_step(values: Tensor, accumulator: Tensor, *, learning_rate
     values *= metric / (metric + precision)
 
 
-def random_walk_step(rho: Tensor, accumulator: Tensor, step: Step) -> None:
+@dataclass(frozen=True)
+class DevicePrior:
+    """The prior on rho, column by column, on a device."""
+
+    precision: Tensor  # (T, C)
+    walk: Tensor  # (T + 1, C): of the step into each slice; the first and the last row are 0
+
+    @classmethod
+    def make(cls, prior: Prior, dim: int, columns: int, device: torch.device) -> DevicePrior:
+        """Upload a prior, for `dim` columns of embeddings among all of rho's."""
+        precision, walk = (np.zeros((len(prior.rho) + extra, columns), dtype=np.float32) for extra in (0, 1))
+        precision[:, :dim] = prior.rho[:, None]
+        walk[1:-1, :dim], walk[1:-1, dim:] = prior.walk[:, None], prior.intercept_walk[:, None]
+        return cls(torch.from_numpy(precision).to(device), torch.from_numpy(walk).to(device))
+
+
+def random_walk_step(rho: Tensor, accumulator: Tensor, prior: DevicePrior, *, learning_rate: float) -> None:
     """Take the proximal step of the random walk: tridiagonal systems (Thomas algorithm), all columns at once."""
     last = len(rho) - 1
     upper, rhs = torch.empty_like(rho), torch.empty_like(rho)
     carried = torch.zeros_like(rho[0])  # what earlier slices add to the diagonal
     for t in range(last + 1):
-        metric = accumulator[t].sqrt() / step.learning_rate
-        diagonal = metric + step.rho_precision + carried
-        pivot = diagonal + (step.drift_precision if t < last else 0)
+        metric = accumulator[t].sqrt() / learning_rate
+        diagonal = metric + prior.precision[t] + carried
+        pivot = diagonal + prior.walk[t + 1]
         target = metric * rho[t]
         if t > 0:
-            target += step.drift_precision * rhs[t - 1]
-        upper[t] = step.drift_precision / pivot
+            target += prior.walk[t] * rhs[t - 1]
+        upper[t] = prior.walk[t + 1] / pivot
         rhs[t] = target / pivot
-        carried = step.drift_precision * diagonal / pivot  # drift_precision * (1 - upper), without cancellation
+        carried = prior.walk[t + 1] * diagonal / pivot  # walk * (1 - upper), without cancellation
     rho[last] = rhs[last]
     for t in range(last - 1, -1, -1):
         rho[t] = rhs[t] + upper[t] * rho[t + 1]
@@ -104,6 +135,7 @@ def score(rho: Tensor, alpha: Tensor, batch: ScoringBatch, *, half_window: int) 
             neighbor = batch.index + distance
             inside = (neighbor >= batch.chunk_begin) & (neighbor < batch.chunk_end)
             context += alpha[batch.ids[neighbor.clamp(0, last)]] * inside[:, None]
+    context = with_intercept(context, rho)
     negative_vectors = rho[batch.slice_of[:, None], batch.negatives.long()]  # (P, n, K)
     positive = logsigmoid((rho[batch.slice_of, batch.ids[batch.index]] * context).sum(-1))
     negative = logsigmoid(-(negative_vectors @ context[..., None])[..., 0]).sum(-1)

@@ -58,7 +58,9 @@ def likelihood_step(
     words,
     learning_rate,
     weight,
+    intercept,
     DIM: tl.constexpr,
+    COLUMNS: tl.constexpr,
     WIDTH: tl.constexpr,
     ROWS: tl.constexpr,
     POOL: tl.constexpr,
@@ -69,8 +71,8 @@ def likelihood_step(
     """Take the Adagrad step of one block."""
     b = first_block + tl.program_id(0)
     k = tl.arange(0, WIDTH)[None, :]
-    inside = k < DIM
-    slice_offset = tl.load(slice_of + b).to(tl.int64) * words * DIM
+    inside = k < COLUMNS
+    slice_offset = tl.load(slice_of + b).to(tl.int64) * words * COLUMNS
     rho += slice_offset
     rho_accumulator += slice_offset
 
@@ -79,15 +81,15 @@ def likelihood_step(
     row = tl.arange(0, ROWS)
     row_mask = row < count
     word = tl.load(row_word + begin + row, mask=row_mask, other=0)
-    own_offsets = word[:, None] * DIM + k
+    own_offsets = word[:, None] * COLUMNS + k
     own_mask = row_mask[:, None] & inside
     column = tl.arange(0, POOL_WIDTH)
     column_mask = column < POOL
     negative_word = tl.load(negatives + b.to(tl.int64) * POOL + column, mask=column_mask, other=0)
-    negative_offsets = negative_word[:, None] * DIM + k
+    negative_offsets = negative_word[:, None] * COLUMNS + k
     negative_mask = column_mask[:, None] & inside
 
-    context = tl.zeros((ROWS, WIDTH), dtype=tl.float32)
+    context = tl.zeros((ROWS, WIDTH), dtype=tl.float32) + tl.where(k == DIM, intercept, 0.0)
     low = tl.load(token_offsets + b)
     high = tl.load(token_offsets + b + 1)
     for start in range(low, high, TOKENS):
@@ -133,11 +135,15 @@ def random_walk_step(
     tiles,
     slices,
     inverse_learning_rate,
-    drift_precision,
-    rho_precision,
+    precision,
+    walk,
+    row,
     COLUMNS: tl.constexpr,
 ):
-    """Solve the tridiagonal system of each column of ``(slices, size)`` (Thomas algorithm), tile by tile."""
+    """Solve the tridiagonal system of each column of ``(slices, size)`` (Thomas algorithm), tile by tile.
+
+    Every `row` columns the precisions of the prior begin again.
+    """
     lane = tl.arange(0, COLUMNS)
     upper = scratch + tl.program_id(0).to(tl.int64) * slices * COLUMNS + lane
     for tile in range(tl.program_id(0), tiles, tl.num_programs(0)):
@@ -145,18 +151,22 @@ def random_walk_step(
         mask = column < size
         stride = tl.zeros((COLUMNS,), dtype=tl.int64) + size  # from one slice to the next; the product may be large
         carried = tl.zeros((COLUMNS,), dtype=tl.float32)  # what earlier slices add to the diagonal
+        k = column % row
+        before = tl.zeros((COLUMNS,), dtype=tl.float32)  # precision of the step into a slice
         rhs = tl.zeros((COLUMNS,), dtype=tl.float32)
         for t in range(slices):
             offsets = t * stride + column
             metric = tl.sqrt(tl.load(accumulator + offsets, mask=mask, other=1.0)) * inverse_learning_rate
             value = tl.load(rho + offsets, mask=mask, other=0.0)
-            diagonal = metric + rho_precision + carried
-            inverse_pivot = 1.0 / (diagonal + tl.where(t + 1 < slices, drift_precision, 0.0))
-            rhs = (metric * value + drift_precision * rhs) * inverse_pivot
-            # This is drift_precision * (1 - upper), without cancellation.
-            carried = drift_precision * diagonal * inverse_pivot
+            after = tl.load(walk + (t + 1) * row + k)
+            diagonal = metric + tl.load(precision + t * row + k) + carried
+            inverse_pivot = 1.0 / (diagonal + after)
+            rhs = (metric * value + before * rhs) * inverse_pivot
+            # This is after * (1 - upper), without cancellation.
+            carried = after * diagonal * inverse_pivot
             tl.store(rho + offsets, rhs, mask=mask)
-            tl.store(upper + t * COLUMNS, drift_precision * inverse_pivot)
+            tl.store(upper + t * COLUMNS, after * inverse_pivot)
+            before = after
         value = rhs
         for back in range(1, slices):
             t = slices - 1 - back
@@ -180,35 +190,37 @@ def score(
     negative,
     count,
     words,
+    intercept,
     HALF_WINDOW: tl.constexpr,
     NEGATIVES: tl.constexpr,
     DIM: tl.constexpr,
+    COLUMNS: tl.constexpr,
     WIDTH: tl.constexpr,
     ROWS: tl.constexpr,
 ):
     """Write log sigmoid(eta) of each word, and the summed log sigmoid(-eta) of its negatives."""
     k = tl.arange(0, WIDTH)[None, :]
-    inside = k < DIM
+    inside = k < COLUMNS
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     mask = row < count
     here = tl.load(index + row, mask=mask, other=0)
     begin = tl.load(chunk_begin + row, mask=mask, other=0)
     end = tl.load(chunk_end + row, mask=mask, other=0)
-    context = tl.zeros((ROWS, WIDTH), dtype=tl.float32)
+    context = tl.zeros((ROWS, WIDTH), dtype=tl.float32) + tl.where(k == DIM, intercept, 0.0)
     for distance in tl.static_range(1, HALF_WINDOW + 1):
         for side in tl.static_range(-1, 2, 2):
             neighbor = here + side * distance
             exists = mask & (neighbor >= begin) & (neighbor < end)
             word = tl.load(ids + neighbor, mask=exists, other=0)
-            context += tl.load(alpha + word[:, None] * DIM + k, mask=exists[:, None] & inside, other=0.0)
-    slice_offset = tl.load(slice_of + row, mask=mask, other=0)[:, None] * words * DIM + k
+            context += tl.load(alpha + word[:, None] * DIM + k, mask=exists[:, None] & (k < DIM), other=0.0)
+    slice_offset = tl.load(slice_of + row, mask=mask, other=0)[:, None] * words * COLUMNS + k
     word = tl.load(ids + here, mask=mask, other=0)
-    own = tl.load(rho + slice_offset + word[:, None] * DIM, mask=mask[:, None] & inside, other=0.0)
+    own = tl.load(rho + slice_offset + word[:, None] * COLUMNS, mask=mask[:, None] & inside, other=0.0)
     tl.store(positive + row, _log_sigmoid(tl.sum(own * context, axis=1)), mask=mask)
     total = tl.zeros((ROWS,), dtype=tl.float32)
     for n in range(NEGATIVES):
         word = tl.load(negatives + row * NEGATIVES + n, mask=mask, other=0).to(tl.int64)
-        vector = tl.load(rho + slice_offset + word[:, None] * DIM, mask=mask[:, None] & inside, other=0.0)
+        vector = tl.load(rho + slice_offset + word[:, None] * COLUMNS, mask=mask[:, None] & inside, other=0.0)
         total += _log_sigmoid(-tl.sum(vector * context, axis=1))
     tl.store(negative + row, total, mask=mask)
 

@@ -1,7 +1,7 @@
 """Questions to a model: every function takes a `Model` or its path and returns a small table."""
 
 from driftword.explore.changepoints import changes
-from driftword.explore.drift_ranking import attested_range, drift, movers, pace, rank_drift
+from driftword.explore.drift_ranking import attested_range, drift, movers, rank_drift
 from driftword.explore.nearest_neighbors import analogy, equivalents, neighborhoods, neighbors, similarity, towards
 from driftword.explore.slice_selection import representative_slices
 from driftword.explore.trajectories import frequency, trajectory
@@ -16,7 +16,6 @@ __all__ = [
     "movers",
     "neighborhoods",
     "neighbors",
-    "pace",
     "rank_drift",
     "representative_slices",
     "similarity",

@@ -35,7 +35,7 @@ def changes(
     *,
     n: int = 16,
     min_count: int = MIN_COUNT,
-    min_unusual: float = 0.0,
+    min_rank: float = 0.0,
 ) -> pl.DataFrame:
     """Return when meaning changed: change points, each named by the first slice of the new use.
 
@@ -52,26 +52,26 @@ def changes(
         How many change points of each word, or how many words.
     min_count
         Only change points with at least this many occurrences before and after.
-    min_unusual
-        Only change points that are at least this `unusual`.
+    min_rank
+        Only change points of at least this `rank`.
 
     Returns
     -------
     word; slice, the first of the new use, in which the word is observed; distance between the mean vectors before
-    and after; `unusual`, the share of words of similar frequency whose own largest change is smaller (a rank, not a
+    and after; `rank`, the share of words of similar frequency whose own largest change is smaller (a rank, not a
     significance); explained, the share of the word's movement that the change point accounts for; and occurrences
     before and after, up to the neighbouring change points (null where they are not known).
     """
     model = as_model(model)
     vectors.check_moves(model)
     n, min_count = checks.whole("n", n, least=1), checks.whole("min_count", min_count)
-    min_unusual = checks.real("min_unusual", min_unusual, low=0, high=1)
+    min_rank = checks.real("min_rank", min_rank, low=0, high=1)
     if len(model.slices) < 3:
         raise OptionError(f"The model has {len(model.slices)} slices and a change point needs three; use `drift`")
     if words is None:
-        return _ranking(model, n, min_count).filter(pl.col("unusual") >= min_unusual)
+        return _ranking(model, n, min_count).filter(pl.col("rank") >= min_rank)
     names = checks.words("words", words)
-    return pl.concat([_changes_of(model, model.word_id(word), n, min_count, min_unusual) for word in names])
+    return pl.concat([_changes_of(model, model.word_id(word), n, min_count, min_rank) for word in names])
 
 
 class _Split(NamedTuple):
@@ -127,7 +127,7 @@ def _ranking(model: Model, n: int, min_count: int) -> pl.DataFrame:
     others = _peers(model).others
     columns = {
         "distance": split.distance[words],
-        "unusual": np.array([_share_below(split.distance[v], split.distance[others(v)]) for v in words]),
+        "rank": np.array([_share_below(split.distance[v], split.distance[others(v)]) for v in words]),
         "explained": np.minimum(split.gain[words] / split.variation[words], 1),
         "count_before": old[words],
         "count_after": new[words],
@@ -135,7 +135,7 @@ def _ranking(model: Model, n: int, min_count: int) -> pl.DataFrame:
     return _table(model, words, split.slice[words], columns)
 
 
-def _changes_of(model: Model, v: int, n: int, min_count: int, min_unusual: float) -> pl.DataFrame:
+def _changes_of(model: Model, v: int, n: int, min_count: int, min_rank: float) -> pl.DataFrame:
     """Split the trajectory of one word again and again where that explains most, as long as it beats noise."""
     rows, observed = _rows(model, [v]), model.vocabulary.observed[:, [v]]
     counts = np.asarray(model.counts)[:, v].astype(np.int64) if model.vocabulary.counted else observed[:, 0].astype(int)
@@ -158,14 +158,14 @@ def _changes_of(model: Model, v: int, n: int, min_count: int, min_unusual: float
         del parts[low, high]
         for begin, end in ((low, point), (point, high)):
             parts[begin, end] = _split(rows[begin:end], observed[begin:end])
-    points = [point for point in points if point[-1] >= min_unusual]
-    slices, distances, shares, unusual = np.array(points, dtype=np.float64).reshape(-1, 4).T
+    points = [point for point in points if point[-1] >= min_rank]
+    slices, distances, shares, ranks = np.array(points, dtype=np.float64).reshape(-1, 4).T
     edges = np.array([0, *sorted(point[0] for point in points), len(rows)])
     between = np.add.reduceat(counts, edges[:-1])  # two change points that follow each other
     after = np.searchsorted(edges, slices)
     columns = {
         "distance": distances,
-        "unusual": unusual,
+        "rank": ranks,
         "explained": shares,
         "count_before": between[after - 1],
         "count_after": between[after],
@@ -210,7 +210,7 @@ def _peer_distances(model: Model, v: int) -> Array:
 
 
 def _rows(model: Model, words: Any) -> Array:
-    return np.asarray(model.rho_of(words), dtype=np.float32)
+    return vectors.without_frequency(model, np.asarray(model.rho_of(words), dtype=np.float32))
 
 
 def _share_below(distance: float, others: Array) -> float:

@@ -13,6 +13,7 @@ from driftword.model import Model
 
 #: What each metric measures, in a few words.
 METRICS: Final = {
+    "relative": "distance between the two vectors, compared with words of similar frequency",
     "absolute": "distance between the two vectors, as in the paper",
     "cosine": "change of direction",
     "thirds": "change of direction from the first third of the slices to the last",
@@ -21,7 +22,6 @@ METRICS: Final = {
     "step": "largest single step",
     "neighbors": "share of the 25 nearest neighbours that were replaced",
     "ranks": "change in the ranking of the nearest neighbours",
-    "relative": "distance, compared with words of similar frequency",
 }
 NEIGHBORS: Final = 25  # nearest neighbours that "neighbors" and "ranks" compare
 FREQUENCY_PEERS: Final = 200  # words of similar frequency that "relative" compares with, fewer in a small vocabulary
@@ -33,18 +33,18 @@ def measure(model: Model, metric: str, first: int, last: int, *, wanted: Array) 
     if metric in ("path", "step"):
         return _steps(model, first, last, longest=metric == "step")
     if metric == "farthest":
-        start, distance = vectors.unit(vectors.centered(model, first)), np.zeros(len(model.words), dtype=np.float32)
+        start, distance = vectors.unit(_centered(model, first)), np.zeros(len(model.words), dtype=np.float32)
         for t in range(first + 1, last + 1):
-            np.maximum(distance, 1 - (start * vectors.unit(vectors.centered(model, t))).sum(axis=1), out=distance)
+            np.maximum(distance, 1 - (start * vectors.unit(_centered(model, t))).sum(axis=1), out=distance)
         return distance
     if metric == "thirds":
         share = max(1, (last - first + 1) // 3)
         return _cosine_distance(*(_centered_sum(model, t, t + share) for t in (first, last - share + 1)))
     if metric == "cosine":
-        return _cosine_distance(vectors.centered(model, first), vectors.centered(model, last))
+        return _cosine_distance(_centered(model, first), _centered(model, last))
     if metric in ("neighbors", "ranks"):
         return _neighbor_turnover(model, first, last, wanted=wanted, ranks=metric == "ranks")
-    difference = vectors.slice_vectors(model, last) - vectors.slice_vectors(model, first)
+    difference = vectors.moving(model, last) - vectors.moving(model, first)
     distance = np.linalg.norm(difference, axis=1)
     if metric == "absolute":
         return np.asarray(distance)
@@ -55,19 +55,22 @@ def measure(model: Model, metric: str, first: int, last: int, *, wanted: Array) 
 
 def _steps(model: Model, first: int, last: int, *, longest: bool) -> Array:
     result = np.zeros(len(model.words), dtype=np.float32)
-    before = vectors.slice_vectors(model, first)
+    before = vectors.moving(model, first)
     for t in range(first + 1, last + 1):
-        after = vectors.slice_vectors(model, t)
+        after = vectors.moving(model, t)
         step = np.linalg.norm(after - before, axis=1)
         result = np.maximum(result, step) if longest else result + step
         before = after
     return result
 
 
+def _centered(model: Model, t: int) -> Array:
+    return vectors.without_frequency(model, vectors.centered(model, t))
+
+
 def _centered_sum(model: Model, begin: int, end: int) -> Array:
     slices = range(begin, end)
-    total = sum((vectors.slice_vectors(model, t) for t in slices), start=np.zeros(1, dtype=np.float32))
-    return np.asarray(total - sum(vectors.mean(model, t) for t in slices))
+    return np.asarray(sum((_centered(model, t) for t in slices), start=np.zeros(1, dtype=np.float32)))
 
 
 def _cosine_distance(one: Array, other: Array) -> Array:

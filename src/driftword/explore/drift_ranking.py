@@ -86,7 +86,7 @@ def drift(
     words: str | Sequence[str] | None = None,
     *,
     n: int | None = 16,
-    metric: str = "absolute",
+    metric: str | None = None,
     between: tuple[At, At] | None = None,
     min_count: int | None = None,
     skip: int | None = None,
@@ -103,13 +103,13 @@ def drift(
     n
         How many words; None for all.
     metric
-        ``"absolute"``: Euclidean distance, as in the paper; ``"cosine"``: cosine distance of the vectors after
+        ``"relative"``, the default: Euclidean distance, in standard deviations from words of similar frequency;
+        ``"absolute"``: the distance itself, as in the paper; ``"cosine"``: cosine distance of the vectors after
         subtracting the mean of each slice; ``"thirds"``: the same between the means of the first and the last third
         of the slices, steadier than two slices alone; ``"farthest"``: the largest cosine distance from the first
         slice at any time, for words that went and came back; ``"path"``: length of the whole trajectory; ``"step"``:
         its largest step; ``"neighbors"``: share of the 25 nearest neighbours that were replaced; ``"ranks"``: how
-        differently the nearest neighbours are ranked; ``"relative"``: absolute, in standard deviations from words of
-        similar frequency.
+        differently the nearest neighbours are ranked. Where word counts are not known, the default is ``"cosine"``.
     between
         Two slices, such as ``(1900, 2000)``; by default the widest range with enough text: at least half as many words
         must be comparable as in the best pair that is half of all slices apart.
@@ -139,7 +139,7 @@ def rank_drift(
     words: str | Sequence[str] | None = None,
     *,
     n: int | None = 16,
-    metric: str = "absolute",
+    metric: str | None = None,
     between: Sequence[At | None] | None = None,
     min_count: int | None = None,
     skip: int | None = None,
@@ -148,7 +148,7 @@ def rank_drift(
     """Answer as `drift` does, and say how many words were eligible; None in `between` takes the default of that end."""
     model = as_model(model)
     vectors.check_moves(model)
-    metric = checks.one_of("metric", metric, METRICS)
+    metric = usual_metric(model) if metric is None else checks.one_of("metric", metric, METRICS)
     n = checks.optional(checks.whole, "n", n, least=1)
     interpolated = checks.flag("interpolated", interpolated)
     named = None if words is None else checks.words("words", words)
@@ -254,6 +254,11 @@ def _attested_range(model: Model) -> tuple[str, str]:
     return model.slices.labels[first], model.slices.labels[last]
 
 
+def usual_metric(model: Model) -> str:
+    """Return the metric that ranks words by default: the one that found planted changes best, if counts are known."""
+    return "relative" if model.vocabulary.counted else "cosine"
+
+
 def usual_skip(model: Model) -> int:
     """Return how many of the most frequent words are left out by default."""
     return min(MOST_SKIPPED, int(len(model.words) * _SKIPPED_SHARE)) if model.vocabulary.counted else 0
@@ -267,7 +272,7 @@ def movers(
     min_count: int | None = None,
     skip: int | None = None,
 ) -> pl.DataFrame:
-    """Return the words that moved most into a slice: the distance from the slice before.
+    """Return the words that moved most from the slice before into a given one, as `drift` measures it.
 
     Parameters
     ----------
@@ -292,42 +297,3 @@ def movers(
     between = (model.slices.labels[t - 1], model.slices.labels[t])
     table = drift(model, n=n, between=between, min_count=min_count, skip=skip)
     return table.drop("slices", "interpolated")
-
-
-def pace(model: Model | str | os.PathLike[str], *, min_count: int = MIN_COUNT) -> pl.DataFrame:
-    """Return how far words moved into each slice: their mean distance from the slice before.
-
-    On the State of the Union, words move almost as far when the dates are shuffled, so this does not measure how fast
-    language changed.
-
-    Parameters
-    ----------
-    model
-        A dynamic or binned model, or its path.
-    min_count
-        Only words that occur at least this often in the training text of a slice and of the one before.
-
-    Returns
-    -------
-    One row per slice: slice, movement (null for the first, and where no word occurs often enough), the number of
-    words it is the mean of, and all occurrences in the slice (null where they are not known).
-    """
-    model = as_model(model)
-    vectors.check_moves(model)
-    min_count = checks.whole("min_count", min_count)
-    movement: list[float | None] = [None]
-    words = [0]
-    vocabulary = model.vocabulary
-    for t in range(1, len(model.slices)):
-        both = np.flatnonzero(vocabulary.attested(t - 1, min_count) & vocabulary.attested(t, min_count))
-        step = vectors.slice_vectors(model, t)[both] - vectors.slice_vectors(model, t - 1)[both]
-        words.append(len(both))
-        movement.append(float(np.linalg.norm(step, axis=1).mean()) if len(both) else None)
-    tokens = np.asarray(model.counts).sum(axis=1, dtype=np.int64).tolist()
-    columns = {
-        "slice": model.slices.labels,
-        "movement": movement,
-        "words": words,
-        "tokens": tokens if vocabulary.counted else [None] * len(tokens),
-    }
-    return pl.DataFrame(columns, schema_overrides={"movement": pl.Float64, "tokens": pl.Int64})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from driftword.explore.vectors import MIN_COUNT, Array
+from driftword.explore.vectors import MIN_COUNT, Array, without_frequency
 from driftword.model import Model
 
 
@@ -22,7 +22,7 @@ def representative_slices(model: Model, word: str, *, n: int = 4, min_count: int
     Slices in which the word occurs less than `min_count` times are not chosen, unless there is no other.
     """
     v = model.word_id(word)
-    rows = np.asarray(model.rho_of(v), dtype=np.float64)
+    rows = without_frequency(model, np.asarray(model.rho_of(v), dtype=np.float64))
     attested = attested_slices(model, v, min_count)
     chosen = sorted({int(attested[0]), int(attested[-1])})
     while model.moves and len(chosen) < min(n, len(attested)):

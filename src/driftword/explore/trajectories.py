@@ -59,7 +59,7 @@ def _trajectory(
     model: Model, word: str, shown: Sequence[int] | None, *, n: int, metric: str, min_count: int
 ) -> pl.DataFrame:
     v, labels = model.word_id(word), model.slices.labels
-    vectors_of_word = np.asarray(model.rho_of(v), dtype=np.float64)
+    vectors_of_word = vectors.without_frequency(model, np.asarray(model.rho_of(v), dtype=np.float64))
     shown = representative_slices(model, word, min_count=min_count) if shown is None else shown
     near = neighbors(model, word, at=[labels[t] for t in shown], n=n, metric=metric, min_count=min_count)
     by_slice = {label: near.filter(pl.col("slice") == label)["word"].to_list() for label in near["slice"].unique()}
@@ -89,7 +89,7 @@ def _principal_component(rows: Array, first: int, last: int) -> Array:
 
 
 def frequency(model: Model | str | os.PathLike[str], word: str) -> pl.DataFrame:
-    """Return how often a word occurs and how far it moved, to tell a change of use from a change of frequency.
+    """Return how often a word occurs and how far it moved: a change of frequency is not a change of use.
 
     Parameters
     ----------
@@ -100,19 +100,21 @@ def frequency(model: Model | str | os.PathLike[str], word: str) -> pl.DataFrame:
 
     Returns
     -------
-    One row per slice: slice; count and occurrences per_million words of text (null where they are not known); and
-    step, the distance from the slice before (null for the first slice, and where nothing moves).
+    One row per slice: slice; count and occurrences per_million words of text (null where they are not known);
+    intercept, the model's own log odds of the word in an average context (null for a model without); and step, the
+    distance of its embedding from the slice before (null for the first slice, and where nothing moves).
     """
     model = as_model(model)
     v, counts = model.word_id(word), np.asarray(model.counts)
-    rows = np.asarray(model.rho_of(v), dtype=np.float64)
+    rows = vectors.without_frequency(model, np.asarray(model.rho_of(v), dtype=np.float64))
     steps = np.linalg.norm(np.diff(rows, axis=0), axis=1).tolist() or [None] * (len(model.slices) - 1)
     per_million = 1e6 * counts[:, v] / np.maximum(counts.sum(axis=1, dtype=np.int64), 1)
     columns: dict[str, Any] = {
         "slice": model.slices.labels,
         "count": model.vocabulary.count(slice(None), v),
         "per_million": per_million.tolist() if model.vocabulary.counted else [None] * len(counts),
+        "intercept": model.intercepts_of(v).tolist() if model.has_intercepts else [None] * len(counts),
         "step": [None, *steps],
     }
-    types: dict[str, Any] = {"count": pl.Int64, "per_million": pl.Float64, "step": pl.Float64}
+    types: dict[str, Any] = {"count": pl.Int64, "per_million": pl.Float64, "intercept": pl.Float64, "step": pl.Float64}
     return pl.DataFrame(columns, schema_overrides=types)

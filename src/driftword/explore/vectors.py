@@ -18,6 +18,7 @@ from driftword.model import Model
 
 Array = npt.NDArray[Any]
 ALL: Final = "all"  # stands for every slice
+USUAL_SUBSAMPLE: Final = 1e-3
 _ONE_OR_SEVERAL: Final = "give a slice (its label, a year or a date), or a list of slices"
 
 __all__ = [
@@ -29,17 +30,44 @@ __all__ = [
     "cosines",
     "directions",
     "mean",
+    "moving",
     "slice_numbers",
     "slice_vectors",
     "squared_lengths",
     "top",
     "unit",
+    "without_frequency",
 ]
 
 
 def slice_vectors(model: Model, t: int) -> Array:
     """Return the embeddings of slice t as float32, ``(V, K)``."""
     return np.asarray(model.rho_at(t if model.moves else 0), dtype=np.float32)
+
+
+def moving(model: Model, t: int) -> Array:
+    """Return the embeddings of slice t, ``(V, K)``, as movements are measured: without what is mere frequency."""
+    return without_frequency(model, slice_vectors(model, t))
+
+
+def without_frequency(model: Model, rows: Array) -> Array:
+    """Take the part along the mean context out of embeddings of a model without intercepts, ``(..., K)``.
+
+    Such a model has no other way to say that a word becomes rarer than to move it against the mean context. Where
+    there are intercepts, and in imported models, nothing is taken out.
+    """
+    if not model.vocabulary.counted or model.provenance.imported or model.has_intercepts:
+        return rows
+    direction = model.cached("mean context", lambda: _mean_context(model))
+    return np.asarray(rows - (rows @ direction)[..., None] * direction)
+
+
+def _mean_context(model: Model) -> Array:
+    """Return the direction of the mean context vector; words count as often as a pass usually sees them."""
+    frequency = model.vocabulary.totals / max(model.vocabulary.totals.sum(), 1)
+    seen = np.minimum(frequency, np.sqrt(USUAL_SUBSAMPLE * frequency))
+    mean = seen @ np.asarray(model.alpha, dtype=np.float64)
+    return np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-12), dtype=np.float32)
 
 
 def centered(model: Model, t: int) -> Array:

@@ -28,13 +28,8 @@ _HALF_PAGE: Final = {"width": HALF_WIDTH, "height": 150}
 Content = dict[str, Any]
 
 
-def start(
-    model: Model, begin: At | None = None, end: At | None = None, *, pace: pl.DataFrame | None = None, **options: Any
-) -> Content:
-    """Return an overview of the corpus, and the words that changed most.
-
-    `pace` is the table of `explore.pace`, where it is known already; `options` are those of `between`.
-    """
+def start(model: Model, begin: At | None = None, end: At | None = None, **options: Any) -> Content:
+    """Return an overview of the corpus, and the words that changed most; `options` are those of `between`."""
     labels = model.slices.labels
     tokens = np.asarray(model.counts).sum(axis=1, dtype=np.int64).tolist() if model.vocabulary.counted else None
     figures: dict[str, Figure] = {}
@@ -54,14 +49,8 @@ def start(
         "cite": citation(model),
     }
     if model.moves:
-        pace = explore.pace(model) if pace is None else pace
-        figures["pace"] = figure(
-            "Mean movement of words", "mean distance from the previous slice", "lines",
-            series=[_series("movement", pace["movement"].to_list())], **_HALF_PAGE,
-        )  # fmt: skip
-        largest = pace.drop_nulls("movement").sort("movement", descending=True).head(5)
         ranking = between(model, begin, end, **options)
-        content = ranking | content | {"table": ranking["table"], "largest_movements": largest.to_dicts()}
+        content = ranking | content | {"table": ranking["table"]}
     return content
 
 
@@ -193,10 +182,10 @@ def word(
 
 def _change_points(model: Model, name: str) -> Content:
     """Return the change points that rank high among words of similar frequency, and the largest one of all."""
-    largest = max(explore.changes(model, name, n=3).to_dicts(), key=lambda row: row["unusual"], default=None)
+    largest = max(explore.changes(model, name, n=3).to_dicts(), key=lambda row: row["rank"], default=None)
     listed: list[dict[str, Any]] = []
-    if largest is not None and largest["unusual"] >= NOTABLE:
-        listed = explore.changes(model, name, n=3, min_unusual=NOTABLE).to_dicts()  # counts up to those listed alone
+    if largest is not None and largest["rank"] >= NOTABLE:
+        listed = explore.changes(model, name, n=3, min_rank=NOTABLE).to_dicts()  # counts up to those listed alone
     order = model.slices.labels.index
     return {"changes": sorted(listed, key=lambda row: order(row["slice"])), "largest_change": largest}
 

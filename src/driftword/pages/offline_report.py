@@ -46,7 +46,7 @@ def report(
     words: str | Sequence[str] = (),
     n: int = 50,
     between: Sequence[At | None] | None = None,
-    metric: str = "absolute",
+    metric: str | None = None,
     min_count: int | None = None,
     skip: int | None = None,
     interpolated: bool = False,
@@ -105,7 +105,8 @@ def report(
     """
     model = as_model(model)
     passages, interpolated = checks.flag("passages", passages), checks.flag("interpolated", interpolated)
-    metric, show_progress = checks.one_of("metric", metric, METRICS), checks.show_progress(show_progress)
+    metric = None if metric is None else checks.one_of("metric", metric, METRICS)
+    show_progress = checks.show_progress(show_progress)
     title = checks.optional(checks.text, "title", title)
     text = None if corpus is None else model.check_corpus(as_corpus(corpus))
     if not passages:

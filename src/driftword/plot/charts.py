@@ -367,10 +367,10 @@ def changes(model: Model | str | os.PathLike[str], word: str, *, n: int = 3) -> 
         Most change points to look for.
     """
     model, n = as_model(model), _check_rows(n)
-    points = explore.changes(model, word, n=n, min_unusual=changepoints.NOTABLE)
+    points = explore.changes(model, word, n=n, min_rank=changepoints.NOTABLE)
     table = timed(model, explore.frequency(model, word)).with_columns(pl.col("step").fill_null(0))
-    marks = table.join(points.select("slice", "unusual"), on="slice").with_columns(
-        text=pl.format("{} ({}%)", "slice", (100 * pl.col("unusual")).floor().cast(pl.Int64))
+    marks = table.join(points.select("slice", "rank"), on="slice").with_columns(
+        text=pl.format("{} ({}%)", "slice", (100 * pl.col("rank")).floor().cast(pl.Int64))
     )
     high = span(table["step"])[1] * (1 + LINE * marks.height / CHANGES_HEIGHT)
     line = high * LINE / CHANGES_HEIGHT

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Annotated, Any, Final
 from urllib.parse import quote, urlencode
 
-import polars as pl
 from fastapi import Depends, Path, Query
 
 from driftword import explore
@@ -36,7 +35,7 @@ Name = Annotated[str, Path(max_length=_MAX_LENGTH)]
 
 
 def drift_options(
-    metric: Text = "absolute",
+    metric: Text = "",
     n: Rows = 30,
     min_count: Number | None = None,
     skip: Number | None = None,
@@ -46,7 +45,8 @@ def drift_options(
 ) -> dict[str, Any]:
     """Read how the words that changed most are ranked."""
     return {
-        "metric": metric, "n": n, "min_count": min_count, "skip": skip, "sort": sort, "interpolated": interpolated
+        "metric": metric or None, "n": n, "min_count": min_count, "skip": skip, "sort": sort,
+        "interpolated": interpolated,
     }  # fmt: skip
 
 
@@ -61,11 +61,6 @@ class Endpoints:
         self.corpus = corpus
         has_documents = corpus is not None and corpus.has_documents
         self.columns = list(corpus.documents.collect_schema()) if corpus is not None and has_documents else []
-
-    @cached_property
-    def pace(self) -> pl.DataFrame | None:
-        """The mean movement of words into each slice."""
-        return explore.pace(self.model) if self.model.moves else None
 
     @cached_property
     def filter_columns(self) -> dict[str, list[str]]:
@@ -95,7 +90,7 @@ class Endpoints:
 
     def start(self, options: DriftOptions, begin: Begin = "", end: End = "") -> Content:
         """Show an overview of the corpus."""
-        return content.start(self.model, begin or None, end or None, pace=self.pace, **options)
+        return content.start(self.model, begin or None, end or None, **options)
 
     def between(self, options: DriftOptions, begin: Begin = "", end: End = "") -> Content:
         """Show the words that changed most between two slices."""
