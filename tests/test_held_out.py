@@ -6,7 +6,7 @@ import pytest
 import driftword as dw
 from driftword.engines import make_engine
 from driftword.engines.parameters import initial_parameters
-from driftword.held_out import HeldOut, Scores, mean_and_error
+from driftword.held_out import HeldOut, Scores, mean_and_error, measure_contexts
 
 
 @pytest.fixture(scope="module")
@@ -55,3 +55,16 @@ def test_every_model_is_scored_against_the_same_negatives(small: dw.Corpus) -> N
     np.testing.assert_allclose(found.negative, 20 * np.log(0.5), rtol=1e-6)
     other = HeldOut(small, "test")
     assert (other.key, other.text.position.tolist()) == (held_out.key, held_out.text.position.tolist())
+
+
+@pytest.mark.parametrize("half_window", [1, 3])
+def test_contexts_are_as_long_as_they_are_on_average(half_window: int) -> None:
+    lengths = [1, 2, 3, 9, 40]
+    corpus = dw.Corpus.from_ids(
+        ["a", "b"], [0] * sum(lengths), np.r_[0, np.cumsum(lengths)], chunk_slice=[0] * 5, chunk_split=["train"] * 5,
+        slices=[1900],
+    )  # fmt: skip
+    sizes = [sum(0 < abs(i - j) <= half_window for j in range(length)) for length in lengths for i in range(length)]
+    found = measure_contexts(corpus, half_window)
+    assert found.size == pytest.approx(np.mean(sizes))
+    assert found.frequencies.sum() == pytest.approx(1)

@@ -147,3 +147,13 @@ def test_long_labels_and_rules_are_refused_in_a_sentence() -> None:
     for rule in ("9" * 5_000 + "y", "equal:" + "9" * 5_000):
         with pytest.raises(OptionError, match="which is not understood"):
             check_rule(rule)
+
+
+def test_distances_are_years_between_the_middles() -> None:
+    slices = Slices(
+        ("a", "b", "c"),
+        (date(1900, 1, 1), date(1910, 1, 1), date(1950, 1, 1)),
+        (date(1909, 12, 31), date(1919, 12, 31), date(1950, 12, 31)),
+    )
+    np.testing.assert_allclose(slices.distances, [10, 35.5], atol=0.01)
+    assert Slices(("a",), (date(1900, 1, 1),), (date(1900, 1, 1),)).distances.shape == (0,)

@@ -357,3 +357,26 @@ def test_thin_slices_are_not_compared_by_default(model: dw.Model) -> None:
     counts[:, :] = 0
     counts[4] = 50
     assert explore.attested_range(make(model.rho, counts)) == ("1900", "1980")
+
+
+def test_a_word_that_only_becomes_rarer_does_not_move() -> None:
+    """Without intercepts frequency is movement along the mean context, and is left out; with them nothing is."""
+    random = np.random.default_rng(2)
+    words, slices, dim = 60, 6, 8
+    alpha = random.normal(size=(words, dim)) + 3
+    direction = alpha.mean(axis=0) / np.linalg.norm(alpha.mean(axis=0))
+    rho = np.repeat(random.normal(size=(1, words, dim)), slices, axis=0)
+    rho[:, 0] += np.linspace(0, 5, slices)[:, None] * direction  # a word that only becomes more frequent
+    rho[:, 1] += np.linspace(0, 1, slices)[:, None] * np.eye(dim)[0]
+    names, counts = [f"w{i}" for i in range(words)], np.full((slices, words), 50)
+    toy = toy_model(rho, counts, names)
+    plain, with_intercepts = (
+        dw.Model(rho, alpha, intercepts, vocabulary=toy.vocabulary, spec=toy.spec, provenance=toy.provenance)
+        for intercepts in (None, np.zeros((slices, words)))
+    )
+    asked: dict[str, Any] = {"n": 1, "metric": "absolute", "skip": 0}
+    assert dw.drift(plain, **asked)["word"].to_list() == ["w1"]
+    assert dw.drift(with_intercepts, **asked)["word"].to_list() == ["w0"]
+    assert dw.frequency(plain, "w0")["step"].drop_nulls().max() < 0.2  # type: ignore[operator]
+    assert dw.frequency(plain, "w0")["intercept"].null_count() == slices
+    assert dw.frequency(with_intercepts, "w0")["intercept"].to_list() == [0.0] * slices
