@@ -3,6 +3,7 @@
 contract.py    what every engine does
 registry.py    which engines there are
 parameters.py  what they fit
+prior.py       what is expected of that before any text is read
 rounds.py      what they work on: rounds of blocks of text
 reference.py   float64 NumPy, slow and plain
 cpu.py         float32, Numba, all cores

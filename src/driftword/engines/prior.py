@@ -21,11 +21,6 @@ class Prior:
     walk: npt.NDArray[np.floating[Any]]  # (T - 1,) of each step between adjacent slices; 0 where they are independent
     intercept_walk: npt.NDArray[np.floating[Any]]  # (T - 1,) the same for intercepts
 
-    @property
-    def coupled(self) -> bool:
-        """Whether any slices are coupled."""
-        return bool(self.walk.any() or self.intercept_walk.any())
-
     def share(self, part: float) -> Prior:
         """Return a part of the prior, for one of several times that it is applied."""
         return Prior(self.alpha * part, self.rho * part, self.walk * part, self.intercept_walk * part)

@@ -27,7 +27,6 @@ class EngineOptions:
     """The options of a fit that concern the machine; an engine takes those it knows."""
 
     threads: int | None = None
-    reproducible: bool = False
     device: str | None = None
     half_precision: bool = False
 
@@ -113,9 +112,7 @@ def make_engine(
             f"The {name} engine adds numbers in no fixed order and cannot honour `reproducible=True`; "
             'pass `engine="cpu"` as well'
         )
-    return entry.make(
-        parameters.astype(entry.dtype), sampler, EngineOptions(threads, reproducible, device, half_precision)
-    )
+    return entry.make(parameters.astype(entry.dtype), sampler, EngineOptions(threads, device, half_precision))
 
 
 def gpu_is_usable() -> bool:

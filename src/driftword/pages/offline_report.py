@@ -187,7 +187,7 @@ def _render(model: Model, title: str | None, pages: list[Content], overview: Con
     def link(word: str) -> Markup | str:
         return Markup('<a href="#{}">{}</a>').format(quote(_anchor(word)), word) if word in included else word
 
-    environment = templates(model, title=title, live=False, link=link, anchor=_anchor, slice_href=None)
+    environment = templates(model, title=title, live=False, link=link, anchor=_anchor)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'; base-uri 'none'"

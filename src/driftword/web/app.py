@@ -190,12 +190,9 @@ def _page_renderer(app: FastAPI, model: Model, corpus: Corpus | None, title: str
         file = assets[name]
         return Response(file.read_bytes(), media_type=ASSET_TYPES.get(file.suffix, "text/plain"), headers=for_ever)
 
-    def slice_address(label: str) -> str:
-        return f"/slice/{quote(label, safe='')}" if label != model.slices.labels[0] else ""
-
     environment = templates(
         model, title=title, live=True, asset={file.name: f"/static/{name}" for name, file in assets.items()},
-        link=_word_link, address=address, word_address=word_address, slice_href=slice_address,
+        link=_word_link, address=address, word_address=word_address,
         print_figures=PRINT_FIGURES, passages_id="passages", has_corpus=corpus is not None,
         has_documents=corpus is not None and corpus.has_documents,
     )  # fmt: skip
