@@ -35,7 +35,7 @@ def start(model: Model, begin: At | None = None, end: At | None = None, **option
     figures: dict[str, Figure] = {}
     if tokens is not None:
         series = [_series("words", tokens)]
-        figures["tokens"] = figure("Amount of text", "words in each slice", "bars", series=series, **_HALF_PAGE)
+        figures["tokens"] = figure("Amount of text", "words in each slice", "bars", series=series, height=150)
     content: Content = {
         "title": "How words changed",
         "words": len(model.words),
