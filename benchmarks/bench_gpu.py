@@ -186,10 +186,7 @@ def dense_loop(corpus: dw.Corpus, spec: dw.Spec, *, batch: int = 10_000, batches
         own = rho[slices[n]]
         likely = torch.nn.functional.logsigmoid((own[ids[positions]] * context).sum(-1)).sum()
         unlikely = torch.nn.functional.logsigmoid(-(own[absent] @ context[..., None])).sum()
-        prior = (
-            spec.drift_precision / 2 * (rho[1:] - rho[:-1]).square().sum()
-            + spec.prior_precision / 2 * alpha.square().sum()
-        )
+        prior = spec.drift_precision / 2 * (rho[1:] - rho[:-1]).square().sum() + spec.prior / 2 * alpha.square().sum()
         loss = prior - len(ids) / batch * (likely + unlikely)
         optimizer.zero_grad()
         loss.backward()

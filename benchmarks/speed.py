@@ -73,7 +73,8 @@ def round_cost(corpus: dw.Corpus, spec: dw.Spec, *, rounds: int = 3, join: int =
     parts = make_rounds(text, schedule.plan(3))  # past the warm-up
     sampler = Sampler.make(corpus.raw_counts, spec.exponent)
     static = initial_parameters(
-        len(corpus.words), spec.dim, seed=0, initial_accumulator=spec.initial_accumulator,
+        len(corpus.words), spec.dim, seed=0, initial_scale=spec.initial_scale,
+        initial_accumulator=spec.initial_accumulator,
         intercepts=frequency_log_odds(corpus, spec.exponent, spec.negatives) if spec.intercept else None,
     ).astype(np.float32)  # fmt: skip
     parameters = broadcast(static, n_slices, spec.initial_accumulator)

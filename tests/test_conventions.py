@@ -73,7 +73,7 @@ def test_errors_are_what_python_expects() -> None:
 
 
 def test_functions_and_modules_share_no_names() -> None:
-    for name in ("fitting", "evaluation", "tuning", "exporting"):
+    for name in ("fitting", "evaluation", "comparison", "tuning", "exporting"):
         assert isinstance(importlib.import_module(f"driftword.{name}"), types.ModuleType)
     for package in ("driftword", "driftword.corpus", "driftword.explore", "driftword.plot", "driftword.pages"):
         module = importlib.import_module(package)

@@ -12,7 +12,7 @@ from driftword.held_out import HeldOut, Scores, mean_and_error, measure_contexts
 @pytest.fixture(scope="module")
 def scores(small: dw.Corpus) -> Scores:
     held_out = HeldOut(small, "test")
-    parameters = initial_parameters(len(small.words), 8, seed=0, initial_accumulator=0.01)
+    parameters = initial_parameters(len(small.words), 8, seed=0, initial_scale=0.1, initial_accumulator=0.01)
     return held_out.score(make_engine("cpu", parameters, held_out.sampler, threads=1), context=4)
 
 
@@ -48,7 +48,7 @@ def test_a_summary_is_of_all_positions_or_of_some(scores: Scores) -> None:
 def test_every_model_is_scored_against_the_same_negatives(small: dw.Corpus) -> None:
     """With embeddings that do not depend on the word, the negatives cannot matter; with others they repeat."""
     held_out = HeldOut(small, "test")
-    flat = initial_parameters(len(small.words), 8, seed=0, initial_accumulator=0.01)
+    flat = initial_parameters(len(small.words), 8, seed=0, initial_scale=0.1, initial_accumulator=0.01)
     flat.rho[:] = 0
     found = held_out.score(make_engine("cpu", flat, held_out.sampler, threads=1), context=4)
     np.testing.assert_allclose(found.positive, np.log(0.5), rtol=1e-6)

@@ -15,7 +15,7 @@ ORDER = (
     "errors", "suggestions", "checks", "visible_text", "polars_faults", "randomness", "locks", "atomic_writes",
     "checksums", "stored_arrays", "store", "progress", "tables", "provenance", "corpus",
     "keyed_vectors", "spec", "model", "engines", "held_out", "schedule", "checkpoints", "fitting", "tuning",
-    "evaluation", "explore", "plot", "exporting", "pages", "web", "terminal", "cli", "entry", "__main__",
+    "evaluation", "comparison", "explore", "plot", "exporting", "pages", "web", "terminal", "cli", "entry", "__main__",
 )  # fmt: skip
 READING = {"explore", "plot", "exporting", "pages", "web"}
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import driftword.plot as plot
+    from driftword.comparison import compare
     from driftword.corpus import Corpus, Slices, prepare
     from driftword.errors import (
         BusyError,
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
         UnknownSliceError,
         UnknownWordError,
     )  # fmt: skip
-    from driftword.evaluation import compare, evaluate
+    from driftword.evaluation import evaluate
     from driftword.explore import (
         analogy,
         changes,
@@ -43,12 +44,13 @@ __version__ = "0.1.0"
 
 #: Public names by the module that defines them; it is loaded when the first of them is used.
 _MODULES = {
+    "comparison": ("compare",),
     "corpus": ("Corpus", "Slices", "prepare"),
     "errors": (
         "BusyError", "DriftwordError", "DriftwordWarning", "ExistsError", "FitError", "OptionError", "SourceError",
         "StoreError", "UnknownSliceError", "UnknownWordError",
     ),
-    "evaluation": ("compare", "evaluate"),
+    "evaluation": ("evaluate",),
     "explore": (
         "analogy", "changes", "drift", "equivalents", "frequency", "movers", "neighborhoods", "neighbors",
         "similarity", "towards", "trajectory",

@@ -203,6 +203,7 @@ class _Training:
                 len(corpus.words),
                 spec.dim,
                 seed=schedule.seed,
+                initial_scale=spec.initial_scale,
                 initial_accumulator=spec.initial_accumulator,
                 intercepts=frequency_log_odds(corpus, spec.exponent, spec.negatives) if spec.intercept else None,
             ),
@@ -300,8 +301,8 @@ class _Training:
     @property
     def best_pass(self) -> int:
         """The pass with the best validation score; of the model's own passes, once there is one."""
-        own = self._own_passes() or self.history
-        return int(max(own, key=lambda entry: (np.nan_to_num(entry["L"], nan=-np.inf), entry["pass"]))["pass"])
+        own, score = self._own_passes() or self.history, self.schedule.spec.select_by
+        return int(max(own, key=lambda entry: (np.nan_to_num(entry[score], nan=-np.inf), entry["pass"]))["pass"])
 
     def stalled(self, patience: int) -> bool:
         """Tell whether the validation score has not become better for this many passes."""

@@ -334,7 +334,7 @@ class Model:
         return {
             "model": f"{spec.model}, {spec.dim} dimensions, context {spec.context}, {spec.negatives} negatives",
             **facts,
-            "precision": f"drift {spec.drift_precision:g} per {spec.drift_unit}, prior {spec.prior_precision:g}",
+            "precision": f"drift {spec.drift_precision:g} per {spec.drift_unit}, prior {spec.prior:g}",
             "learning": f"rate {spec.learning_rate:g}, {spec.rounds} rounds a pass, subsample {spec.resample}",
             "passes": f"{len(self.history)}; the best was pass {self.best_pass}",
             "validation": validation.format(**scores),

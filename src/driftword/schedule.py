@@ -18,10 +18,6 @@ from driftword.engines.prior import Prior
 from driftword.engines.rounds import Centering, PassPlan, Step
 from driftword.spec import Spec
 
-#: Share of the learning rate in a binned model's own passes: only their start restrains words that are rare in a slice.
-BINNED_RATE: Final = 0.2
-
-
 USUAL_CONTEXT: Final = 8  # words; in longer contexts more of them move at once, and each must move less
 
 
@@ -59,7 +55,7 @@ class Schedule:
         progress = (number + round_number / spec.rounds) / max(self.passes, 1)
         rate = spec.learning_rate * (1 - (1 - spec.final_rate) * progress) * min(1.0, USUAL_CONTEXT / spec.context)
         return Step(
-            learning_rate=rate * (BINNED_RATE if spec.model == "binned" and not static else 1),
+            learning_rate=rate * (spec.binned_rate if spec.model == "binned" and not static else 1),
             half_window=spec.context // 2,
             negatives=spec.negatives,
             pool=spec.pool,
@@ -69,7 +65,7 @@ class Schedule:
 
     @functools.cached_property
     def _static_prior(self) -> Prior:
-        precision = self.spec.prior_precision
+        precision = self.spec.prior
         return Prior(precision, np.array([precision]), np.zeros(0), np.zeros(0))
 
     @functools.cached_property
@@ -77,9 +73,12 @@ class Schedule:
         spec = self.spec
         unit = {"span": self.distances.sum(), "year": 1.0, "slice": self.distances}[spec.drift_unit]
         inverse_steps = unit / self.distances
+        rho = np.full(self.n_slices, spec.prior / self.n_slices)
+        if spec.prior_slices == "first":  # which restrains the others only through the walk
+            rho = np.where(np.arange(self.n_slices) == 0, spec.prior, spec.prior * (spec.model == "binned"))
         return Prior(
-            alpha=spec.prior_precision,
-            rho=np.full(self.n_slices, spec.prior_precision / self.n_slices),
+            alpha=spec.prior,
+            rho=rho,
             walk=spec.drift_precision * inverse_steps * (spec.model == "dynamic"),
             # Without the walk, a word that does not occur in a slice would seem impossible there.
             intercept_walk=spec.intercept_walk * INTERCEPT_UNIT**2 * inverse_steps,

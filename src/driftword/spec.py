@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from types import MappingProxyType
 from typing import Any, Final
 
 from driftword import checks
@@ -13,7 +14,10 @@ from driftword.errors import OptionError
 
 MODELS: Final = ("static", "binned", "dynamic")
 DRIFT_UNITS: Final = ("span", "year", "slice")
+PRIOR_SLICES: Final = ("all", "first")
 RESAMPLE: Final = ("each-pass", "once")
+SELECT_BY: Final = ("L", "L_pos")
+FROZEN: Final = 1e9  # a drift precision at which embeddings do not move
 _MAX_DIM: Final = 100_000
 _MAX_COUNT: Final = 1_000_000  # of words, rounds and negatives; far beyond any use, and within memory
 
@@ -39,7 +43,11 @@ class Spec:
         That unit: ``"span"``, the time from the first slice to the last; ``"year"``; or ``"slice"``, one step from
         slice to slice whatever their distance, as in the paper.
     prior_precision
-        Precision of the priors on context vectors and on embeddings, which is shared out over the slices.
+        Precision of the priors on context vectors and on embeddings. In the paper it is a thousandth of the drift
+        precision, which is None in Python.
+    prior_slices
+        Slices that the prior on embeddings applies to: ``"all"``, over which its precision is shared out, or only the
+        ``"first"``, as in the paper.
     intercept
         Whether every word has an intercept in every slice, which takes up how frequent it is, so that its embedding
         need not. Without, it is the paper's model.
@@ -49,6 +57,9 @@ class Spec:
         Step size of Adagrad; in a context of more than eight words, of which each moves, it is smaller in proportion.
     final_rate
         Share of the learning rate that is left at the end of the last pass; it falls linearly.
+    binned_rate
+        Share of the learning rate that the binned model takes after its static pass: only where it starts restrains
+        words that are rare in a slice.
     rounds
         Number of times that a pass applies the prior.
     block
@@ -61,6 +72,10 @@ class Spec:
         Negatives are drawn in proportion to word counts raised to this power.
     resample
         ``"each-pass"`` subsamples the text anew for every pass; ``"once"`` keeps one subsample, as the paper does.
+    select_by
+        The score on validation text by which the best pass is selected: ``"L"``, or ``"L_pos"``, as in the paper.
+    initial_scale
+        Standard deviation of the initial embeddings and context vectors.
     initial_accumulator
         Initial value of Adagrad's accumulators of squared gradients.
     """
@@ -71,24 +86,30 @@ class Spec:
     negatives: int = 20
     drift_precision: float = 30.0
     drift_unit: str = "span"
-    prior_precision: float = 20.0
+    prior_precision: float | None = 20.0
+    prior_slices: str = "all"
     intercept: bool = True
     intercept_precision: float | None = None
     learning_rate: float = 0.4
     final_rate: float = 0.1
+    binned_rate: float = 0.2
     rounds: int = 10
     block: int = 32
     run: int = 4
     pool: int = 64
     exponent: float = 0.75
     resample: str = "each-pass"
+    select_by: str = "L"
+    initial_scale: float = 0.1
     initial_accumulator: float = 0.01
 
     def __post_init__(self) -> None:
         checked: dict[str, Any] = {
             "model": checks.one_of("model", self.model, MODELS),
             "drift_unit": checks.one_of("drift_unit", self.drift_unit, DRIFT_UNITS),
+            "prior_slices": checks.one_of("prior_slices", self.prior_slices, PRIOR_SLICES),
             "resample": checks.one_of("resample", self.resample, RESAMPLE),
+            "select_by": checks.one_of("select_by", self.select_by, SELECT_BY),
             "final_rate": checks.real("final_rate", self.final_rate, low=0, high=1),
             "exponent": checks.real("exponent", self.exponent, low=0, high=2),
         }
@@ -98,14 +119,27 @@ class Spec:
         checked["context"] = checks.whole("context", self.context, least=2, most=_MAX_COUNT)
         if checked["context"] % 2:
             raise OptionError(f"`context` is {self.context}; it must be even (8: four words on either side)")
-        for name in ("drift_precision", "learning_rate", "initial_accumulator"):
+        for name in ("drift_precision", "learning_rate", "binned_rate", "initial_scale", "initial_accumulator"):
             checked[name] = checks.real(name, getattr(self, name), positive=True)
-        checked["prior_precision"] = checks.real("prior_precision", self.prior_precision, low=0)
-        if self.intercept_precision is not None:
-            checked["intercept_precision"] = checks.real("intercept_precision", self.intercept_precision, low=0)
+        for name in ("prior_precision", "intercept_precision"):
+            checked[name] = checks.optional(checks.real, name, getattr(self, name), low=0)
         checked["intercept"] = checks.flag("intercept", self.intercept)
         for name, value in checked.items():  # NumPy's numbers become Python's, which JSON knows
             object.__setattr__(self, name, value)
+
+    @classmethod
+    def paper(cls, **options: Any) -> Spec:
+        """Return the options of the paper (Rudolph & Blei 2018), and those given instead of them.
+
+        The paper chose `drift_precision` (from 1 to 10), `learning_rate` and the size of minibatches on validation
+        text, as `tune` does. Its text was prepared with `subsample=1e-5`.
+        """
+        return cls(**{**PAPER, **options})
+
+    @property
+    def prior(self) -> float:
+        """Precision of the priors on context vectors and embeddings, the default of the paper resolved."""
+        return self.drift_precision / 1000 if self.prior_precision is None else self.prior_precision
 
     @property
     def intercept_walk(self) -> float:
@@ -130,6 +164,28 @@ class Spec:
     def to_dict(self) -> dict[str, Any]:
         """Return the options ready for JSON."""
         return asdict(self)
+
+
+PAPER_SUBSAMPLE: Final = 1e-5  # which the text of the paper was prepared with
+#: What the paper's protocol has instead of our defaults.
+PAPER: Final[Mapping[str, Any]] = MappingProxyType(
+    {
+        "drift_precision": 10.0,
+        "drift_unit": "slice",
+        "prior_precision": None,
+        "prior_slices": "first",
+        "intercept": False,
+        "learning_rate": 0.1,
+        "final_rate": 1.0,
+        "binned_rate": 1.0,
+        "block": 1,
+        "run": 1,
+        "pool": 20,
+        "resample": "once",
+        "select_by": "L_pos",
+        "initial_scale": 0.01,
+    }
+)
 
 
 def as_spec(spec: Spec | None) -> Spec:

@@ -118,7 +118,9 @@ def print_ranking(ranking: DriftRanking, console: Console) -> None:
 
 def print_comparison(table: pl.DataFrame, console: Console) -> None:
     """Print a comparison of models: the paper's table, with gains and their standard errors."""
-    digits = {"L_pos": 3, "L": 3, "over_static": 4, "over_binned": 4}
+    gains = [name for name in ("over_static", "over_frequency", "over_binned") if table[name].is_not_null().any()]
+    digits = {"L_pos": 3, "L": 3, **dict.fromkeys(gains, 4)}
+    tuned = table.columns[table.columns.index("seconds") + 1 :]
 
     def with_error(row: dict[str, Any], name: str) -> str:
         value, error = row[name], row[f"{name}_se"]
@@ -127,14 +129,16 @@ def print_comparison(table: pl.DataFrame, console: Console) -> None:
     rows = [
         {"context": row["context"], "model": row["model"], **{name: with_error(row, name) for name in digits}}
         | ({"seeds": row["seeds"], "sd of L": f"{row['L_seed_sd']:.4f}"} if row["seeds"] > 1 else {})
+        | {name: "" if row[name] is None else f"{row[name]:g}" for name in tuned}
         for row in table.iter_rows(named=True)
     ]
     shown = pl.DataFrame(rows)
     print_table(shown, console, digits=1)
     console.print(
         "\nL_pos: mean log-probability of the words that occur; L: the same plus that of random words that do not; "
-        "higher is better.\nover_static, over_binned: gain in L, paired by document. "
-        "±: standard error over documents, of gains also over seeds if there are several.",
+        "higher is better.\nover_...: gain in L over that model, paired by document; over_frequency: beyond what "
+        "changes of frequency explain.\n±: standard error over documents, of gains also over seeds if there are "
+        "several.",
         style="dim",
     )
 

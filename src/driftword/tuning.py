@@ -25,12 +25,13 @@ from driftword.corpus.corpus import as_corpus
 from driftword.errors import DriftwordWarning, FitError, OptionError, StoreError
 from driftword.fitting import fit
 from driftword.progress import progress
-from driftword.spec import Spec, as_spec
+from driftword.spec import FROZEN, Spec, as_spec
 
 #: What each option is multiplied by. Blocks are this model's minibatches.
 FACTORS: Final[dict[str, tuple[float, ...]]] = {
     "learning_rate": (0.5, 1.0, 1.5),
-    "drift_precision": (0.3, 1.0, 3.0, 10.0),
+    "drift_precision": (0.1, 0.3, 1.0, 3.0, 10.0),
+    "intercept_precision": (0.1, 0.3, 1.0, 3.0, 10.0),
     "prior_precision": (0.2, 1.0, 5.0),
     "block": (0.5, 1.0, 2.0),
 }
@@ -60,7 +61,7 @@ def tune(
     resume: bool = False,
     show_progress: bool | None = None,
 ) -> Tuned:
-    """Choose learning rate, drift and prior precision and block size on the validation text.
+    """Choose learning rate, precisions and block size on the validation text.
 
     Parameters
     ----------
@@ -98,14 +99,16 @@ def tune(
     budget = min(FIRST_PASSES, passes)
     with nullcontext() if out is None else reserved(out), progress(show=show_progress) as bar:
         while True:
-            bar.stage(f"{len(left)} candidates, {_passes(budget)} each", total=len(left))
+            bar.stage(
+                f"{spec.model}, context {spec.context}: {len(left)} candidates, {_passes(budget)} each", total=len(left)
+            )
             scores: list[float] = []
             for candidate in left:
                 rows.append(
                     _try(corpus, candidate, passes=budget, seed=seed, threads=threads, engine=engine, device=device)
                 )
-                scores.append(rows[-1]["L"])
-                bar.update(done=len(scores), facts=f"best L {max(scores):.3f}")
+                scores.append(rows[-1][spec.select_by])
+                bar.update(done=len(scores), facts=f"best {spec.select_by} {max(scores):.3f}")
             best = [left[i] for i in np.argsort(-np.array(scores), kind="stable")]
             if len(left) < 2 * KEEP or budget == passes:
                 break
@@ -128,15 +131,25 @@ def _load_result(path: Path, request: dict[str, Any]) -> Tuned:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"'{path}' cannot be read; remove it, or start again without `resume`") from error
     if changed:
-        raise OptionError(
-            f"'{path}' was made with another {' and '.join(changed)}; "
-            "use the same options, or start again without `resume`"
-        )
+        raise OptionError(f"'{path}' was made with another {' and '.join(changed)}; use the same options, or remove it")
     return tuned
 
 
+def tuned_options(spec: Spec) -> list[str]:
+    """Return the names of the options that are tuned for a model: those that it depends on, and that are not tied."""
+    moves = spec.model == "dynamic" and spec.drift_precision < FROZEN
+    wanted = {
+        "learning_rate": True,
+        "drift_precision": moves,
+        "intercept_precision": spec.intercept and spec.model != "static" and not moves,  # it follows the drift's
+        "prior_precision": spec.prior_precision is not None,  # it follows the drift's as well
+        "block": spec.block > 1,  # otherwise every position has negatives of its own
+    }
+    return [name for name in FACTORS if wanted[name]]
+
+
 def _candidates(spec: Spec, count: int, seed: int) -> list[Spec]:
-    names = [name for name in FACTORS if name != "drift_precision" or spec.model == "dynamic"]
+    names = tuned_options(spec)
     others = []
     for factors in itertools.product(*(FACTORS[name] for name in names)):
         changed: dict[str, Any] = {name: _times(spec, name, f) for name, f in zip(names, factors, strict=True)}
@@ -149,15 +162,17 @@ def _candidates(spec: Spec, count: int, seed: int) -> list[Spec]:
 def _times(spec: Spec, name: str, factor: float) -> float:
     if name == "block":
         return max(1, round(spec.block * factor))
-    value = getattr(spec, name)
-    return float(f"{value * factor:.3g}")
+    return float(f"{option_value(spec, name) * factor:.3g}")
+
+
+def option_value(spec: Spec, name: str) -> Any:
+    """Return the value of an option, a default that follows another one resolved."""
+    return spec.intercept_walk if name == "intercept_precision" else getattr(spec, name)
 
 
 def _try(corpus: Corpus, spec: Spec, **options: Any) -> dict[str, Any]:
     row: dict[str, Any] = {"passes": options["passes"]}
-    row |= {name: getattr(spec, name) for name in FACTORS}
-    if spec.model != "dynamic":
-        del row["drift_precision"]
+    row |= {name: option_value(spec, name) for name in tuned_options(spec)}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DriftwordWarning)  # of candidates; the best one is told by its scores

@@ -20,8 +20,8 @@ def demo(
 ) -> None:
     """Show driftword at work on two centuries of State of the Union addresses, and write a report."""
     from driftword import explore, plot, terminal
+    from driftword.comparison import compare
     from driftword.corpus import prepare
-    from driftword.evaluation import compare
     from driftword.model import Model
     from driftword.pages.offline_report import report
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable, Collection
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -27,31 +28,46 @@ from driftword.cli.app import (
     table_format,
 )
 from driftword.errors import OptionError
-from driftword.spec import Spec, option_help
+from driftword.spec import PAPER_SUBSAMPLE, Spec, option_help
 from driftword.visible_text import visible
+
+if TYPE_CHECKING:
+    from driftword.corpus import Corpus
 
 ENGINE = typer.Option(help="auto (a GPU where PyTorch sees one), cpu, torch, or reference, which is slow.")
 DEVICE = typer.Option(help="Device of the torch engine: cuda, cuda:1, ... or cpu.", show_default="the first GPU")
 THREADS = typer.Option(help="Number of threads.", show_default="all cores")
 PASSES = typer.Option(help="Maximum number of passes over the training text.")
+PAPER_PROTOCOL = typer.Option(
+    "--paper",
+    help="Use the options of the paper instead of our defaults; those that you give still count.",
+    rich_help_panel="Options of the model",
+)
 WHERE_CORPUS = typer.Option(help="The corpus it was fitted to.", show_default="where it was then")
 
 
 def spec_options(*, without: Collection[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command every option of `Spec`, explained as its docstring does; the function gets them as `spec`."""
+    """Give a command every option of `Spec`, explained as its docstring does, and `--paper`; it gets them as `spec`."""
     types, texts = get_type_hints(Spec), option_help()
     names = [field.name for field in fields(Spec) if field.name not in without]
-    added: dict[str, tuple[Any, Any]] = {}
+    added: dict[str, tuple[Any, Any]] = {"context_of_call": (typer.Context, inspect.Parameter.empty)}
+    added["paper"] = (Annotated[bool, PAPER_PROTOCOL], False)
     for field in fields(Spec):
         if field.name in names:
-            shown: Any = "a twentieth of the drift precision" if field.default is None else True
+            shown: Any = "a 300th of the drift precision" if field.default is None else True
             option = typer.Option(help=texts[field.name], show_default=shown, rich_help_panel="Options of the model")
             added[field.name] = (Annotated[types[field.name], option], field.default)
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(function)
-        def wrapper(*args: Any, **options: Any) -> None:
-            spec = Spec(**{name: options.pop(name) for name in names})
+        def wrapper(*args: Any, context_of_call: typer.Context, paper: bool, **options: Any) -> None:
+            values = {name: options.pop(name) for name in names}
+            if paper:  # then only what was written counts, not our defaults
+                sources = {name: context_of_call.get_parameter_source(name) for name in names}
+                written = [name for name, source in sources.items() if source and source.name != "DEFAULT"]
+                spec = Spec.paper(**{name: values[name] for name in written})
+            else:
+                spec = Spec(**values)
             function(*args, spec=spec, **options)
 
         add_parameters(wrapper, function, added)
@@ -105,6 +121,8 @@ def fit_model(
 
       driftword fit sotu.corpus --out sotu.model --tune   (takes about five times as long)
 
+      driftword fit sotu.corpus --out paper.model --paper --drift-precision 1   (the options of the paper)
+
       driftword fit un.corpus --out un.model --device cuda:1
     """
     from driftword import store, terminal, tuning
@@ -116,6 +134,7 @@ def fit_model(
     from driftword.model import KIND
 
     corpus = Corpus.open(path)
+    _warn_about_text(corpus, spec)
     if spec.model == "dynamic" and len(corpus.slices) == 1:
         terminal.warn("The corpus has one slice, so the dynamic model equals the static one")
     if engine == "auto" and choose_engine(engine, device) == "torch" and device is None:
@@ -195,9 +214,19 @@ def compare_models(
     *,
     spec: Spec,
     contexts: Annotated[str, typer.Option(help="Context sizes, separated by commas.")] = "2,8",
-    models: Annotated[str, typer.Option(help="Models to compare, separated by commas.")] = "static,binned,dynamic",
+    models: Annotated[
+        str | None,
+        typer.Option(
+            help="Models to compare, separated by commas: static; frequency (static embeddings, with intercepts that "
+            "move); binned; dynamic.",
+            show_default="all",
+        ),
+    ] = None,
     passes: Annotated[int, PASSES] = 10,
     seeds: Annotated[str, typer.Option(help="Seeds, separated by commas; scores are means over them.")] = "0",
+    tune: Annotated[
+        bool, typer.Option("--tune", help="First choose the options of each model on the validation text.")
+    ] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder to keep the fitted models in.")] = None,
     threads: Annotated[int | None, THREADS] = None,
     engine: Annotated[str, ENGINE] = "auto",
@@ -211,26 +240,46 @@ def compare_models(
 ) -> None:
     """Fit static, binned and dynamic models and score them on the test text: the paper's table.
 
-    Gains in L over the static and over the binned model of the same context are paired by document.
+    Gains in L over the other models of the same context are paired by document. What the dynamic model gains over the
+    model named frequency, it gains beyond changes of frequency.
 
     [bold]Examples[/bold]
 
       driftword compare sotu.corpus --out models
 
       driftword compare sotu.corpus --contexts 8 --dim 50 --drift-precision 100 --seeds 0,1,2 --format latex
+
+      driftword compare sotu.corpus --tune --out models   (the best options of each model; six times as long)
+
+      driftword compare sotu.corpus --paper   (the options of the paper)
     """
-    from driftword.evaluation import compare, comparison_table
+    from driftword.comparison import compare, comparison_table
+    from driftword.corpus import Corpus
     from driftword.terminal import print_comparison
 
     chosen = table_format(format, as_json, as_csv)
+    corpus = Corpus.open(path)
+    _warn_about_text(corpus, spec)
     table = compare(
-        path, contexts=_numbers("contexts", contexts), models=comma_separated(models), spec=spec, passes=passes,
-        seeds=_numbers("seeds", seeds), threads=threads, engine=engine, device=device, out=out, overwrite=overwrite,
+        corpus, contexts=_numbers("contexts", contexts), models=comma_separated(models) if models else None, spec=spec,
+        passes=passes, seeds=_numbers("seeds", seeds), tune=tune, threads=threads, engine=engine, device=device,
+        out=out, overwrite=overwrite,
     )  # fmt: skip
     if chosen in ("markdown", "latex"):
         print(comparison_table(table, format=chosen))
         return
     show(table, chosen, print_comparison)
+
+
+def _warn_about_text(corpus: Corpus, spec: Spec) -> None:
+    """Say so where a model gets the paper's options, but not text that was subsampled as the paper's."""
+    if spec.prior_slices == "first" and corpus.subsample not in (None, PAPER_SUBSAMPLE):
+        from driftword import terminal
+
+        terminal.warn(
+            f"The paper subsamples text with t = {PAPER_SUBSAMPLE:g}, this corpus has {corpus.subsample:g}; "
+            f"prepare it again with --subsample {PAPER_SUBSAMPLE:g} to do as the paper does"
+        )
 
 
 def _numbers(name: str, text: str) -> list[int]:

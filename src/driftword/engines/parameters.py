@@ -17,7 +17,6 @@ from driftword import randomness
 
 Floats = npt.NDArray[np.floating[Any]]
 
-INITIAL_SCALE: Final = 0.1  # standard deviation of the initial embeddings and context vectors
 INTERCEPT_UNIT: Final = 5.0
 
 
@@ -46,7 +45,13 @@ class Parameters:
 
 
 def initial_parameters(
-    n_words: int, dim: int, *, seed: int, initial_accumulator: float, intercepts: Floats | None = None
+    n_words: int,
+    dim: int,
+    *,
+    seed: int,
+    initial_scale: float,
+    initial_accumulator: float,
+    intercepts: Floats | None = None,
 ) -> Parameters:
     """Draw the initial parameters of a static model: small Gaussian numbers, the same on every machine.
 
@@ -56,7 +61,7 @@ def initial_parameters(
     key = randomness.key(seed, "initial")
     first, second = randomness.uniform(key, 2 * counters), randomness.uniform(key, 2 * counters + 1)
     normal = np.sqrt(-2 * np.log1p(-first)) * np.cos(2 * np.pi * second)  # Box-Muller
-    rho, alpha = (INITIAL_SCALE * normal).reshape(2, n_words, dim)
+    rho, alpha = (initial_scale * normal).reshape(2, n_words, dim)
     rho = rho[None].copy()
     if intercepts is not None:
         rho = np.concatenate([rho, intercepts[None, :, None] / INTERCEPT_UNIT], axis=2)
