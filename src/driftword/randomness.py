@@ -19,7 +19,7 @@ MULTIPLIER_2: Final = 0x94D049BB133111EB
 _MASK: Final = (1 << 64) - 1
 
 #: Each use of randomness has its own stream, so that no two are correlated.
-STREAMS: Final = {"split": 1, "subsample": 2, "order": 3, "negatives": 4, "scoring": 5, "initial": 6}
+STREAMS: Final = {"split": 1, "subsample": 2, "order": 3, "negatives": 4, "scoring": 5, "initial": 6, "turns": 7}
 
 
 def mix(x: int) -> int:

@@ -90,7 +90,7 @@ def test_rounds_are_those_of_the_reference(
     make: Make, static: Parameters, sliced: Parameters, corpus: dw.Corpus, model: str
 ) -> None:
     parameters = static if model == "static" else sliced
-    # One block for each slice: engines may take the blocks of different slices in any order.
+    # One block for each slice: with several, engines may interleave those of different slices.
     shape = {"block": 16, "rounds": 3} if model == "static" else {"block": 110, "rounds": 1}
     plan = make_plan(sliced=model != "static", **shape)
     slices = 1 if model == "static" else SLICES

@@ -177,7 +177,11 @@ def make_rounds(text: Text, plan: PassPlan) -> list[Blocks]:
     done = plan.passes_before * len(first)
     result = []
     for r in range(plan.rounds):
+        # One slice after the other, whose embeddings are then in the cache; but each time in another order, as the
+        # context vectors follow the slice under way.
+        turn = randomness.bits(randomness.key(plan.seed, "turns", plan.number, r), block_slice)
         numbers = np.flatnonzero(round_of == r)
+        numbers = numbers[np.argsort(turn[numbers], kind="stable")]
         runs = concatenated_ranges(run_offsets[numbers], run_offsets[numbers + 1])
         sizes = run_offsets[numbers + 1] - run_offsets[numbers]
         result.append(

@@ -210,8 +210,12 @@ def make_rounds(ids: Tensor, chunk_offsets: Tensor, chunk_slice: Tensor, plan: P
     positions = torch.bincount(round_of, weights=torch.diff(before[run_offsets]).double(), minlength=plan.rounds)
     # Slices take turns, so that blocks which run at the same time rarely share one.
     turn = (rank_in_slice.double() + 0.5) / torch.clamp(blocks_in_slice, min=1)
-    blocks = [torch.nonzero(round_of == r)[:, 0] for r in range(plan.rounds)]
-    blocks = [numbers[torch.argsort(turn[numbers], stable=True)] for numbers in blocks]
+    blocks = []
+    for r in range(plan.rounds):
+        numbers = torch.nonzero(round_of == r)[:, 0]
+        of_slice = _shift(_bits(randomness.key(plan.seed, "turns", plan.number, r), block_slice[numbers].long()), 1)
+        numbers = numbers[torch.argsort(of_slice, stable=True)]
+        blocks.append(numbers[torch.argsort(turn[numbers], stable=True)])
     return [DeviceRound(int(n), whole, numbers) for n, numbers in zip(positions.tolist(), blocks, strict=True)]
 
 
