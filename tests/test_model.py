@@ -20,7 +20,7 @@ QUICK = {"dim": 8, "context": 4, "rounds": 2}
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"model": "dynamics"}, "`model` is 'dynamics'; choose one of static, binned, dynamic"),
+        ({"model": "dynamics"}, "`model` is 'dynamics'; choose one of static, frequency, binned, dynamic"),
         ({"resample": "never"}, "`resample` is 'never'"),
         ({"context": 3}, "`context` is 3; it must be even"),
         ({"context": 0}, "`context` is 0"),

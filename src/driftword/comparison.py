@@ -26,13 +26,12 @@ from driftword.evaluation import score
 from driftword.fitting import fit
 from driftword.held_out import Scores, mean_and_error
 from driftword.model import KIND, Model
-from driftword.spec import FROZEN, Spec, as_spec
+from driftword.spec import MODELS, Spec, as_spec
 from driftword.tables import lines_of
 from driftword.tuning import FACTORS, option_value, tuned_options
 from driftword.tuning import tune as tune_options
 
-COMPARED: Final = ("static", "frequency", "binned", "dynamic")
-BASELINES: Final = COMPARED[:-1]  # models over which gains are shown
+BASELINES: Final = MODELS[:-1]  # models over which gains are shown
 
 
 def compare(
@@ -105,7 +104,7 @@ def compare(
     scores: dict[tuple[int, str], list[Scores]] = {}
     fitted: dict[tuple[int, str], list[Model]] = {}
     with nullcontext() if out is None else reserved(out):
-        specs = {(context, name): _spec_of(name, replace(spec, context=context)) for context in sizes for name in names}
+        specs = {(context, name): replace(spec, model=name, context=context) for context in sizes for name in names}
         if tune:
             for (context, name), start in specs.items():
                 tuned = tune_options(
@@ -151,23 +150,14 @@ def _numbers(name: str, given: Any) -> list[Any]:
 def _model_names(given: Any, spec: Spec) -> list[str]:
     """Return the names of the models to compare, in a fixed order."""
     if given is None:
-        return [name for name in COMPARED if spec.intercept or name != "frequency"]
+        return [name for name in MODELS if spec.intercept or name != "frequency"]
     several = (
         [given]
         if isinstance(given, str)
         else checks.several("models", given, remedy="give the name of a model, or a list of names")
     )
-    names = {checks.one_of("models", name, COMPARED) for name in several}
-    if "frequency" in names and not spec.intercept:
-        raise OptionError("Without intercepts there is no model of frequency alone; leave 'frequency' out of `models`")
-    return sorted(names, key=COMPARED.index)
-
-
-def _spec_of(name: str, spec: Spec) -> Spec:
-    """Return the options of one of the models."""
-    if name == "frequency":
-        return replace(spec, model="dynamic", drift_precision=FROZEN, intercept_precision=spec.intercept_walk)
-    return replace(spec, model=name)
+    names = {checks.one_of("models", name, MODELS) for name in several}
+    return sorted(names, key=MODELS.index)
 
 
 @dataclass(frozen=True)

@@ -340,6 +340,8 @@ def _make_model(
     with np.errstate(over="ignore"):  # found below
         rho, alpha = (np.asarray(values, dtype) for values in training.best_embeddings(checkpoints))
     rho, intercepts = split_intercepts(rho, alpha.shape[1])
+    if schedule.spec.model == "frequency":
+        rho = rho[:1]  # the walk keeps it the same in every slice
     if not (np.isfinite(rho).all() and np.isfinite(alpha).all()):
         raise FitError("Some embeddings are too large for 16 bits; fit without `half_precision`")
     provenance = Provenance(

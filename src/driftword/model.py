@@ -221,7 +221,7 @@ class Model:
         if self._intercepts is None:
             raise OptionError("The model has no intercepts; fit it with `intercept=True`")
         values = np.asarray(stored_arrays.columns(self._intercepts, word), dtype=np.float64)
-        return values if self.moves else np.repeat(values, len(self.slices))
+        return values if len(values) == len(self.slices) else np.repeat(values, len(self.slices))
 
     @property
     def words(self) -> tuple[str, ...]:

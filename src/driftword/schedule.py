@@ -18,6 +18,7 @@ from driftword.engines.prior import Prior
 from driftword.engines.rounds import Centering, PassPlan, Step
 from driftword.spec import Spec
 
+FROZEN: Final = 1e9  # precision of a walk that goes nowhere, and does not exceed what 32 bits can hold
 USUAL_CONTEXT: Final = 8  # words; in longer contexts more of them move at once, and each must move less
 
 
@@ -79,7 +80,7 @@ class Schedule:
         return Prior(
             alpha=spec.prior,
             rho=rho,
-            walk=spec.drift_precision * inverse_steps * (spec.model == "dynamic"),
+            walk={"dynamic": spec.drift_precision, "frequency": FROZEN, "binned": 0.0}[spec.model] * inverse_steps,
             # Without the walk, a word that does not occur in a slice would seem impossible there.
             intercept_walk=spec.intercept_walk * INTERCEPT_UNIT**2 * inverse_steps,
         )

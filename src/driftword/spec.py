@@ -12,12 +12,11 @@ from typing import Any, Final
 from driftword import checks
 from driftword.errors import OptionError
 
-MODELS: Final = ("static", "binned", "dynamic")
+MODELS: Final = ("static", "frequency", "binned", "dynamic")
 DRIFT_UNITS: Final = ("span", "year", "slice")
 PRIOR_SLICES: Final = ("all", "first")
 RESAMPLE: Final = ("each-pass", "once")
 SELECT_BY: Final = ("L", "L_pos")
-FROZEN: Final = 1e9  # a drift precision at which embeddings do not move
 _MAX_DIM: Final = 100_000
 _MAX_COUNT: Final = 1_000_000  # of words, rounds and negatives; far beyond any use, and within memory
 
@@ -30,7 +29,8 @@ class Spec:
     ----------
     model
         ``"dynamic"``: embeddings drift from slice to slice; ``"binned"``: each slice is fitted on its own;
-        ``"static"``: one embedding for all slices.
+        ``"static"``: one embedding for all slices; ``"frequency"``: the same with intercepts that drift, so that words
+        become more or less frequent and nothing else.
     dim
         Number of dimensions of the vectors.
     context
@@ -124,6 +124,8 @@ class Spec:
         for name in ("prior_precision", "intercept_precision"):
             checked[name] = checks.optional(checks.real, name, getattr(self, name), low=0)
         checked["intercept"] = checks.flag("intercept", self.intercept)
+        if checked["model"] == "frequency" and not checked["intercept"]:
+            raise OptionError("Without intercepts there is no model of frequency alone; use another `model`")
         for name, value in checked.items():  # NumPy's numbers become Python's, which JSON knows
             object.__setattr__(self, name, value)
 

@@ -25,7 +25,7 @@ from driftword.corpus.corpus import as_corpus
 from driftword.errors import DriftwordWarning, FitError, OptionError, StoreError
 from driftword.fitting import fit
 from driftword.progress import progress
-from driftword.spec import FROZEN, Spec, as_spec
+from driftword.spec import Spec, as_spec
 
 #: What each option is multiplied by. Blocks are this model's minibatches.
 FACTORS: Final[dict[str, tuple[float, ...]]] = {
@@ -137,11 +137,10 @@ def _load_result(path: Path, request: dict[str, Any]) -> Tuned:
 
 def tuned_options(spec: Spec) -> list[str]:
     """Return the names of the options that are tuned for a model: those that it depends on, and that are not tied."""
-    moves = spec.model == "dynamic" and spec.drift_precision < FROZEN
     wanted = {
         "learning_rate": True,
-        "drift_precision": moves,
-        "intercept_precision": spec.intercept and spec.model != "static" and not moves,  # it follows the drift's
+        "drift_precision": spec.model == "dynamic",
+        "intercept_precision": spec.intercept and spec.model in ("binned", "frequency"),  # or it follows the drift's
         "prior_precision": spec.prior_precision is not None,  # it follows the drift's as well
         "block": spec.block > 1,  # otherwise every position has negatives of its own
     }

@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 from cases import make_plan, make_text
 
-from driftword.engines.rounds import Sampler, make_rounds
+import driftword as dw
+from driftword.engines.rounds import Sampler, make_rounds, read_pass
 
 
 def test_negatives_follow_the_counts() -> None:
@@ -32,3 +33,15 @@ def test_rounds_share_every_slice_and_blocks_stay_in_theirs() -> None:
     assert (seen == 1).all()
     numbers = np.concatenate([part.number for part in parts])
     assert len(np.unique(numbers)) == len(numbers)
+
+
+def test_slices_come_in_another_order_in_every_round(small: dw.Corpus) -> None:
+    """Context vectors follow the slice under way, so none may always be the last."""
+    orders = []
+    for number in range(2):
+        for part in read_pass(small, make_plan(sliced=True, rounds=3, block=16, number=number)):
+            changes = np.flatnonzero(np.diff(part.slice_of, prepend=-1))
+            orders.append(tuple(part.slice_of[changes].tolist()))
+            assert sorted(orders[-1]) == list(range(len(small.slices)))  # one after the other
+    assert len(set(orders)) == 6
+    assert len({order[-1] for order in orders}) > 2

@@ -74,6 +74,7 @@ def join_intercepts(rho: Floats, intercepts: Floats | None) -> Floats:
     """Return embeddings as engines keep them: with intercepts in their last column, if there are any."""
     if intercepts is None:
         return rho
+    rho = np.broadcast_to(rho, (len(intercepts), *rho.shape[1:]))  # they may move where embeddings do not
     return np.concatenate([rho, (intercepts / INTERCEPT_UNIT)[..., None].astype(rho.dtype)], axis=-1)
 
 

@@ -129,10 +129,11 @@ def check_moves(model: Model) -> None:
     """Refuse a model in which nothing can move."""
     if len(model.slices) == 1:
         raise OptionError("The model has a single slice, so nothing moves; prepare the corpus with shorter slices")
-    if not model.moves and model.spec.model != "static":
+    if not model.moves and model.spec.model not in ("static", "frequency"):
         raise OptionError("The model was fitted in a single pass, in which nothing moves yet; fit it with more passes")
     if not model.moves:
-        raise OptionError("A static model has one embedding for all slices, so nothing moves; fit a dynamic one")
+        name = "A static model" if model.spec.model == "static" else "A model of frequency alone"
+        raise OptionError(f"{name} has one embedding for all slices, so nothing moves; fit a dynamic one")
 
 
 def top(scores: Array, allowed: Array, n: int) -> Array:
