@@ -79,7 +79,8 @@ def fit(
     patience
         Stop after this many passes without a better validation score.
     reproducible
-        Insist on a fit that is identical every time. On the CPU every fit is; on a GPU none is, and this is an error.
+        Make a fit on a GPU identical every time, at the cost of some speed; on the CPU every fit is, whatever the
+        number of threads.
     half_precision
         Store embeddings as float16, and on a GPU also fit with it: half the memory.
     device

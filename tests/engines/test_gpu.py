@@ -114,6 +114,17 @@ def test_a_fit_is_as_good_as_on_the_cpu(tmp_path: Path) -> None:
     assert scores["half"] == pytest.approx(scores["gpu"], abs=0.01)
 
 
+def test_a_reproducible_fit_is_the_same_every_time() -> None:
+    """Two fits are equal to the last bit, and as good as one whose steps come in any order."""
+    corpus, spec = clustered(), dw.Spec(dim=32)
+    one, again = (dw.fit(corpus, spec, passes=4, seed=1, reproducible=True) for _ in range(2))
+    other = dw.fit(corpus, spec, passes=4, seed=1)
+    assert one.rho.tobytes() == again.rho.tobytes()
+    assert one.alpha.tobytes() == again.alpha.tobytes()
+    assert one.history[-1]["L"] == again.history[-1]["L"]
+    assert best(one) == pytest.approx(best(other), abs=0.005)
+
+
 def test_what_does_not_fit_on_the_gpu_is_streamed() -> None:
     corpus = clustered(100_000)
     sampler = Sampler.make(corpus.raw_counts, 0.75)

@@ -45,5 +45,3 @@ def test_asking_wrongly(small: dw.Corpus) -> None:
         dw.fit(small, engine="gpu")
     with pytest.raises(OptionError, match="`device` is an option of the torch engine, not of 'cpu'; leave it out"):
         dw.fit(small, engine="cpu", device="cpu")
-    with pytest.raises(OptionError, match='cannot honour `reproducible=True`; pass `engine="cpu"`'):
-        dw.fit(small, engine="torch", device="cpu", reproducible=True)

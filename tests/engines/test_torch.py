@@ -166,6 +166,13 @@ for dim, slices, pool, half_window, filling in ((5, 1, 7, 2, 3), (20, 3, 16, 4, 
     fast.likelihood_step(one[:2], one[2:], batch, (0, count), step, totals=totals, precision="ieee")
     right = sum(float(plain.likelihood_step(other[:2], other[2:], batch, (b, b + 1), step)) for b in range(count))
     assert abs(float(totals.double().sum()) - right) < 1e-3 * abs(right)
+    for a, b in zip(one, other):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
+    waves = [0, 1, 3, count]  # the blocks of a wave see the parameters from before it
+    ordered = fast.OrderedSteps(batch, waves, pool=pool, rho=one[0], alpha=one[2])
+    ordered.take(one[:2], one[2:], step, totals=totals, precision="ieee")
+    right = sum(float(plain.likelihood_step(other[:2], other[2:], batch, w, step)) for w in zip(waves, waves[1:]))
+    assert abs(float(totals.double().sum()) - right) < 1e-3 * abs(right)
     fast.random_walk_step(one[0], one[1], prior, learning_rate=step.learning_rate)
     plain.random_walk_step(other[0], other[1], prior, learning_rate=step.learning_rate)
     for a, b in zip(one, other):
@@ -197,13 +204,16 @@ from triton.compiler import ASTSource
 from driftword.engines import triton_kernels as kernels
 
 F, I, L = "*fp32", "*i32", "*i64"
-signatures = {
-    "likelihood_step": ([F] * 4 + [I] * 7 + [F, "i32", "i32"] + ["fp32"] * 3, [100, 104, 128, 32, 64, 64, 32, "tf32"]),
-    "random_walk_step": ([F] * 3 + ["i32"] * 3 + ["fp32", F, F, "i32"], [512]),
-    "score": ([F, F] + [L] * 5 + [I, F, F, "i32", "i32", "fp32"], [4, 20, 100, 104, 128, 8]),
-}
+blocks = [F] * 4 + [I] * 7 + [F] * 3 + ["i32"] * 3 + ["fp32"] * 3
+signatures = [
+    ("likelihood_step", blocks, [100, 104, 128, 32, 64, 64, 32, "tf32", False]),
+    ("likelihood_step", blocks, [100, 104, 128, 32, 64, 64, 32, "tf32", True]),
+    ("take_steps", [F, F, L, L, I, F, "i32", "fp32"], [104, 128, 16]),
+    ("random_walk_step", [F] * 3 + ["i32"] * 3 + ["fp32", F, F, "i32"], [512]),
+    ("score", [F, F] + [L] * 5 + [I, F, F, "i32", "i32", "fp32"], [4, 20, 100, 104, 128, 8]),
+]
 for capability in (80, 90):
-    for name, (kinds, constants) in signatures.items():
+    for name, kinds, constants in signatures:
         kernel = getattr(kernels, name)
         names = kernel.arg_names
         fixed = dict(zip(names[len(kinds):], constants, strict=True))

@@ -94,7 +94,10 @@ def fit_model(
     device: Annotated[str | None, DEVICE] = None,
     threads: Annotated[int | None, THREADS] = None,
     reproducible: Annotated[
-        bool, typer.Option("--reproducible", help="Insist on identical results every time: on a GPU an error.")
+        bool,
+        typer.Option(
+            "--reproducible", help="Get identical results every time on a GPU too; on the CPU they always are."
+        ),
     ] = False,
     half_precision: Annotated[
         bool, typer.Option("--half-precision", help="Store float16, and on a GPU also fit with it: half the memory.")

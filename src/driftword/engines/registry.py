@@ -29,6 +29,7 @@ class EngineOptions:
     threads: int | None = None
     device: str | None = None
     half_precision: bool = False
+    reproducible: bool = False
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,6 @@ class EngineEntry:
     make: Callable[[Parameters, Sampler, EngineOptions], Engine]
     dtype: type[np.floating[Any]]  # of its parameters
     package: str | None = None  # an optional dependency that must be installed, under this name as an extra too
-    reproducible: bool = True  # whether `reproducible=True` can be granted
     takes_device: bool = False
 
 
@@ -51,7 +51,10 @@ def _make_cpu(parameters: Parameters, sampler: Sampler, options: EngineOptions) 
 def _make_torch(parameters: Parameters, sampler: Sampler, options: EngineOptions) -> Engine:
     from driftword.engines.torch import TorchEngine
 
-    return TorchEngine(parameters, sampler, device=options.device, half_precision=options.half_precision)
+    return TorchEngine(
+        parameters, sampler, device=options.device, half_precision=options.half_precision,
+        reproducible=options.reproducible,
+    )  # fmt: skip
 
 
 def _make_reference(parameters: Parameters, sampler: Sampler, _: EngineOptions) -> Engine:
@@ -62,7 +65,7 @@ def _make_reference(parameters: Parameters, sampler: Sampler, _: EngineOptions) 
 
 ENGINES: Final[dict[str, EngineEntry]] = {
     "cpu": EngineEntry(_make_cpu, np.float32),
-    "torch": EngineEntry(_make_torch, np.float32, package="torch", reproducible=False, takes_device=True),
+    "torch": EngineEntry(_make_torch, np.float32, package="torch", takes_device=True),
     "reference": EngineEntry(_make_reference, np.float64),
 }
 
@@ -107,12 +110,8 @@ def make_engine(
             f"The {name} engine needs the package '{entry.package}', which is not installed; "
             f"run: pip install 'driftword[{entry.package}]', or pass `engine=\"cpu\"`"
         )
-    if reproducible and not entry.reproducible:
-        raise OptionError(
-            f"The {name} engine adds numbers in no fixed order and cannot honour `reproducible=True`; "
-            'pass `engine="cpu"` as well'
-        )
-    return entry.make(parameters.astype(entry.dtype), sampler, EngineOptions(threads, device, half_precision))
+    options = EngineOptions(threads, device, half_precision, reproducible)
+    return entry.make(parameters.astype(entry.dtype), sampler, options)
 
 
 def gpu_is_usable() -> bool:

@@ -202,12 +202,12 @@ def make_rounds(text: Text, plan: PassPlan) -> list[Blocks]:
     return result
 
 
-def wave_offsets(count: int, done: int) -> npt.NDArray[np.int64]:
-    """Divide `count` blocks into waves, `done` blocks after the accumulators were reset."""
+def wave_offsets(count: int, done: int, *, most: int = WAVE_BLOCKS) -> npt.NDArray[np.int64]:
+    """Divide `count` blocks into waves of at most `most`, `done` blocks after the accumulators were reset."""
     offsets = [0]
     while offsets[-1] < count:
-        size = min(max(int((done + offsets[-1]) * WAVE_SHARE), 1), WAVE_BLOCKS)
-        if size == WAVE_BLOCKS:
+        size = min(max(int((done + offsets[-1]) * WAVE_SHARE), 1), most)
+        if size == most:
             offsets += range(offsets[-1] + size, count, size)
             offsets.append(count)
         else:

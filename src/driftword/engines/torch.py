@@ -22,7 +22,7 @@ from torch import Tensor
 from driftword.corpus import Corpus
 from driftword.engines import torch_steps
 from driftword.engines.parameters import INTERCEPT_UNIT, Floats, Parameters
-from driftword.engines.rounds import PassPlan, Sampler, Step, Text
+from driftword.engines.rounds import PassPlan, Sampler, Step, Text, wave_offsets
 from driftword.engines.torch_blocks import (
     BlockBatch,
     DeviceCorpus,
@@ -43,6 +43,7 @@ SCORING_POSITIONS: Final = 1 << 16  # positions that are scored at a time as pla
 #: of Adagrad are long, and many of them at once from the same point overshoot together.
 WARMUP_SHARE: Final = 1 / 256
 WARMUP_BLOCKS: Final = 512  # when that many may run at once, a large GPU is full, and the warm-up is over
+ORDERED_BLOCKS: Final = 1024  # blocks that run at once where their steps are taken in order
 MAX_ROWS: Final = 128  # in a block
 
 
@@ -56,6 +57,7 @@ class TorchEngine:
         *,
         device: str | None = None,
         half_precision: bool = False,
+        reproducible: bool = False,
         memory: int | None = None,
         concurrent: int = CONCURRENT_BLOCKS,
     ) -> None:
@@ -63,6 +65,9 @@ class TorchEngine:
         self.machine = _describe(self.device)
         self._half_precision, self._memory, self._concurrent = half_precision, memory, concurrent
         self._triton = self.device.type == "cuda" and importlib.util.find_spec("triton") is not None
+        if reproducible and self.device.type == "cuda" and not self._triton:
+            raise OptionError("Without Triton a GPU adds in no fixed order; leave out `reproducible`, or use the CPU")
+        self._reproducible = reproducible
         self.precision = "tf32"  # of matrix products in the Triton kernels
         self._scoring_positions = SCORING_POSITIONS * (32 if self._triton else 1)
         self._sampler = sampler
@@ -133,6 +138,14 @@ class TorchEngine:
         """Take the likelihood step of a batch, as many blocks at once as the warm-up allows."""
         alpha_and_accumulator = (self._alpha, self._alpha_accumulator)
         totals = torch.zeros(count, device=self.device)
+        if self._triton and self._reproducible:
+            waves = wave_offsets(count, self._blocks_done, most=ORDERED_BLOCKS).tolist()
+            steps = _triton_launch().OrderedSteps(
+                batch, waves, pool=step.pool, rho=rho_and_accumulator[0], alpha=self._alpha
+            )
+            steps.take(rho_and_accumulator, alpha_and_accumulator, step, totals=totals, precision=self.precision)
+            self._blocks_done += count
+            return totals.double().sum()
         done = 0
         while done < count:
             allowed = max(1, int(self._blocks_done * WARMUP_SHARE))

@@ -1,8 +1,10 @@
 """Triton kernels of the torch engine: arrays in, arrays out.
 
 In `likelihood_step` each program works on one block, all of them at the same time: it reads
-what others have written so far, and adds to it atomically. `random_walk_step` solves the
-tridiagonal systems of the prior, and `score` scores held-out text.
+what others have written so far, and adds to it atomically. Where results must not depend on
+which is first, it writes its gradients down instead, and `take_steps` adds those of each word
+in a fixed order. `random_walk_step` solves the tridiagonal systems of the prior, and `score`
+scores held-out text.
 """
 
 from __future__ import annotations
@@ -54,6 +56,9 @@ def likelihood_step(
     slice_of,
     negatives,
     totals,
+    rho_gradients,
+    alpha_gradients,
+    first_negative,
     first_block,
     words,
     learning_rate,
@@ -67,8 +72,13 @@ def likelihood_step(
     POOL_WIDTH: tl.constexpr,
     TOKENS: tl.constexpr,
     PRECISION: tl.constexpr,
+    WRITE_DOWN: tl.constexpr,
 ):
-    """Take the Adagrad step of one block."""
+    """Take the Adagrad step of one block, or only write its gradients down.
+
+    Gradients of rho are written in the order of rows, and of negatives from `first_negative` on; those of alpha in the
+    order of tokens.
+    """
     b = first_block + tl.program_id(0)
     k = tl.arange(0, WIDTH)[None, :]
     inside = k < COLUMNS
@@ -109,6 +119,18 @@ def likelihood_step(
     own_gradient = residual * context
     negative_gradient = tl.dot(tl.trans(negative_residual), context, input_precision=PRECISION)
 
+    if WRITE_DOWN:
+        own_place = begin - tl.load(row_offsets + first_block) + row
+        tl.store(rho_gradients + own_place[:, None].to(tl.int64) * COLUMNS + k, own_gradient, mask=own_mask)
+        drawn_place = first_negative + tl.program_id(0) * POOL + column
+        tl.store(rho_gradients + drawn_place[:, None].to(tl.int64) * COLUMNS + k, negative_gradient, mask=negative_mask)
+        first_token = tl.load(token_offsets + first_block)
+        for start in range(low, high, TOKENS):
+            code, offsets, mask = _tokens(token_word, token_rows, start, high, k, DIM, TOKENS)
+            gradient = tl.dot(_window(code[:, None], row[None, :]), context_gradient, input_precision=PRECISION)
+            place = start - first_token + tl.arange(0, TOKENS)
+            tl.store(alpha_gradients + place[:, None].to(tl.int64) * DIM + k, gradient, mask=mask)
+        return
     tl.atomic_add(rho_accumulator + own_offsets, own_gradient * own_gradient, mask=own_mask, sem="relaxed")
     tl.atomic_add(
         rho_accumulator + negative_offsets, negative_gradient * negative_gradient, mask=negative_mask, sem="relaxed"
@@ -124,6 +146,40 @@ def likelihood_step(
         code, offsets, mask = _tokens(token_word, token_rows, start, high, k, DIM, TOKENS)
         gradient = tl.dot(_window(code[:, None], row[None, :]), context_gradient, input_precision=PRECISION)
         _adagrad(alpha, alpha_accumulator, offsets, mask, gradient, learning_rate)
+
+
+@triton.jit
+def take_steps(
+    values,
+    accumulator,
+    rows,
+    offsets,
+    places,
+    gradients,
+    first_row,
+    learning_rate,
+    COLUMNS: tl.constexpr,
+    WIDTH: tl.constexpr,
+    CHUNK: tl.constexpr,
+):
+    """Take the Adagrad step of one row, by the sums of its gradients, which stand at `places`, and their squares."""
+    n = first_row + tl.program_id(0)
+    k = tl.arange(0, WIDTH)
+    total = tl.zeros((WIDTH,), dtype=tl.float32)
+    squares = tl.zeros((WIDTH,), dtype=tl.float32)
+    end = tl.load(offsets + n + 1)
+    for start in range(tl.load(offsets + n), end, CHUNK):
+        here = start + tl.arange(0, CHUNK)
+        place = tl.load(places + here, mask=here < end, other=0).to(tl.int64)
+        mask = (here < end)[:, None] & (k < COLUMNS)[None, :]
+        gradient = tl.load(gradients + place[:, None] * COLUMNS + k[None, :], mask=mask, other=0.0)
+        total += tl.sum(gradient, axis=0)
+        squares += tl.sum(gradient * gradient, axis=0)
+    at = tl.load(rows + n) * COLUMNS + k
+    squares += tl.load(accumulator + at, mask=k < COLUMNS, other=1.0)
+    value = tl.load(values + at, mask=k < COLUMNS, other=0.0)
+    tl.store(accumulator + at, squares, mask=k < COLUMNS)
+    tl.store(values + at, value + learning_rate * total / tl.sqrt(squares), mask=k < COLUMNS)
 
 
 @triton.jit

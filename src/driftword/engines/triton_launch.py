@@ -1,7 +1,13 @@
-"""How the Triton kernels are launched: shapes, tile sizes, warps. Each function has a twin in `torch_steps`."""
+"""How the Triton kernels are launched: shapes, tile sizes, warps. Each function has a twin in `torch_steps`.
+
+The twin of both `likelihood_step` and `OrderedSteps` is `torch_steps.likelihood_step`; they differ in whether the
+blocks of a launch see each other's steps.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 import torch
@@ -19,6 +25,8 @@ TOKENS: Final = 32  # that an iteration of a loop takes
 COLUMNS: Final = 512  # of the prior's systems that a program solves at a time
 PRIOR_WARPS: Final = 4
 PRIOR_PROGRAMS: Final = 132 * 16  # that a large GPU runs at once
+STEP_CHUNK: Final = 16  # gradients that are added at a time
+STEP_WARPS: Final = 4
 SCORING_ROWS: Final = 8  # Triton 3.6 fails on more
 
 
@@ -34,17 +42,120 @@ def likelihood_step(
     **options: Any,
 ) -> None:
     """Take the Adagrad step of blocks low..high-1 of a batch at once; write the log-likelihood of each to `totals`."""
+    _launch_blocks(
+        rho_and_accumulator, alpha_and_accumulator, batch, blocks, step, totals=totals, precision=precision, **options
+    )
+
+
+def _launch_blocks(
+    rho_and_accumulator: tuple[Tensor, Tensor],
+    alpha_and_accumulator: tuple[Tensor, Tensor],
+    batch: BlockBatch,
+    blocks: tuple[int, int],
+    step: Step,
+    *,
+    totals: Tensor,
+    precision: str,
+    gradients: tuple[Tensor, Tensor] | None = None,
+    first_negative: int = 0,
+    **options: Any,
+) -> None:
     _, words, columns = rho_and_accumulator[0].shape
     dim = alpha_and_accumulator[0].shape[1]
     low, high = blocks
     kernels.likelihood_step[(high - low,)](
         *rho_and_accumulator, *alpha_and_accumulator, batch.row_word, batch.row_offsets, batch.token_word,
-        batch.token_rows, batch.token_offsets, batch.slice_of, batch.negatives, totals, low, words,
+        batch.token_rows, batch.token_offsets, batch.slice_of, batch.negatives, totals,
+        *(gradients or (totals, totals)), first_negative, low, words,
         step.learning_rate, step.negatives / step.pool, INTERCEPT_UNIT if columns > dim else 0.0,
         DIM=dim, COLUMNS=columns, WIDTH=_tile(columns), ROWS=_tile(batch.max_rows), POOL=step.pool,
-        POOL_WIDTH=_tile(step.pool), TOKENS=TOKENS, PRECISION=precision,
+        POOL_WIDTH=_tile(step.pool), TOKENS=TOKENS, PRECISION=precision, WRITE_DOWN=gradients is not None,
         **{"num_warps": min(max(_tile(columns) // 16, 4), 16), **options},
     )  # fmt: skip
+
+
+class OrderedSteps:
+    """Takes the steps of a batch wave by wave, always in the same order."""
+
+    def __init__(self, batch: BlockBatch, waves: list[int], *, pool: int, rho: Tensor, alpha: Tensor) -> None:
+        """`waves` are the borders between them, as numbers of blocks."""
+        self._batch, self._waves = batch, waves
+        count = waves[-1]
+        device = rho.device
+        borders = torch.tensor(waves, device=device)
+        wave_of = torch.repeat_interleave(torch.arange(len(waves) - 1, device=device), torch.diff(borders))  # (blocks,)
+        rows, tokens = batch.row_offsets.long(), batch.token_offsets.long()
+        self._most_rows = int(torch.diff(rows[borders]).max())
+        most_tokens = int(torch.diff(tokens[borders]).max())
+        most_blocks = max(b - a for a, b in pairwise(waves))
+
+        slice_of, words = batch.slice_of.long() * rho.shape[1], rho.shape[1]
+        row_block = torch.repeat_interleave(torch.arange(count, device=device), torch.diff(rows))
+        token_block = torch.repeat_interleave(torch.arange(count, device=device), torch.diff(tokens))
+        negative_block = torch.arange(count, device=device).repeat_interleave(pool)
+        own = torch.arange(len(row_block), device=device) - rows[borders[wave_of]][row_block]
+        drawn = torch.arange(len(negative_block), device=device) - pool * borders[wave_of][negative_block]
+        self._rho = _WaveRows.make(
+            torch.cat([slice_of[row_block] + batch.row_word, slice_of[negative_block] + batch.negatives.flatten()]),
+            torch.cat([wave_of[row_block], wave_of[negative_block]]),
+            torch.cat([own, self._most_rows + drawn]),
+            count=len(rho) * words,
+            waves=len(waves) - 1,
+        )
+        place = torch.arange(len(token_block), device=device) - tokens[borders[wave_of]][token_block]
+        self._alpha = _WaveRows.make(
+            batch.token_word.long(), wave_of[token_block], place, count=len(alpha), waves=len(waves) - 1
+        )
+        self._gradients = (
+            torch.empty(self._most_rows + most_blocks * pool, rho.shape[2], device=device),
+            torch.empty(most_tokens, alpha.shape[1], device=device),
+        )
+
+    def take(
+        self,
+        rho_and_accumulator: tuple[Tensor, Tensor],
+        alpha_and_accumulator: tuple[Tensor, Tensor],
+        step: Step,
+        *,
+        totals: Tensor,
+        precision: str,
+    ) -> None:
+        """Take the steps of all waves; write the log-likelihood of each block to `totals`."""
+        for wave, blocks in enumerate(pairwise(self._waves)):
+            _launch_blocks(
+                rho_and_accumulator, alpha_and_accumulator, self._batch, blocks, step, totals=totals,
+                precision=precision, gradients=self._gradients, first_negative=self._most_rows,
+            )  # fmt: skip
+            for pair, rows, gradients in (
+                (rho_and_accumulator, self._rho, self._gradients[0]),
+                (alpha_and_accumulator, self._alpha, self._gradients[1]),
+            ):
+                first, end = rows.waves[wave], rows.waves[wave + 1]
+                columns = gradients.shape[1]
+                kernels.take_steps[(end - first,)](
+                    *pair, rows.rows, rows.offsets, rows.places, gradients, first, step.learning_rate,
+                    COLUMNS=columns, WIDTH=_tile(columns), CHUNK=STEP_CHUNK, num_warps=STEP_WARPS,
+                )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _WaveRows:
+    """The rows that each wave moves, and where their gradients stand, in the order of blocks."""
+
+    rows: Tensor  # (n,) of a table of parameters
+    offsets: Tensor  # (n + 1,)
+    places: Tensor  # (gradients,) row n has those at places[offsets[n] : offsets[n + 1]]
+    waves: list[int]  # wave w has rows waves[w] to waves[w + 1] - 1
+
+    @classmethod
+    def make(cls, row: Tensor, wave: Tensor, place: Tensor, *, count: int, waves: int) -> _WaveRows:
+        """Gather equal rows of a wave, of `count` rows that there are."""
+        key, order = torch.sort(wave * count + row, stable=True)
+        starts = torch.nonzero(torch.diff(key, prepend=key.new_tensor([-1])))[:, 0]
+        first = key[starts]
+        borders = torch.searchsorted(first, torch.arange(waves + 1, device=key.device) * count)
+        offsets = torch.cat([starts, starts.new_tensor([len(key)])])
+        return cls(first % count, offsets, place[order].int(), borders.tolist())
 
 
 def random_walk_step(rho: Tensor, accumulator: Tensor, prior: DevicePrior, *, learning_rate: float) -> None:
