@@ -92,7 +92,7 @@ class Spec:
     intercept_precision: float | None = None
     learning_rate: float = 0.4
     final_rate: float = 0.1
-    binned_rate: float = 0.2
+    binned_rate: float = 0.05
     rounds: int = 10
     block: int = 32
     run: int = 4

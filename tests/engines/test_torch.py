@@ -208,7 +208,7 @@ blocks = [F] * 4 + [I] * 7 + [F] * 3 + ["i32"] * 3 + ["fp32"] * 3
 signatures = [
     ("likelihood_step", blocks, [100, 104, 128, 32, 64, 64, 32, "tf32", False]),
     ("likelihood_step", blocks, [100, 104, 128, 32, 64, 64, 32, "tf32", True]),
-    ("take_steps", [F, F, L, L, I, F, "i32", "fp32"], [104, 128, 16]),
+    ("take_steps", [F, F, L, L, I, F, "i32", "fp32"], [104, 128, 8]),
     ("random_walk_step", [F] * 3 + ["i32"] * 3 + ["fp32", F, F, "i32"], [512]),
     ("score", [F, F] + [L] * 5 + [I, F, F, "i32", "i32", "fp32"], [4, 20, 100, 104, 128, 8]),
 ]

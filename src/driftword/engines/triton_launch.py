@@ -25,8 +25,8 @@ TOKENS: Final = 32  # that an iteration of a loop takes
 COLUMNS: Final = 512  # of the prior's systems that a program solves at a time
 PRIOR_WARPS: Final = 4
 PRIOR_PROGRAMS: Final = 132 * 16  # that a large GPU runs at once
-STEP_CHUNK: Final = 16  # gradients that are added at a time
-STEP_WARPS: Final = 4
+STEP_CHUNK: Final = 8  # gradients that are added at a time
+STEP_WARPS: Final = 1
 SCORING_ROWS: Final = 8  # Triton 3.6 fails on more
 
 
@@ -150,12 +150,13 @@ class _WaveRows:
     @classmethod
     def make(cls, row: Tensor, wave: Tensor, place: Tensor, *, count: int, waves: int) -> _WaveRows:
         """Gather equal rows of a wave, of `count` rows that there are."""
-        key, order = torch.sort(wave * count + row, stable=True)
+        key = wave * count + row
+        key, order = torch.sort(key.int() if waves * count < 1 << 31 else key, stable=True)
         starts = torch.nonzero(torch.diff(key, prepend=key.new_tensor([-1])))[:, 0]
         first = key[starts]
         borders = torch.searchsorted(first, torch.arange(waves + 1, device=key.device) * count)
         offsets = torch.cat([starts, starts.new_tensor([len(key)])])
-        return cls(first % count, offsets, place[order].int(), borders.tolist())
+        return cls(first.long() % count, offsets, place[order].int(), borders.tolist())
 
 
 def random_walk_step(rho: Tensor, accumulator: Tensor, prior: DevicePrior, *, learning_rate: float) -> None:
