@@ -5,7 +5,8 @@
 One table for each part, all of them by default. Times are taken with device events or
 after the device has finished, compilation and warm-up are left out, and each is a median.
 
-fits     the complete fit (static pass and nine more, with the prior, without validation)
+fits     the complete fit (static pass and nine more, with the prior, without validation), also
+         with steps in a fixed order (reproducible=True)
 kernels  the two kernels: bytes they must move, their time, and the share of the bandwidth
          that a plain copy reaches
 peers    the CPU engine on all cores, and a dense PyTorch loop: one gradient of the whole
@@ -85,20 +86,21 @@ def fits(corpus: dw.Corpus) -> None:
     print("\nfits       context   seconds   wall s   scoring s   M words/s   validation L (pass)")
     for context in (2, 8):
         spec = dw.Spec(context=context)
-        dw.fit(corpus, spec, passes=2, show_progress=False)  # compiles
-        runs = [run_fit(corpus, spec, engine="torch") for _ in range(3)]
-        middle = sorted(runs, key=lambda run: run["seconds"])[1]
-        print(
-            f"torch      {context:7}{middle['seconds']:10.2f}{middle['wall']:9.2f}{middle['scoring']:12.2f}"
-            f"{middle['words'] / 1e6:12.1f}   {middle['L']:.4f} ({middle['pass']})"
-        )
+        for name, options in (("torch", {}), ("in order", {"reproducible": True})):
+            dw.fit(corpus, spec, passes=2, engine="torch", show_progress=False, **options)  # compiles
+            runs = [run_fit(corpus, spec, engine="torch", **options) for _ in range(3)]
+            middle = sorted(runs, key=lambda run: run["seconds"])[1]
+            print(
+                f"{name:11}{context:7}{middle['seconds']:10.2f}{middle['wall']:9.2f}{middle['scoring']:12.2f}"
+                f"{middle['words'] / 1e6:12.1f}   {middle['L']:.4f} ({middle['pass']})"
+            )
 
 
 def make_engine(corpus: Any, spec: dw.Spec, *, slices: int, **options: Any) -> TorchEngine:
     """Make an engine whose parameters are broadcast to all slices."""
     intercepts = np.zeros(len(corpus.words)) if spec.intercept else None
     static = initial_parameters(
-        len(corpus.words), spec.dim, seed=0, initial_accumulator=0.01, intercepts=intercepts
+        len(corpus.words), spec.dim, seed=0, initial_scale=0.1, initial_accumulator=0.01, intercepts=intercepts
     ).astype(np.float32)
     engine = TorchEngine(static, Sampler.make(corpus.raw_counts, 0.75), **options)
     engine.broadcast(slices, 0.01)

@@ -31,6 +31,19 @@ def files(folder: Path) -> list[str]:
     return sorted(file.name for file in folder.iterdir())
 
 
+@pytest.mark.parametrize("name", ["static", "frequency", "dynamic"])
+def test_any_number_of_threads_writes_the_same_files(small: dw.Corpus, tmp_path: Path, name: str) -> None:
+    spec = dw.Spec(model=name, dim=8, context=4, rounds=2, block=8)  # small blocks, so that waves have many
+    for threads in (1, 2, 3, 8):
+        dw.fit(small, spec, passes=2, threads=threads, out=tmp_path / str(threads))
+    files = sorted(path.name for path in (tmp_path / "1").iterdir() if path.name != "meta.json")  # which holds times
+    assert "rho.npy" in files
+    assert "intercepts.npy" in files
+    for threads in (2, 3, 8):
+        for file in files:
+            assert (tmp_path / str(threads) / file).read_bytes() == (tmp_path / "1" / file).read_bytes(), file
+
+
 @pytest.mark.parametrize("name", ["static", "binned", "dynamic"])
 def test_a_fit_learns_and_is_reproducible(small: dw.Corpus, name: str) -> None:
     spec = replace(SPEC, model=name)
@@ -41,9 +54,6 @@ def test_a_fit_learns_and_is_reproducible(small: dw.Corpus, name: str) -> None:
     assert len(first.rho) == (1 if name == "static" else 10)
     if name != "binned":  # 720 words a slice are too few for one alone
         assert first.history[-1]["L"] > first.history[0]["L"]
-        for options in ({"threads": 1}, {"threads": 4}):
-            other = dw.fit(small, spec, passes=4, **options)  # type: ignore[arg-type]
-            assert first.history[-1]["L"] == pytest.approx(other.history[-1]["L"], abs=0.05)
     assert first.history[0]["kind"] == "static"
     ship, sailor, wheat = (first[word][0] for word in ("ship", "sailor", "wheat"))
     assert ship @ sailor > ship @ wheat  # words of one topic lie together
