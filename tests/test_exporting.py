@@ -56,7 +56,8 @@ def test_gensim_loads_them(model: dw.Model, tmp_path: Path, form: str, ending: s
 
 def test_tables_and_arrays_hold_everything(model: dw.Model, tmp_path: Path) -> None:
     table = pl.read_parquet(dw.export(model, tmp_path / "m.parquet", format="parquet", min_count=1))
-    assert table.columns == ["word", "slice", "count", "vector"]
+    assert table.columns == ["word", "slice", "count", "intercept", "vector"]
+    assert table["intercept"].null_count() == 10
     assert table.height == 10
     row = table.filter((pl.col("word") == "rare") & (pl.col("slice") == "1992")).row(0, named=True)
     np.testing.assert_allclose(row["vector"], model["rare", 1992])
@@ -71,6 +72,23 @@ def test_tables_and_arrays_hold_everything(model: dw.Model, tmp_path: Path) -> N
     folder = dw.export(model, tmp_path / "projector", format="projector", at=[1990])
     assert np.loadtxt(folder / "1990.vectors.tsv").shape == (4, 5)
     assert pl.read_csv(folder / "1990.metadata.tsv", separator="\t")["word"].to_list() == WORDS
+
+
+def test_intercepts_are_written_where_there_are_any(small_model: dw.Model, small: dw.Corpus, tmp_path: Path) -> None:
+    static = dw.fit(small, dw.Spec(model="static", dim=4, rounds=1), passes=1)
+    frequency = dw.fit(small, dw.Spec(model="frequency", dim=4, rounds=1), passes=2)
+    for number, model in enumerate((small_model, static, frequency)):
+        every = np.asarray(model.intercepts)
+        right = every[[2, 4]] if len(every) > 1 else every
+        at = [model.slices.labels[t] for t in (2, 4)]
+        held = np.load(dw.export(model, tmp_path / f"{number}.npz", format="numpy", at=at))
+        np.testing.assert_array_equal(held["intercepts"], right)
+        with safe_open(dw.export(model, tmp_path / f"{number}.st", format="safetensors", at=at), "numpy") as file:
+            np.testing.assert_array_equal(file.get_tensor("intercepts"), right)
+            np.testing.assert_array_equal(file.get_tensor("alpha"), model.alpha)
+        table = pl.read_parquet(dw.export(model, tmp_path / f"{number}.parquet", format="parquet", at=at))
+        last = table.filter(pl.col("slice") == at[1], pl.col("word") == "wheat")["intercept"]
+        assert last[0] == right[-1, model.word_index["wheat"]]
 
 
 def test_some_slices_and_what_cannot_be_left_out(model: dw.Model, tmp_path: Path) -> None:

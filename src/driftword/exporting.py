@@ -53,8 +53,8 @@ def export(
     format
         ``"word2vec"`` (text) or ``"word2vec-binary"``: one file per slice, as gensim loads them, with spaces in phrases
         written as ``_``; ``"projector"``: TSV files for TensorFlow's Embedding Projector; ``"parquet"``: a tidy table
-        of word, slice, count and vector; ``"safetensors"``; ``"numpy"``: one .npz file with rho, alpha, words, slices
-        and counts.
+        of word, slice, count, intercept and vector; ``"safetensors"``: rho, alpha and intercepts; ``"numpy"``: one .npz
+        file with those, words, slices and counts. Models without intercepts have none to write.
     at
         Slices to write; all by default.
     min_count
@@ -134,7 +134,9 @@ def _projector(model: Model, out: Path, slices: list[int], min_count: int) -> No
     for t in slices:
         words, rows = _attested_vectors(model, t, min_count)
         np.savetxt(out / f"{_file_name(model, t)}.vectors.tsv", rows, delimiter="\t", fmt="%.6g")
-        counts = model.vocabulary.count(t, [model.word_index[word] for word in words])
+        ids = [model.word_index[word] for word in words]
+        counts = model.vocabulary.count(t, ids)
+        intercepts = _intercepts(model, [t])
         table = pl.DataFrame({"word": words, "count": counts}, schema={"word": pl.String, "count": pl.Int64})
         table.write_csv(out / f"{_file_name(model, t)}.metadata.tsv", separator="\t")
 
@@ -143,13 +145,18 @@ def _parquet(model: Model, out: Path, slices: list[int], min_count: int) -> None
     parts = []
     for t in slices:
         words, rows = _attested_vectors(model, t, min_count)
-        counts = model.vocabulary.count(t, [model.word_index[word] for word in words])
+        ids = [model.word_index[word] for word in words]
+        counts = model.vocabulary.count(t, ids)
+        intercepts = _intercepts(model, [t])
         parts.append(
             pl.DataFrame(
                 {
                     "word": pl.Series(words, dtype=pl.String),
                     "slice": pl.Series([model.slices.labels[t]] * len(words), dtype=pl.String),
                     "count": pl.Series(counts, dtype=pl.Int64),
+                    "intercept": pl.Series(
+                        [None] * len(words) if intercepts is None else intercepts[0, ids], dtype=pl.Float32
+                    ),
                     "vector": pl.Series(rows, dtype=pl.Array(pl.Float32, rows.shape[1])),
                 }
             )
@@ -163,9 +170,12 @@ def _safetensors(model: Model, out: Path, slices: list[int], _: int) -> None:
     words = json.dumps({"words": list(model.words), "slices": labels}, ensure_ascii=False)
     header: dict[str, Any] = {"__metadata__": {"driftword": words}}
     rows = slices if model.moves else [0]
+    intercepts = _intercepts(model, slices)
     end = 0
-    for name, array, shape in (("rho", model.rho, (len(rows), *model.rho.shape[1:])),
-                               ("alpha", model.alpha, model.alpha.shape)):  # fmt: skip
+    arrays = [("rho", model.rho, (len(rows), *model.rho.shape[1:])), ("alpha", model.alpha, model.alpha.shape)]
+    if intercepts is not None:
+        arrays.append(("intercepts", intercepts, intercepts.shape))
+    for name, array, shape in arrays:
         kind = {"float32": "F32", "float16": "F16", "float64": "F64"}[str(array.dtype)]
         begin, end = end, end + int(np.prod(shape)) * array.itemsize
         header[name] = {"dtype": kind, "shape": list(shape), "data_offsets": [begin, end]}
@@ -176,6 +186,8 @@ def _safetensors(model: Model, out: Path, slices: list[int], _: int) -> None:
         for t in rows:  # slice by slice, so that a large model is never in memory as a whole
             file.write(np.ascontiguousarray(model.rho[t]).tobytes())
         file.write(np.ascontiguousarray(model.alpha).tobytes())
+        if intercepts is not None:
+            file.write(np.ascontiguousarray(intercepts).tobytes())
 
 
 def _numpy(model: Model, out: Path, slices: list[int], _: int) -> None:
@@ -184,8 +196,18 @@ def _numpy(model: Model, out: Path, slices: list[int], _: int) -> None:
         "counts": model.counts[slices], "words": np.array(model.words),
         "slices": np.array([model.slices.labels[t] for t in slices]),
     }  # fmt: skip
+    intercepts = _intercepts(model, slices)
+    if intercepts is not None:
+        arrays["intercepts"] = intercepts
     with out.open("wb") as file:
         np.savez(file, **arrays)
+
+
+def _intercepts(model: Model, slices: list[int]) -> npt.NDArray[Any] | None:
+    """Return the intercepts of some slices, of which a static model has one row for all."""
+    if model.intercepts is None:
+        return None
+    return model.intercepts[slices if len(model.intercepts) == len(model.slices) else [0]]
 
 
 _WRITERS: Final[dict[str, Callable[[Model, Path, list[int], int], None]]] = {
