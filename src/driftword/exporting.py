@@ -136,7 +136,6 @@ def _projector(model: Model, out: Path, slices: list[int], min_count: int) -> No
         np.savetxt(out / f"{_file_name(model, t)}.vectors.tsv", rows, delimiter="\t", fmt="%.6g")
         ids = [model.word_index[word] for word in words]
         counts = model.vocabulary.count(t, ids)
-        intercepts = _intercepts(model, [t])
         table = pl.DataFrame({"word": words, "count": counts}, schema={"word": pl.String, "count": pl.Int64})
         table.write_csv(out / f"{_file_name(model, t)}.metadata.tsv", separator="\t")
 
