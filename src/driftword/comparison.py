@@ -194,7 +194,7 @@ def _row(
     row: dict[str, Any] = {"context": context, "model": name, **_mean_scores(own).summary()}
     for base in BASELINES:
         others = scores.get((context, base)) if base != name else None
-        gain, error = _gain(own, others) if others else (None, None)
+        gain, error = paired_gain(own, others) if others else (None, None)
         row[f"over_{base}"], row[f"over_{base}_se"] = gain, error
     return {
         **row,
@@ -210,7 +210,7 @@ def _mean_scores(scores: Sequence[Scores]) -> Scores:
     return replace(scores[0], positive=positive, negative=negative)
 
 
-def _gain(scores: Sequence[Scores], base: Sequence[Scores]) -> tuple[float, float]:
+def paired_gain(scores: Sequence[Scores], base: Sequence[Scores]) -> tuple[float, float]:
     """Return the mean gain in L, paired by document and seed, and its standard error over documents and seeds."""
     gains = [s.positive + s.negative - b.positive - b.negative for s, b in zip(scores, base, strict=True)]
     mean, error = mean_and_error(np.mean(gains, axis=0), scores[0].document)

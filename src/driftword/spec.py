@@ -177,7 +177,7 @@ PAPER: Final[Mapping[str, Any]] = MappingProxyType(
         "prior_precision": None,
         "prior_slices": "first",
         "intercept": False,
-        "learning_rate": 0.1,
+        "learning_rate": 0.05,
         "final_rate": 1.0,
         "binned_rate": 1.0,
         "block": 1,

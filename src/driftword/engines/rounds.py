@@ -3,7 +3,7 @@
 A pass over the training text is divided into *runs* of consecutive positions of one
 chunk. The runs of a slice are put into a random order and packed into *blocks*. The
 blocks of every slice are distributed over the *rounds* of the pass, so that each round
-sees the same share of every slice. The positions of a block share one pool of
+sees the same share of every slice, and slices take turns within a round. The positions of a block share one pool of
 negatives. All of this is a function of the seed and the pass number alone.
 
 The blocks of a round are worked on in *waves*: all blocks of a wave start from the
@@ -28,6 +28,7 @@ from driftword.engines.prior import Prior
 
 Ints = npt.NDArray[np.integer[Any]]
 
+TURNS: Final = 4  # that each slice has in a round
 WAVE_BLOCKS: Final = 64  # in a wave, at most
 WAVE_SHARE: Final = 1 / 256  # of the blocks done since the accumulators were reset that a wave may have
 
@@ -170,18 +171,20 @@ def make_rounds(text: Text, plan: PassPlan) -> list[Blocks]:
     block_slice = slice_of[first]
     rank_in_slice = np.arange(len(first)) - np.searchsorted(block_slice, block_slice)
     blocks_in_slice = np.bincount(block_slice, minlength=int(block_slice.max(initial=0)) + 1)[block_slice]
-    round_of = rank_in_slice * plan.rounds // np.maximum(blocks_in_slice, 1)
+    turn = rank_in_slice * plan.rounds * TURNS // np.maximum(blocks_in_slice, 1)
+    # The blocks of a slice follow each other within a turn, as its embeddings are then in the cache. But context
+    # vectors follow the slice under way, so slices come in another order in every turn.
+    place = randomness.bits(
+        randomness.key(plan.seed, "turns", plan.number), turn * (block_slice.max(initial=0) + 1) + block_slice
+    )
     key = randomness.key(plan.seed, "negatives", plan.number)
 
     run_offsets = np.r_[first, len(begin)]
     done = plan.passes_before * len(first)
     result = []
     for r in range(plan.rounds):
-        # One slice after the other, whose embeddings are then in the cache; but each time in another order, as the
-        # context vectors follow the slice under way.
-        turn = randomness.bits(randomness.key(plan.seed, "turns", plan.number, r), block_slice)
-        numbers = np.flatnonzero(round_of == r)
-        numbers = numbers[np.argsort(turn[numbers], kind="stable")]
+        numbers = np.flatnonzero(turn // TURNS == r)
+        numbers = numbers[np.lexsort((place[numbers], turn[numbers]))]
         runs = concatenated_ranges(run_offsets[numbers], run_offsets[numbers + 1])
         sizes = run_offsets[numbers + 1] - run_offsets[numbers]
         result.append(

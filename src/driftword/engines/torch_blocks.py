@@ -16,7 +16,7 @@ from torch import Tensor
 
 from driftword import randomness
 from driftword.corpus import Corpus
-from driftword.engines.rounds import PassPlan, Sampler, Text
+from driftword.engines.rounds import TURNS, PassPlan, Sampler, Text
 
 TOKENS_PER_PIECE: Final = 1 << 26  # tokens that are subsampled at a time
 NO_ROW: Final = 255  # marks a token that is not a row itself
@@ -202,20 +202,22 @@ def make_rounds(ids: Tensor, chunk_offsets: Tensor, chunk_slice: Tensor, plan: P
     block_slice = slice_of[first]
     rank_in_slice = torch.arange(len(first), device=device) - torch.searchsorted(block_slice, block_slice)
     blocks_in_slice = torch.bincount(block_slice)[block_slice] if len(first) else first
-    round_of = rank_in_slice * plan.rounds // torch.clamp(blocks_in_slice, min=1)
+    turn = rank_in_slice * plan.rounds * TURNS // torch.clamp(blocks_in_slice, min=1)
+    round_of = turn // TURNS
+    counters = turn * (block_slice.max() + 1 if len(first) else 1) + block_slice
+    place = _shift(_bits(randomness.key(plan.seed, "turns", plan.number), counters.long()), 1)
     run_offsets = torch.cat([first, first.new_tensor([len(begin)])])
     key = randomness.key(plan.seed, "negatives", plan.number)
     max_rows = max(plan.block, plan.run)
     whole = DevicePass(ids, chunk_offsets, begin, chunk, plan.run, run_offsets, block_slice, key, max_rows)
     positions = torch.bincount(round_of, weights=torch.diff(before[run_offsets]).double(), minlength=plan.rounds)
-    # Slices take turns, so that blocks which run at the same time rarely share one.
-    turn = (rank_in_slice.double() + 0.5) / torch.clamp(blocks_in_slice, min=1)
+    # Slices are mixed, so that blocks which run at the same time rarely share one.
+    when = (rank_in_slice.double() + 0.5) / torch.clamp(blocks_in_slice, min=1)
     blocks = []
     for r in range(plan.rounds):
         numbers = torch.nonzero(round_of == r)[:, 0]
-        of_slice = _shift(_bits(randomness.key(plan.seed, "turns", plan.number, r), block_slice[numbers].long()), 1)
-        numbers = numbers[torch.argsort(of_slice, stable=True)]
-        blocks.append(numbers[torch.argsort(turn[numbers], stable=True)])
+        numbers = numbers[torch.argsort(place[numbers], stable=True)]
+        blocks.append(numbers[torch.argsort(when[numbers], stable=True)])
     return [DeviceRound(int(n), whole, numbers) for n, numbers in zip(positions.tolist(), blocks, strict=True)]
 
 
