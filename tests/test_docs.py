@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,10 +22,16 @@ FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SETTING_UP = ("make ", "pip install ")  # what has been done by the time a test runs
 
 
+#: What the first commands of a page made, so that a page that begins in the same way need not make it again.
+MADE: dict[tuple[str, ...], Path] = {}
+
+
+@pytest.mark.xdist_group("pages")  # in one process, which then knows what was made
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": page.stem}
+    commands: tuple[str, ...] = ()
     for kind, code in FENCE.findall(page.read_text()):
         if kind == "python":
             exec(compile(code, page.name, "exec"), names)
@@ -35,8 +42,16 @@ def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
                     continue
                 program, *arguments = shlex.split(command)
                 assert program == "driftword", f"{page.name} shows a command that is not tested: {command}"
+                makes = arguments[0] in ("prepare", "fit")
+                if makes:
+                    commands, out = (*commands, command), Path(arguments[arguments.index("--out") + 1])
+                    if commands in MADE:
+                        shutil.copytree(MADE[commands], out, copy_function=os.link)
+                        continue
                 done = CliRunner(env={"COLUMNS": "140"}).invoke(app, arguments)  # a process for each would take minutes
                 assert done.exit_code == 0, f"{command}\n{done.output}"
+                if makes:
+                    MADE[commands] = out.absolute()
         else:
             assert kind == "text", f"{page.name} has a block of unknown kind '{kind}'"
 

@@ -73,13 +73,15 @@ NUMBERS = {
 }  # fmt: skip
 REALS = {
     "min_rank", "checkpoint_every", "phrase_threshold", "drift_precision", "prior_precision", "learning_rate",
-    "final_rate", "exponent", "initial_accumulator",
+    "final_rate", "exponent", "initial_accumulator", "binned_rate", "initial_scale", "intercept_precision",
 }  # fmt: skip
 FLAGS = {
     "interpolated", "overwrite", "resume", "reproducible", "half_precision", "passages", "numbers", "phrases",
-    "skip_bad_dates", "skip_bad_rows", "show_progress",
+    "skip_bad_dates", "skip_bad_rows", "show_progress", "tune", "intercept",
 }  # fmt: skip
-CHOICES = {"metric", "format", "by", "split", "engine", "resample"}
+CHOICES = {
+    "metric", "format", "by", "split", "engine", "resample", "prior_slices", "select_by", "drift_unit",
+}  # fmt: skip
 
 
 class Call(NamedTuple):
@@ -200,7 +202,7 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
         "evaluate": Call(dw.evaluate, {**asked, "corpus": corpus, "split": "test", "by": "slice", "threads": 1,
                                        "engine": "reference", "device": None}),
         "compare": Call(dw.compare, {"corpus": corpus, "contexts": [2], "models": ["static"], "spec": spec, "passes": 1,
-                                     "seeds": [0], **learning, "out": fresh(), "overwrite": True}),
+                                     "seeds": [0], **learning, "tune": False, "out": fresh(), "overwrite": True}),
         "tune": Call(tune, {"corpus": corpus, "spec": spec, "candidates": 2, "passes": 1, "seed": 0, **learning,
                             "out": fresh(), "resume": False}),
         "fit": Call(fit, {"corpus": corpus, "spec": spec, "passes": 1, **learning, "seed": 0, "out": fresh(),
@@ -270,6 +272,7 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
         "Slices.from_labels": Call(dw.Slices.from_labels, {"labels": [1900, "1901"]}),
         "Slices.from_labels label": Call(lambda label: dw.Slices.from_labels([label]), {"label": 1900}),
         "Spec": Call(dw.Spec, dw.Spec(prior_precision=1.0).to_dict()),
+        "Spec.paper": Call(dw.Spec.paper, dw.Spec.paper(prior_precision=1.0).to_dict()),
         "Spec.from_dict": Call(dw.Spec.from_dict, {"options": {"dim": 3}}),
     }  # fmt: skip
     with contextlib.chdir(folder), pytest.MonkeyPatch.context() as patch:  # "foo" is a path
@@ -292,7 +295,7 @@ NAMES = [
     *("SliceVectors.get_vector", "SliceVectors.similar_by_word", "SliceVectors.similar_by_vector"),
     *("SliceVectors.most_similar", "SliceVectors.most_similar weight"),
     *("Slices", "Slices of one", "Slices.index", "Slices.find", "Slices.from_table", "Slices.from_labels"),
-    *("Slices.from_labels label", "Spec", "Spec.from_dict"),
+    *("Slices.from_labels label", "Spec", "Spec.paper", "Spec.from_dict"),
 ]  # fmt: skip
 #: What has no argument of its own, or is called by the package alone.
 NOT_CALLED = {
@@ -345,7 +348,7 @@ def test_everything_public_is_called(calls: dict[str, Call]) -> None:
         public |= {f"{owner.__name__}.{name}" for name, _ in methods if not name.startswith("_")}
     assert public - set(calls) - NOT_CALLED == set()
     assert set(calls) == set(NAMES)
-    for name in public & set(calls) - {"Corpus.from_ids", "fit", "tune", "export", "plot.drift"}:
+    for name in public & set(calls) - {"Corpus.from_ids", "Spec.paper", "fit", "tune", "export", "plot.drift"}:
         parameters = set(inspect.signature(calls[name].function).parameters)
         assert parameters == set(calls[name].arguments), name
 
