@@ -129,11 +129,17 @@ def print_comparison(table: pl.DataFrame, console: Console) -> None:
     rows = [
         {"context": row["context"], "model": row["model"], **{name: with_error(row, name) for name in digits}}
         | ({"seeds": row["seeds"], "sd of L": f"{row['L_seed_sd']:.4f}"} if row["seeds"] > 1 else {})
-        | {name: "" if row[name] is None else f"{row[name]:g}" for name in tuned}
         for row in table.iter_rows(named=True)
     ]
-    shown = pl.DataFrame(rows)
-    print_table(shown, console, digits=1)
+    print_table(pl.DataFrame(rows), console, digits=1)
+    if tuned:
+        console.print("\noptions that were chosen on validation text", style="dim")
+        chosen = [
+            {"context": row["context"], "model": row["model"]}
+            | {name: "" if row[name] is None else f"{row[name]:g}" for name in tuned}
+            for row in table.iter_rows(named=True)
+        ]
+        print_table(pl.DataFrame(chosen), console, digits=1)
     console.print(
         "\nL_pos: mean log-probability of the words that occur; L: the same plus that of random words that do not; "
         "higher is better.\nover_...: gain in L over that model, paired by document; over_frequency: beyond what "
