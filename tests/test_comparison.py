@@ -68,7 +68,7 @@ def test_comparisons_over_several_seeds(small: dw.Corpus, tmp_path: Path) -> Non
               "--passes", "2", "--seeds", "0,1"], env={"COLUMNS": "160"},
     )  # fmt: skip
     assert shown.exit_code == 0, shown.output
-    assert "over_binned" in shown.output
+    assert "gain in L over" in shown.output
     assert shown.output.count("±") >= 9
 
 

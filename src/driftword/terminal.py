@@ -97,7 +97,9 @@ def print_table(table: pl.DataFrame, console: Console, *, digits: int = 3) -> No
     names = [visible(name) for name in table.columns]
     widths = [max(len(name), *(len(row[i]) for row in rows)) for i, name in enumerate(names)]
     taken = sum(w + 2 for w, kind in zip(widths, table.dtypes, strict=True) if kind != pl.String)
-    room = max((console.width - taken) // max(texts, 1) - 2, 12)  # a long word gives way, a number never
+    room: int | None = None
+    if sum(w + 2 for w in widths) - 2 > console.width:
+        room = max((console.width - taken) // max(texts, 1) - 2, 12)  # a long word gives way, a number never
     for name, kind in zip(names, table.dtypes, strict=True):
         width = room if kind == pl.String else None
         grid.add_column(Text(name), justify="right" if kind.is_numeric() else "left", no_wrap=True, max_width=width)
@@ -117,34 +119,34 @@ def print_ranking(ranking: DriftRanking, console: Console) -> None:
 
 
 def print_comparison(table: pl.DataFrame, console: Console) -> None:
-    """Print a comparison of models: the paper's table, with gains and their standard errors."""
+    """Print a comparison of models: the paper's table, then gains and their standard errors, then tuned options."""
+    rows = list(table.iter_rows(named=True))
     gains = [name for name in ("over_static", "over_frequency", "over_binned") if table[name].is_not_null().any()]
-    digits = {"L_pos": 3, "L": 3, **dict.fromkeys(gains, 4)}
     tuned = table.columns[table.columns.index("seconds") + 1 :]
 
-    def with_error(row: dict[str, Any], name: str) -> str:
-        value, error = row[name], row[f"{name}_se"]
-        return "" if value is None else f"{value:.{digits[name]}f} ± {error:.{digits[name]}f}"
+    def with_error(row: dict[str, Any], name: str, digits: int) -> str:
+        return "" if row[name] is None else f"{row[name]:.{digits}f} ± {row[f'{name}_se']:.{digits}f}"
 
-    rows = [
-        {"context": row["context"], "model": row["model"], **{name: with_error(row, name) for name in digits}}
-        | ({"seeds": row["seeds"], "sd of L": f"{row['L_seed_sd']:.4f}"} if row["seeds"] > 1 else {})
-        for row in table.iter_rows(named=True)
-    ]
-    print_table(pl.DataFrame(rows), console, digits=1)
+    def show(columns: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        chosen = [{"context": row["context"], "model": row["model"], **columns(row)} for row in rows]
+        print_table(pl.DataFrame(chosen), console, digits=1)
+
+    show(
+        lambda row: (
+            {name: with_error(row, name, 3) for name in ("L_pos", "L")}
+            | ({"seeds": row["seeds"], "sd of L": f"{row['L_seed_sd']:.4f}"} if row["seeds"] > 1 else {})
+        )
+    )
+    if gains:
+        console.print("\ngain in L over", style="dim")
+        show(lambda row: {name.removeprefix("over_"): with_error(row, name, 4) for name in gains})
     if tuned:
         console.print("\noptions that were chosen on validation text", style="dim")
-        chosen = [
-            {"context": row["context"], "model": row["model"]}
-            | {name: "" if row[name] is None else f"{row[name]:g}" for name in tuned}
-            for row in table.iter_rows(named=True)
-        ]
-        print_table(pl.DataFrame(chosen), console, digits=1)
+        show(lambda row: {name: "" if row[name] is None else f"{row[name]:g}" for name in tuned})
     console.print(
         "\nL_pos: mean log-probability of the words that occur; L: the same plus that of random words that do not; "
-        "higher is better.\nover_...: gain in L over that model, paired by document; over_frequency: beyond what "
-        "changes of frequency explain.\n±: standard error over documents, of gains also over seeds if there are "
-        "several.",
+        "higher is better. Gains are paired by document; what is gained over frequency is beyond what changes of "
+        "frequency explain.\n±: standard error over documents, of gains also over seeds if there are several.",
         style="dim",
     )
 
