@@ -128,6 +128,8 @@ def test_a_fit_is_resumed(small: dw.Corpus, tmp_path: Path, monkeypatch: pytest.
         with pytest.raises(KeyboardInterrupt):
             dw.fit(small, spec, passes=6, device="cpu", out=tmp_path / "m", checkpoint_every=0)
     model = dw.fit(small, spec, passes=6, device="cpu", out=tmp_path / "m", resume=True)
+    whole = dw.fit(small, spec, passes=6, device="cpu")
+    np.testing.assert_array_equal(model.rho, whole.rho)  # as if it had never been killed
     assert model.provenance.engine == "torch"
     assert [entry["pass"] for entry in model.history] == list(range(1, len(model.history) + 1))
 

@@ -66,7 +66,9 @@ class TorchEngine:
         self._half_precision, self._memory, self._concurrent = half_precision, memory, concurrent
         self._triton = self.device.type == "cuda" and importlib.util.find_spec("triton") is not None
         if reproducible and self.device.type == "cuda" and not self._triton:
-            raise OptionError("Without Triton a GPU adds in no fixed order; leave out `reproducible`, or use the CPU")
+            raise OptionError(
+                'Without Triton a GPU adds in no fixed order; leave out `reproducible`, or pass `engine="cpu"`'
+            )
         self._reproducible = reproducible
         self.precision = "tf32"  # of matrix products in the Triton kernels
         self._scoring_positions = SCORING_POSITIONS * (32 if self._triton else 1)
@@ -110,7 +112,10 @@ class TorchEngine:
             if self._corpus is None or self._corpus.corpus is not corpus:
                 memory = free_memory(self.device, self._memory) * STORAGE_SHARE
                 self._corpus = DeviceCorpus(corpus, self.device, memory=memory)
-            return self._corpus.read(plan)
+            rounds = self._corpus.read(plan)
+        blocks = len(rounds[0].whole.slice_of) if rounds else 0
+        self._blocks_done = plan.passes_before * blocks  # also where a fit is resumed
+        return rounds
 
     def round(self, blocks: DeviceRound, step: Step) -> float:
         """Take the likelihood step of every block, then the prior's; return the text's summed log-likelihood."""
