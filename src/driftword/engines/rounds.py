@@ -3,8 +3,9 @@
 A pass over the training text is divided into *runs* of consecutive positions of one
 chunk. The runs of a slice are put into a random order and packed into *blocks*. The
 blocks of every slice are distributed over the *rounds* of the pass, so that each round
-sees the same share of every slice, and slices take turns within a round. The positions of a block share one pool of
-negatives. All of this is a function of the seed and the pass number alone.
+sees the same share of every slice, and slices take turns within a round. The positions
+of a block share one pool of negatives. All of this is a function of the seed and the
+pass number alone.
 
 The blocks of a round are worked on in *waves*: all blocks of a wave start from the
 parameters as they were before it, so that they can be computed at the same time, and

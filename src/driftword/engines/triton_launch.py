@@ -39,27 +39,14 @@ def likelihood_step(
     *,
     totals: Tensor,
     precision: str,
-    **options: Any,
-) -> None:
-    """Take the Adagrad step of blocks low..high-1 of a batch at once; write the log-likelihood of each to `totals`."""
-    _launch_blocks(
-        rho_and_accumulator, alpha_and_accumulator, batch, blocks, step, totals=totals, precision=precision, **options
-    )
-
-
-def _launch_blocks(
-    rho_and_accumulator: tuple[Tensor, Tensor],
-    alpha_and_accumulator: tuple[Tensor, Tensor],
-    batch: BlockBatch,
-    blocks: tuple[int, int],
-    step: Step,
-    *,
-    totals: Tensor,
-    precision: str,
     gradients: tuple[Tensor, Tensor] | None = None,
     first_negative: int = 0,
     **options: Any,
 ) -> None:
+    """Take the Adagrad step of blocks low..high-1 of a batch at once; write the log-likelihood of each to `totals`.
+
+    Where there are `gradients`, no step is taken: those of rho and of alpha are written there instead.
+    """
     _, words, columns = rho_and_accumulator[0].shape
     dim = alpha_and_accumulator[0].shape[1]
     low, high = blocks
@@ -122,7 +109,7 @@ class OrderedSteps:
     ) -> None:
         """Take the steps of all waves; write the log-likelihood of each block to `totals`."""
         for wave, blocks in enumerate(pairwise(self._waves)):
-            _launch_blocks(
+            likelihood_step(
                 rho_and_accumulator, alpha_and_accumulator, self._batch, blocks, step, totals=totals,
                 precision=precision, gradients=self._gradients, first_negative=self._most_rows,
             )  # fmt: skip
