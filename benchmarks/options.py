@@ -29,15 +29,20 @@ def parse_value(text: str) -> Any:
         return text
 
 
+def parse_arguments(arguments: list[str]) -> dict[str, list[Any]]:
+    """Read arguments such as ``passes=5,10``: the values of each name."""
+    pairs = (argument.partition("=") for argument in arguments)
+    return {name: [parse_value(value) for value in values.split(",")] for name, _, values in pairs}
+
+
 def main() -> None:
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     print(describe(), end="\n\n")
     corpus = dw.Corpus.open(sys.argv[1])
-    names = [argument.partition("=")[0] for argument in sys.argv[2:]]
-    values = [[parse_value(v) for v in argument.partition("=")[2].split(",")] for argument in sys.argv[2:]]
-    for combination in itertools.product(*values):
-        options = dict(zip(names, combination, strict=True))
+    given = parse_arguments(sys.argv[2:])
+    for combination in itertools.product(*given.values()):
+        options = dict(zip(given, combination, strict=True))
         begin = time.perf_counter()
         spec = dw.Spec(**{name: v for name, v in options.items() if name not in FIT_OPTIONS})
         model = dw.fit(corpus, spec, **{name: v for name, v in options.items() if name in FIT_OPTIONS})

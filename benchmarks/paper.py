@@ -29,7 +29,7 @@ from driftword.comparison import paired_gain
 from driftword.evaluation import score
 from driftword.held_out import Scores
 from machine import describe
-from options import parse_value
+from options import parse_arguments
 
 RATES = (0.02, 0.05, 0.1, 0.2)
 PRECISIONS = (1.0, 3.0, 10.0)
@@ -100,7 +100,7 @@ def main() -> None:
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     corpus = read_corpus(sys.argv[1])
-    given = {a.partition("=")[0]: [parse_value(v) for v in a.partition("=")[2].split(",")] for a in sys.argv[2:]}
+    given = parse_arguments(sys.argv[2:])
     seeds, contexts = given.pop("seeds", [0, 1, 2]), given.pop("contexts", [2, 8])
     options = {name: values[0] for name, values in given.items()}
     print(describe(), end="\n\n")

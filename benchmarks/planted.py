@@ -46,7 +46,7 @@ import numpy.typing as npt
 import driftword as dw
 from frequency import frequency_in_movement, log_frequency_ratio
 from machine import describe
-from options import parse_value
+from options import parse_arguments
 
 Array = npt.NDArray[Any]
 KINDS = ("gradual", "abrupt", "temporary")
@@ -302,7 +302,7 @@ def main() -> None:
         sys.exit(__doc__)
     print(describe(), end="\n\n")
     source, join = dw.Corpus.open(sys.argv[1]), int(sys.argv[2])
-    given = {a.partition("=")[0]: [parse_value(v) for v in a.partition("=")[2].split(",")] for a in sys.argv[3:]}
+    given = parse_arguments(sys.argv[3:])
     seeds, passes, engine = given.pop("seed", [0]), given.pop("passes", [10])[0], given.pop("engine", ["auto"])[0]
     models, thresholds = given.pop("models", ["binned", "dynamic"]), given.pop("t", ["auto"])
     changes, abrupt = bool(given.pop("plant", [1])[0]), given.pop("abrupt", [0.5])[0]

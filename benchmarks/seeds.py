@@ -22,7 +22,7 @@ import numpy.typing as npt
 import driftword as dw
 from driftword.keyed_vectors import attested_mean, unit
 from machine import describe
-from options import FIT_OPTIONS, parse_value
+from options import FIT_OPTIONS, parse_arguments
 
 Array = npt.NDArray[Any]
 NEAREST, WORDS, SLICES = 10, 400, 8
@@ -59,7 +59,7 @@ def main() -> None:
         sys.exit(__doc__)
     print(describe(), end="\n\n")
     corpus = dw.Corpus.open(sys.argv[1])
-    given = {a.partition("=")[0]: [parse_value(v) for v in a.partition("=")[2].split(",")] for a in sys.argv[2:]}
+    given = parse_arguments(sys.argv[2:])
     seeds = given.pop("seeds", [0, 1, 2])
     for combination in itertools.product(*given.values()):
         options = dict(zip(given, combination, strict=True))
