@@ -223,7 +223,8 @@ def paired_gain(scores: Sequence[Scores], base: Sequence[Scores]) -> tuple[float
 def comparison_table(rows: pl.DataFrame, *, format: str) -> str:
     """Write a comparison as Markdown or LaTeX for a paper: scores and paired gains with standard errors."""
     sign = r"\pm" if format == "latex" else "±"
-    heads = ["context", "model", "L", "L_pos", *(f"over {base}" for base in BASELINES)]
+    bases = [base for base in BASELINES if rows[f"over_{base}"].is_not_null().any()]
+    heads = ["context", "model", "L", "L_pos", *(f"over {base}" for base in bases)]
 
     def cell(row: dict[str, Any], name: str, digits: int = 3) -> str:
         if row[name] is None:
@@ -233,7 +234,7 @@ def comparison_table(rows: pl.DataFrame, *, format: str) -> str:
 
     body = [
         [str(row["context"]), row["model"], cell(row, "L"), cell(row, "L_pos"),
-         *(cell(row, f"over_{base}", 4) for base in BASELINES)]
+         *(cell(row, f"over_{base}", 4) for base in bases)]
         for row in rows.iter_rows(named=True)
     ]  # fmt: skip
     heads = [head.replace("_", r"\_") for head in heads] if format == "latex" else heads

@@ -121,7 +121,8 @@ def print_ranking(ranking: DriftRanking, console: Console) -> None:
 def print_comparison(table: pl.DataFrame, console: Console) -> None:
     """Print a comparison of models: the paper's table, then gains and their standard errors, then tuned options."""
     rows = list(table.iter_rows(named=True))
-    gains = [name for name in ("over_static", "over_frequency", "over_binned") if table[name].is_not_null().any()]
+    gains = [name for name in table.columns if f"{name}_se" in table.columns and name.startswith("over_")]
+    gains = [name for name in gains if table[name].is_not_null().any()]
     tuned = table.columns[table.columns.index("seconds") + 1 :]
 
     def with_error(row: dict[str, Any], name: str, digits: int) -> str:

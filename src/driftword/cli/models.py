@@ -263,10 +263,11 @@ def compare_models(
     chosen = table_format(format, as_json, as_csv)
     corpus = Corpus.open(path)
     _warn_about_text(corpus, spec)
+    names = None if models is None else comma_separated(models)
     table = compare(
-        corpus, contexts=_numbers("contexts", contexts), models=comma_separated(models) if models else None, spec=spec,
-        passes=passes, seeds=_numbers("seeds", seeds), tune=tune, threads=threads, engine=engine, device=device,
-        out=out, overwrite=overwrite,
+        corpus, contexts=_numbers("contexts", contexts), models=names, spec=spec, passes=passes,
+        seeds=_numbers("seeds", seeds), tune=tune, threads=threads, engine=engine, device=device, out=out,
+        overwrite=overwrite,
     )  # fmt: skip
     if chosen in ("markdown", "latex"):
         print(comparison_table(table, format=chosen))
