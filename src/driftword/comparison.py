@@ -2,7 +2,7 @@
 
 Beside the paper's three models there is *frequency*: a static model whose intercepts move, so
 that its words may become more or less frequent, but not change their meaning. What the dynamic
-model gains over it is what dynamics add beyond frequency, up to what the two differ in how well they are optimised.
+model gains over it is what dynamics add beyond frequency; ``docs/paper.md`` says how exactly.
 """
 
 from __future__ import annotations
