@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         UnknownWordError,
     )  # fmt: skip
     from driftword.evaluation import evaluate
+    from driftword.evidence.significance import significance
     from driftword.explore import (
         analogy,
         changes,
@@ -51,6 +52,7 @@ _MODULES = {
         "StoreError", "UnknownSliceError", "UnknownWordError",
     ),
     "evaluation": ("evaluate",),
+    "evidence.significance": ("significance",),
     "explore": (
         "analogy", "changes", "drift", "equivalents", "frequency", "movers", "neighborhoods", "neighbors",
         "similarity", "towards", "trajectory",
@@ -68,7 +70,8 @@ __all__ = [
     "BusyError", "Corpus", "DriftwordError", "DriftwordWarning", "ExistsError", "FitError", "Model", "OptionError",
     "Slices", "SourceError", "Spec", "StoreError", "UnknownSliceError", "UnknownWordError", "analogy", "changes",
     "compare", "drift", "equivalents", "evaluate", "export", "fit", "frequency", "movers", "neighborhoods",
-    "neighbors", "plot", "prepare", "read_word2vec", "report", "similarity", "towards", "trajectory", "tune",
+    "neighbors", "plot", "prepare", "read_word2vec", "report", "significance",
+    "similarity", "towards", "trajectory", "tune",
 ]  # fmt: skip
 
 

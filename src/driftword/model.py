@@ -22,10 +22,12 @@ from driftword.corpus.vocabulary import Vocabulary
 from driftword.errors import OptionError, StoreError
 from driftword.keyed_vectors import SliceVectors
 from driftword.provenance import Provenance
+from driftword.significance_table import SCHEMA, SignificanceTable
 from driftword.spec import Spec
 from driftword.stored_arrays import StoredArray
 
 KIND: Final = "model"
+SIGNIFICANCE: Final = "significance.parquet"
 _T = TypeVar("_T")
 
 
@@ -77,6 +79,7 @@ class Model:
         self.best_pass = best_pass
         self.path = stored.folder if stored else None
         self._store = stored
+        self._significance: SignificanceTable | None = None
         self._cache: dict[Hashable, Any] = {}
 
     # -- opening and saving ------------------------------------------------------------
@@ -140,6 +143,36 @@ class Model:
             "best_pass": self.best_pass,
             "provenance": self.provenance.to_dict(),
         }
+        self._write_significance(writer)
+
+    @property
+    def significance(self) -> SignificanceTable | None:
+        """What a test of all words found, if there was one; see `driftword.significance`."""
+        if self._significance is None and self._store is not None and SIGNIFICANCE in self._store:
+            try:
+                table = pl.read_parquet(self._store.open_file(SIGNIFICANCE)).select(*SCHEMA)
+                if table.schema != pl.Schema(SCHEMA) or tuple(table["word"]) != self.words:
+                    raise ValueError
+                self._significance = SignificanceTable(table, **self._store.meta["significance"])
+            except (OSError, KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
+                raise store.damaged(self._store.folder, f"{SIGNIFICANCE} cannot be read") from error
+        return self._significance
+
+    def keep_significance(self, found: SignificanceTable) -> None:
+        """Keep what a test of all words found: with this object and, if the model is stored, in its directory."""
+        self._significance = found
+        if self._store is None:
+            return
+        self._store.check_current()
+        with store.amend(self._store.folder, kind=KIND) as writer:
+            self._write_significance(writer)
+        self._store = store.open_store(self._store.folder, kind=KIND)
+
+    def _write_significance(self, writer: store.Writer) -> None:
+        if (found := self.significance) is not None:
+            (writer.folder / SIGNIFICANCE).unlink(missing_ok=True)  # it may be shared with the former directory
+            found.table.write_parquet(writer.folder / SIGNIFICANCE)
+            writer.meta["significance"] = found.options()
 
     def open_corpus(self, path: str | os.PathLike[str] | None = None) -> Corpus | None:
         """Open the corpus that the model was fitted to.

@@ -19,7 +19,10 @@ MULTIPLIER_2: Final = 0x94D049BB133111EB
 _MASK: Final = (1 << 64) - 1
 
 #: Each use of randomness has its own stream, so that no two are correlated.
-STREAMS: Final = {"split": 1, "subsample": 2, "order": 3, "negatives": 4, "scoring": 5, "initial": 6, "turns": 7}
+STREAMS: Final = {
+    "split": 1, "subsample": 2, "order": 3, "negatives": 4, "scoring": 5, "initial": 6, "turns": 7,
+    "background": 8, "halves": 9, "permutations": 10, "signs": 11,
+}  # fmt: skip
 
 
 def mix(x: int) -> int:

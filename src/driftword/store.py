@@ -16,6 +16,7 @@ import contextlib
 import functools
 import io
 import os
+import shutil
 import stat
 import time
 import weakref
@@ -46,6 +47,7 @@ from driftword.stored_arrays import StoredArray, read_array, whole
 #: Format 1 had no training counts, and fingerprints of tokens and words alone; format 2 one SHA-256 for each file.
 VERSION: Final = 3
 META: Final = "meta.json"
+_OWN_FACTS: Final = ("kind", "version", "files", "checksum")  # of meta.json, which this module writes
 _SMALL: Final = 1 << 20  # files up to this size are read at opening; larger ones are mapped when they are used
 _PATIENCE: Final = 2.0  # seconds to wait for a store that is being replaced at this moment
 
@@ -165,6 +167,44 @@ def create(path: str | os.PathLike[str], *, kind: str, overwrite: bool = False) 
         _seal(writer, kind)
         _check_target(given, lock.target, kind=kind, overwrite=overwrite)
         put_in_place(partial, lock.target)
+
+
+@contextlib.contextmanager
+def amend(path: str | os.PathLike[str], *, kind: str) -> Iterator[Writer]:
+    """Add files or facts to a store atomically: the block finds the facts in the `Writer`, and may write new files.
+
+    A new directory takes the place of the old one when the block ends without an exception. Files that stay are
+    shared by both, with the checksums they had.
+    """
+    given = check_path(path)
+    with writing(given), reserved(given) as lock, partial_path(lock.target) as partial:
+        former = open_store(given, kind=kind).meta
+        partial.mkdir()
+        for name in former["files"]:
+            _share(lock.target / name, partial / name)
+        writer = Writer(partial)
+        writer.meta = {name: fact for name, fact in former.items() if name not in _OWN_FACTS}
+        yield writer
+        kept = {n: entry for n, entry in former["files"].items() if _is_same(lock.target / n, partial / n)}
+        _seal(writer, kind, kept)
+        put_in_place(partial, lock.target)
+
+
+def _share(source: Path, target: Path) -> None:
+    """Give a file a second name, or copy it where the file system cannot do that."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+        os.utime(target, ns=(0, source.stat().st_mtime_ns))
+
+
+def _is_same(former: Path, new: Path) -> bool:
+    """Tell whether a file was shared and not written anew."""
+    with contextlib.suppress(FileNotFoundError):
+        old, here = former.stat(), new.stat()
+        return os.path.samestat(old, here) or (old.st_mtime_ns, old.st_size) == (here.st_mtime_ns, here.st_size)
+    return False
 
 
 def check_path(path: Any) -> Path:
@@ -297,10 +337,12 @@ def _parse_meta(text: bytes) -> dict[str, Any]:
     return meta
 
 
-def _seal(writer: Writer, kind: str) -> None:
-    """Record every file in meta.json and force all of it to the disk."""
-    files = {}
+def _seal(writer: Writer, kind: str, known: dict[str, Any] | None = None) -> None:
+    """Record every file in meta.json, those `known` as they are, and force all of it to the disk."""
+    files = dict(known or {})
     for path in sorted(writer.folder.iterdir()):
+        if path.name in files:
+            continue
         with path.open("rb") as file:
             files[path.name] = {"bytes": os.fstat(file.fileno()).st_size, "xxh3": file_checksums(file.fileno())}
             os.fsync(file.fileno())

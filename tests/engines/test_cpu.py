@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from driftword import randomness
 from driftword.engines.cpu import CpuEngine
-from driftword.engines.cpu_kernels import _mix
+from driftword.engines.cpu_kernels import mix
 from driftword.engines.reference import ReferenceEngine
 from driftword.engines.rounds import Centering, Sampler, make_rounds
 
@@ -64,4 +64,4 @@ def test_an_endless_drift_precision_freezes_the_slices() -> None:
 
 @given(st.integers(0, 2**64 - 1))
 def test_the_hash_of_the_kernels_is_that_of_randomness(number: int) -> None:
-    assert int(_mix(np.uint64(number))) == randomness.mix(number)
+    assert int(mix(np.uint64(number))) == randomness.mix(number)

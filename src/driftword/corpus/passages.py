@@ -108,16 +108,7 @@ def find_in_slices(
 
 def _allowed(corpus: TokenizedText, where: Mapping[str, str]) -> npt.NDArray[np.bool_]:
     """Return which documents have these values in their other columns."""
-    if not corpus.has_documents:
-        raise OptionError(
-            "This corpus was made of ids, so its documents have no columns to choose by; leave `where` out"
-        )
-    columns = [name for name in corpus.documents.collect_schema() if name not in ("text", "slice")]
-    for name in where:
-        if name not in columns:
-            listed = ", ".join(columns[:_MAX_NAMED]) + (", ..." if len(columns) > _MAX_NAMED else "")
-            hint = did_you_mean(name, columns) if len(name) <= _MAX_NAME else ""
-            raise OptionError(f"The documents have no column {checks.quoted(name)}{hint or f'; they have {listed}'}")
+    check_columns(corpus, list(where), option="where")
     table = corpus.documents.select(list(where)).collect()
     allowed = np.ones(table.height, dtype=bool)
     for name, value in where.items():
@@ -130,6 +121,26 @@ def _allowed(corpus: TokenizedText, where: Mapping[str, str]) -> npt.NDArray[np.
     if not allowed.any():
         raise OptionError("No document has all these values at once; leave one of them out of `where`")
     return allowed
+
+
+def check_columns(corpus: TokenizedText, names: list[str], *, option: str) -> None:
+    """Refuse columns that the documents do not have; an error names the option that asked for them."""
+    if not corpus.has_documents:
+        raise OptionError(
+            f"This corpus was made of ids, so its documents have no columns to choose by; leave `{option}` out"
+        )
+    columns = [name for name in corpus.documents.collect_schema() if name not in ("text", "slice")]
+    for name in names:
+        if name not in columns:
+            listed = ", ".join(columns[:_MAX_NAMED]) + (", ..." if len(columns) > _MAX_NAMED else "")
+            hint = did_you_mean(name, columns) if len(name) <= _MAX_NAME else ""
+            raise OptionError(f"The documents have no column {checks.quoted(name)}{hint or f'; they have {listed}'}")
+
+
+def document_values(corpus: TokenizedText, name: str, *, option: str) -> npt.NDArray[np.int64]:
+    """Return a number for the value that each document has in a column; those without one have a number, too."""
+    check_columns(corpus, [name], option=option)
+    return _texts(corpus.documents.select(name).collect()[name]).rank("dense").fill_null(0).to_numpy().astype(np.int64)
 
 
 def check_where(where: Mapping[str, Any] | None) -> dict[str, str] | None:

@@ -23,7 +23,7 @@ def _padded(count, unit):
 
 
 @njit(**_FAST, inline="always")
-def _mix(x):
+def mix(x):
     """Hash a 64-bit number, as `randomness.mix` does."""
     x = x + uint64(GOLDEN_GAMMA)
     x = (x ^ (x >> uint64(30))) * uint64(MULTIPLIER_1)
@@ -34,7 +34,7 @@ def _mix(x):
 @njit(**_FAST, inline="always")
 def _draw(key, counter, threshold, alias):
     """Draw a word, as `Sampler.draw` does."""
-    random = _mix(uint64(key) ^ uint64(counter))
+    random = mix(uint64(key) ^ uint64(counter))
     word = ((random >> uint64(32)) * uint64(len(alias))) >> uint64(32)
     if uint32(random & uint64(0xFFFFFFFF)) <= threshold[word]:
         return int32(word)
@@ -42,7 +42,7 @@ def _draw(key, counter, threshold, alias):
 
 
 @njit(**_FAST, inline="always")
-def _sigmoid(x):
+def sigmoid(x):
     """1 / (1 + exp(-x)) to about 1e-7, in operations that vectorise."""
     x = min(max(x, float32(-80.0)), float32(80.0))
     power = x * float32(-1.4426950408889634)
@@ -248,7 +248,7 @@ def _gradients(
         eta = float32(0.0)
         for k in range(columns_of_rho):
             eta += values[word, k] * context[i, k]
-        residual = float32(1.0) - _sigmoid(eta)
+        residual = float32(1.0) - sigmoid(eta)
         total += np.log(max(float32(1.0) - residual, float32(1e-30)))
         for k in range(columns_of_rho):
             rho_gradients[i, k] = residual * context[i, k]
@@ -266,7 +266,7 @@ def _gradients(
     add_product(negative_vectors, context_transposed, columns, n_padded, columns_of_rho, negative_residual)
     for m in range(pool):
         for i in range(n_rows):
-            negative_residual[m, i] = -weight * _sigmoid(negative_residual[m, i])
+            negative_residual[m, i] = -weight * sigmoid(negative_residual[m, i])
     add_product(negative_residual.T, negative_vectors, _padded(n_rows, TILE), width, pool, context_gradient)
     for m in range(n_rows, n_rows + columns):
         for k in range(width):

@@ -1,0 +1,1 @@
+"""How sure an answer is: whether words changed their use by more than chance."""

@@ -1,0 +1,222 @@
+"""What each document says about the use of a word: how its contexts differ from those that one would expect.
+
+The model predicts where a word is to be expected. With one embedding for all time, its mean over the slices,
+
+    w_i = 1 - sigmoid(eta_i)            how surprising occurrence i is
+    C_i                                 its context, relative to what the rest of the document would lead one to expect
+    m_t = sum_j sigmoid(eta_j) C_j / sum_j sigmoid(eta_j)
+                                        where the word would be expected, over the positions j of slice t
+    r_d = sum_i w_i (C_i - m_t)         over the occurrences in document d of slice t
+
+If the use of the word does not change, r_d does not depend on time, whatever else is written about and however often
+the word occurs. Each document is its own control for its topic, and the slice for the general change of language.
+Contexts are measured in the directions in which words differ most, by the square root of the covariance of embeddings.
+
+`m_t` is computed from a sample of positions. How noisy it is shows in the difference between two halves of the
+documents; few documents make a slice lean on its neighbours.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from driftword import randomness
+from driftword.engines.matmul_kernels import LANES, TILE
+from driftword.evidence import score_kernels as kernels
+from driftword.evidence.occurrences import Text, in_parts
+from driftword.model import Model
+
+Array = npt.NDArray[Any]
+BACKGROUND: Final = 240_000  # positions from which expected contexts are computed
+FREQUENT: Final = 512  # documents from which on a word needs all of them; a quarter of them is enough for others
+DIRECTIONS: Final = 64  # in which contexts are compared: those in which embeddings differ most
+#: The mean of all text counts as this many words of every document: a short one says little of its topic.
+DOCUMENT_PRIOR: Final = 1_000
+SLICE_PRIOR: Final = 50  # documents that the neighbours of a slice count for
+REACH: Final = 0.1  # of all slices: how far neighbours are
+_WORDS: Final = 512  # that are averaged at a time
+_POSITIONS: Final = 256  # whose chances are computed at a time
+_FLAT: Final = 1e-4  # of the largest variance: directions with less count as having as much
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What the documents of a word say about its use."""
+
+    document: Array  # (D,) ascending
+    slice_of: Array  # (D,)
+    contexts: Array  # (D, K) sum of surprising contexts
+    weights: Array  # (D,) sum of surprises
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Where a word would be expected, and how noisy that is."""
+
+    mean: Array  # (T, K)
+    noise: Array  # (T, K) half the difference between two halves of the documents, before smoothing
+
+
+class DocumentScores:
+    """Computes scores of any words; everything that words share is computed once."""
+
+    def __init__(self, model: Model, text: Text, *, seed: int, pool: ThreadPoolExecutor, threads: int) -> None:
+        self.text, self.half_window, self.seed = text, model.spec.context // 2, seed
+        self.alpha, self.rho = _coordinates(model, pool)
+        self.dim = min(self.alpha.shape[1], DIRECTIONS)
+        self.sums = np.zeros((len(text.sizes), self.dim), dtype=np.float32)
+        begin, end = text.document_offsets[:-1], text.document_offsets[1:]
+
+        def add(low: int, high: int) -> None:
+            kernels.sum_documents(text.ids, begin, end, low, high, self.alpha, self.sums)
+
+        in_parts(add, text.sizes, pool, threads)
+        counts = np.bincount(text.ids, minlength=text.n_words)
+        # Not by BLAS, which may add in another order on another number of threads.
+        alpha = self.alpha[:, : self.dim].astype(np.float64)
+        mean = (counts[:, None] * alpha).sum(axis=0) / max(len(text.ids), 1)
+        self.mean = mean.astype(np.float32)
+        self.smoothing = smoothing(text.documents_per_slice)
+        self._read_background(pool, threads)
+
+    def _read_background(self, pool: ThreadPoolExecutor, threads: int) -> None:
+        positions, groups = background_positions(self.text, self.seed)
+        begin = np.searchsorted(groups, np.arange(2 * self.text.n_slices + 1))
+        sizes = _padded(np.diff(begin), LANES)  # each group of positions fills whole vectors
+        self.group_end = np.cumsum(sizes)
+        self.group_begin = self.group_end - sizes
+        rows = np.arange(len(positions)) + (self.group_begin - begin[:-1])[groups]
+        self.contexts = np.zeros((self.rho.shape[1], int(sizes.sum())), dtype=np.float32)
+        self.relative = np.zeros((int(sizes.sum()), _padded(self.dim + 1, LANES)), dtype=np.float32)
+        text = self.text
+
+        def write(low: int, high: int) -> None:
+            kernels.background(
+                text.ids, positions, rows, low, high, text.chunk_of, text.offsets, text.chunk_document, self.sums,
+                text.sizes, self.alpha, self.mean, np.float32(DOCUMENT_PRIOR), self.half_window, self.contexts,
+                self.relative,
+            )  # fmt: skip
+
+        in_parts(write, np.ones(len(positions), dtype=np.int64), pool, threads)
+
+    def of_word(self, v: int) -> Scores:
+        """Return the scores of one word, by document."""
+        text, order = self.text, self.text.positions(v)
+        document = np.empty(len(order), dtype=np.int64)
+        scores = np.empty((len(order), self.dim), dtype=np.float32)
+        weights = np.empty(len(order), dtype=np.float32)
+        n = kernels.document_scores(
+            v, 0, len(order), order, text.ids, text.chunk_of, text.offsets, text.chunk_document, self.sums, text.sizes,
+            self.alpha, self.rho[v], self.mean, np.float32(DOCUMENT_PRIOR), self.half_window, document, scores, weights,
+        )  # fmt: skip
+        document = document[:n]
+        return Scores(document, text.slice_of[document], scores[:n], weights[:n])
+
+    def expected(self, words: Array, *, frequent: bool = True) -> list[Expected]:
+        """Return where words would be expected; a few dozen at a time are quickest."""
+        if not len(words):
+            return []
+        rows = _padded(len(words), TILE)
+        rho = np.zeros((rows, self.rho.shape[1]), dtype=np.float32)
+        rho[: len(words)] = self.rho[words]
+        sums = np.zeros((len(self.group_begin), rows, self.relative.shape[1]), dtype=np.float32)
+        chance = np.empty((rows, _POSITIONS), dtype=np.float32)
+        sizes = self.group_end - self.group_begin
+        end = self.group_begin + (sizes if frequent else _padded(-(-sizes // 4), LANES))
+        kernels.expected(rho, self.contexts, self.relative, self.group_begin, end, chance, sums)
+        halves = sums.reshape(self.text.n_slices, 2, rows, -1).transpose(2, 1, 0, 3)
+        return [expected_context(halves[i, :, :, : self.dim], halves[i, :, :, self.dim]) for i in range(len(words))]
+
+
+def expected_context(sums: Array, chances: Array) -> Expected:
+    """Return the mean context and its noise from the sums over two halves of the documents, (2, T, K) and (2, T)."""
+    total = chances.sum(axis=0)
+    mean = sums.sum(axis=0) / np.where(total > 0, total, 1)[:, None]
+    both = (chances > 0).all(axis=0)
+    apart = sums / np.where(chances > 0, chances, 1)[..., None]
+    balance = np.where(both, np.sqrt(chances[0] * chances[1]) / np.where(total > 0, total, 1), 0)
+    return Expected(mean, (apart[0] - apart[1]) * balance[:, None])
+
+
+def background_positions(text: Text, seed: int) -> tuple[Array, Array]:
+    """Draw positions of every slice; return them with their groups, 2 t + half, in the order of these."""
+    lengths = text.sizes
+    by_slice = np.argsort(text.slice_of, kind="stable")
+    half = _halves(text, seed)
+    drawn, groups = [], []
+    most = max(BACKGROUND // max(text.n_slices, 1), 1)
+    borders = np.searchsorted(text.slice_of[by_slice], np.arange(text.n_slices + 1))
+    for t in range(text.n_slices):
+        documents = by_slice[borders[t] : borders[t + 1]]
+        filled = np.cumsum(lengths[documents])
+        n = int(filled[-1]) if len(filled) else 0
+        if n > most:
+            number = (randomness.uniform(randomness.key(seed, "background", t), np.arange(most)) * n).astype(np.int64)
+        else:
+            number = np.arange(n)
+        which = np.searchsorted(filled, number, side="right")
+        drawn.append((text.document_offsets[documents] - filled + lengths[documents])[which] + number)
+        groups.append(2 * t + half[documents[which]])
+    positions, group = np.concatenate(drawn), np.concatenate(groups)
+    # In a random order within groups, so that the first of them are a sample, too.
+    order = np.lexsort((randomness.bits(randomness.key(seed, "background"), positions), group))
+    return positions[order], group[order]
+
+
+def _halves(text: Text, seed: int) -> Array:
+    """Divide the documents of every slice into two halves at random."""
+    random = randomness.bits(randomness.key(seed, "halves"), np.arange(len(text.slice_of)))
+    order = np.lexsort((random, text.slice_of))
+    half = np.empty(len(order), dtype=np.int64)
+    half[order] = np.arange(len(order)) % 2  # alternating within every slice
+    return half
+
+
+def smoothing(documents: Array) -> Array:
+    """Return how much each slice leans on others, ``(T, T)``: the less text it has, the more on its neighbours."""
+    slices = np.arange(len(documents))
+    near = np.exp(-0.5 * ((slices[:, None] - slices) / (REACH * len(documents))) ** 2) * documents
+    near /= np.maximum(near.sum(axis=1, keepdims=True), 1e-300)
+    own = documents / (documents + SLICE_PRIOR)
+    return np.asarray(np.diag(own) + (1 - own)[:, None] * near)
+
+
+def _coordinates(model: Model, pool: ThreadPoolExecutor) -> tuple[Array, Array]:
+    """Return context vectors and embeddings, with their intercepts, in the coordinates in which scores are measured.
+
+    Products of the two are the model's log odds.
+    """
+    weights = np.asarray(model.counts, dtype=np.float32)
+    weights = weights / np.maximum(weights.sum(axis=0), 1)
+    rho = np.zeros((len(model.words), model.alpha.shape[1]), dtype=np.float32)
+    rows = [model.rho_at(t) for t in range(len(weights) if model.moves else 1)]
+
+    def average(low: int) -> None:  # a few words at a time stay in the processor's cache
+        block, product = rho[low : low + _WORDS], np.empty_like(rho[low : low + _WORDS])
+        for t, values in enumerate(rows):
+            weight = weights[t, low : low + _WORDS, None] if model.moves else np.float32(1)
+            block += np.multiply(values[low : low + _WORDS], weight, out=product)
+
+    list(pool.map(average, range(0, len(rho), _WORDS)))
+    rho = rho.astype(np.float64)
+    centered = rho - rho.mean(axis=0)
+    variance, axes = (a[..., ::-1] for a in np.linalg.eigh(centered.T @ centered / max(len(rho) - 1, 1)))
+    scale = np.sqrt(np.maximum(variance, max(float(variance.max()), 1e-12) * _FLAT))
+    alpha = np.asarray(model.alpha, dtype=np.float64) @ (axes * scale)
+    coordinates = np.zeros((len(rho), _padded(rho.shape[1] + 1, LANES)), dtype=np.float32)
+    coordinates[:, : rho.shape[1]] = rho @ (axes / scale)
+    if model.intercepts is not None:
+        intercepts = np.asarray(model.intercepts, dtype=np.float64)
+        intercepts = intercepts * weights if len(intercepts) == len(weights) else intercepts
+        coordinates[:, rho.shape[1]] = intercepts.sum(axis=0)
+    return alpha.astype(np.float32), coordinates
+
+
+def _padded(count: Any, unit: int) -> Any:
+    """Round up to a multiple."""
+    return -(-count // unit) * unit

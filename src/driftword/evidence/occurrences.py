@@ -1,0 +1,108 @@
+"""Where words occur: the text as one pass sees it, document after document.
+
+All splits are read. What is tested is a claim about the whole text, and no prediction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from driftword import randomness
+from driftword.corpus import Corpus
+from driftword.evidence import score_kernels as kernels
+
+Array = npt.NDArray[Any]
+PASS: Final = 1  # the subsample that is read
+_SHARES: Final = 8  # of the work for each thread, so that none waits long for another
+
+
+@dataclass(frozen=True)
+class Text:
+    """Tokens of all splits, sorted by document; a document that spans several slices counts as one in each."""
+
+    ids: Array  # (n,)
+    offsets: Array  # (chunks + 1,)
+    chunk_document: Array  # (chunks,) numbered from 0, ascending
+    slice_of: Array  # (documents,)
+    document: Array  # (documents,) number of each in the corpus
+    n_slices: int
+    n_words: int
+
+    @cached_property
+    def chunk_of(self) -> Array:
+        """The chunk of each token."""
+        return np.repeat(np.arange(len(self.chunk_document), dtype=np.int32), np.diff(self.offsets))
+
+    @cached_property
+    def document_offsets(self) -> Array:
+        """Where the tokens of each document begin and end."""
+        first = np.searchsorted(self.chunk_document, np.arange(len(self.slice_of) + 1))
+        return np.asarray(self.offsets[first])
+
+    @cached_property
+    def sizes(self) -> Array:
+        """How many tokens each document has."""
+        return np.diff(self.document_offsets)
+
+    @cached_property
+    def documents_per_slice(self) -> Array:
+        """How many documents each slice has."""
+        return np.bincount(self.slice_of, minlength=self.n_slices)
+
+    @cached_property
+    def by_word(self) -> tuple[Array, Array]:
+        """The positions of all words, one word after the other, and where those of each begin."""
+        begin = np.r_[0, np.cumsum(np.bincount(self.ids, minlength=self.n_words))]
+        order = np.empty(len(self.ids), dtype=np.int32 if len(self.ids) < 1 << 31 else np.int64)
+        kernels.sort_by_word(self.ids, begin[:-1], order)
+        return order, begin
+
+    def positions(self, v: int) -> Array:
+        """Return the positions of one word, without sorting those of all."""
+        if "by_word" in self.__dict__:
+            order, begin = self.by_word
+            return order[begin[v] : begin[v + 1]]
+        return np.flatnonzero(self.ids == v)
+
+
+def read_text(corpus: Corpus, pool: ThreadPoolExecutor, threads: int) -> Text:
+    """Read what one pass sees of a corpus."""
+    document, slice_of = (np.asarray(a, dtype=np.int64) for a in (corpus.chunk_document, corpus.chunk_slice))
+    n_slices = len(corpus.slices)
+    units, chunk_document = np.unique(document * n_slices + slice_of, return_inverse=True)
+    order = np.argsort(chunk_document, kind="stable")
+    begin, end = (np.asarray(corpus.offsets, dtype=np.int64)[part][order] for part in (slice(None, -1), slice(1, None)))
+    key = np.uint64(randomness.key(corpus.seed, "subsample", PASS))
+    keep = np.asarray(corpus.keep_probability, dtype=np.float64)
+    tokens, offsets = np.asarray(corpus.tokens), np.zeros(len(order) + 1, dtype=np.int64)
+    nothing = np.zeros(0, dtype=np.int32)
+
+    def sample(ids: Array) -> Callable[[int, int], None]:
+        return lambda low, high: kernels.sample_chunks(tokens, begin, end, low, high, key, keep, offsets, ids)
+
+    weights = end - begin
+    in_parts(sample(nothing), weights, pool, threads)
+    np.cumsum(offsets, out=offsets)
+    ids = np.empty(offsets[-1], dtype=np.int32)
+    if len(ids):
+        in_parts(sample(ids), weights, pool, threads)
+    return Text(
+        ids, offsets, chunk_document[order].astype(np.int32), (units % n_slices).astype(np.int32), units // n_slices,
+        n_slices, len(corpus.words),
+    )  # fmt: skip
+
+
+def in_parts(task: Callable[[int, int], None], weights: Array, pool: ThreadPoolExecutor, threads: int) -> None:
+    """Call a task for ranges of items whose weights are about the same."""
+    filled = np.cumsum(weights)
+    total = int(filled[-1]) if len(filled) else 0
+    borders = np.searchsorted(filled, np.linspace(0, total, _SHARES * threads + 1)[1:-1])
+    borders = np.unique(np.r_[0, borders, len(filled)])
+    list(pool.map(task, borders[:-1].tolist(), borders[1:].tolist()))

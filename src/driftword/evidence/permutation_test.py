@@ -1,0 +1,217 @@
+"""Do the documents of a word depend on their dates? A permutation test.
+
+The scores r_d of a word's documents are summed along waves over time, the first cosines f_k of the slices, which are
+centred, made orthogonal and scaled to length one over these documents: S_k = sum_d f_k(d) r_d. Slow movements come
+first:
+
+    Q = sum_k |S_k|^2 / k
+
+If the use of the word does not depend on time, its documents may exchange their dates. So Q is compared with what it is
+when they do. Exchanges are the rotations of a random cycle of the documents: a group of permutations, so that the test
+is exact, and one Fourier transform gives the sums of all of them. For few documents, and where dates are exchanged
+within strata only, drawing permutations one by one is quicker. What the expected contexts contribute by chance is added
+to the permuted sums with random signs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from driftword import randomness
+from driftword.engines.matmul_kernels import LANES, TILE
+from driftword.evidence import score_kernels as kernels
+from driftword.evidence.document_scores import Expected, Scores
+
+Array = npt.NDArray[Any]
+WAVES: Final = 6
+LEAST_DOCUMENTS: Final = 8
+FEW_DOCUMENTS: Final = 64  # up to which permutations are drawn one by one
+NOISE_BLOCKS: Final = 8  # of consecutive slices, whose noise has one sign
+CONFIDENCE: Final = 1.6449  # standard errors of a 90% interval
+_LEAST_WEIGHT: Final = 1e-3
+_COLLINEAR: Final = 1e-3
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the test of one word found."""
+
+    effect: float
+    error: float  # standard error of the effect
+    p: float
+    z: float  # Q, standardised by its permuted values
+    null: Array  # (permutations,) permuted values of Q, standardised
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A word's documents, ready to exchange their dates."""
+
+    scores: Array  # (D, K)
+    waves: Array  # (D, n) orthonormal
+    weights: Array  # (n,) of the waves
+    noise: Array  # (n, NOISE_BLOCKS, K) that expected contexts contribute
+    strata: Array | None  # (D,) within which dates are exchanged
+
+
+def testable(documents: int, slices: int) -> bool:
+    """Tell whether a word occurs in enough documents and slices."""
+    return documents >= LEAST_DOCUMENTS and slices > 1
+
+
+def waves_over_time(slice_of: Array, n_slices: int, strata: Array | None = None) -> tuple[Array, Array]:
+    """Return the cosines of time at the documents, centred and orthonormal, and their weights."""
+    time = (slice_of + 0.5) / n_slices
+    columns: list[Array] = []
+    weights = []
+    for k in range(1, WAVES + 1):
+        column = _centered(np.cos(np.pi * k * time)[:, None], strata)[:, 0]
+        length = float(np.linalg.norm(column))
+        for _ in range(2):  # the second time removes what rounding has left
+            for other in columns:
+                column = column - other * (other * column).sum()
+        rest = float(np.linalg.norm(column))
+        if rest > _COLLINEAR * max(length, 1e-12) and length > 1e-9:
+            columns.append(column / rest)
+            weights.append(1 / k)
+    return np.stack(columns, axis=1) if columns else np.zeros((len(time), 0)), np.array(weights)
+
+
+def prepare(
+    scores: Scores,
+    expected: Expected,
+    smoothing: Array,
+    *,
+    time: Array,
+    n_times: int,
+    strata: Array | None = None,
+) -> Prepared | None:
+    """Take away what is expected, and what all documents have in common; None where nothing can be exchanged."""
+    waves, weights = waves_over_time(time, n_times, strata)
+    if not len(weights):
+        return None
+    weight = scores.weights.astype(np.float64)[:, None]
+    rest = scores.contexts - weight * (smoothing @ expected.mean)[scores.slice_of]
+    rest -= weight * (rest.sum(axis=0) / max(float(weight.sum()), _LEAST_WEIGHT))
+    # A text that uses a word fifty times must not count fifty times.
+    root = np.sqrt(np.maximum(weight, _LEAST_WEIGHT))
+    rest = _centered(rest / root, strata)
+    pulls = waves * (weight / root)  # of each document's slice on the sums
+    leverage = np.stack([np.bincount(scores.slice_of, weights=pull, minlength=len(smoothing)) for pull in pulls.T])
+    noise = (leverage @ smoothing)[:, :, None] * expected.noise  # (n, T, K)
+    n_slices = len(smoothing)
+    borders = np.unique(np.arange(NOISE_BLOCKS) * n_slices // NOISE_BLOCKS)
+    return Prepared(rest, waves, weights, np.add.reduceat(noise, borders, axis=1), strata)
+
+
+def run(word: Prepared, *, permutations: int, seed: int, v: int) -> Result:
+    """Test one word; `v` numbers the random permutations."""
+    scores, waves = word.scores.astype(np.float32), word.waves.astype(np.float32)
+    # Not by BLAS, which may add in another order on another number of threads.
+    sums = np.einsum("dn,dk->nk", word.waves, word.scores)
+    if word.strata is None and len(scores) >= FEW_DOCUMENTS:
+        permuted = rotated_sums(scores, waves, sums, permutations=permutations, seed=seed, v=v)
+    else:
+        strata = np.zeros(len(scores), dtype=np.int64) if word.strata is None else word.strata
+        permuted = permuted_sums(scores, waves, strata, permutations=permutations, seed=seed, v=v)
+    lengths = np.empty((len(sums), permutations), dtype=np.float32)
+    kernels.squared_lengths(permuted, word.noise.astype(np.float32), signs(word, permutations, seed, v), lengths)
+    return summarize(word, sums, lengths)
+
+
+def signs(word: Prepared, permutations: int, seed: int, v: int) -> Array:
+    """Draw a sign for every block of slices and permutation, ``(blocks, permutations)``."""
+    bits = randomness.bits(randomness.key(seed, "signs", v), np.arange(permutations))
+    blocks = np.arange(word.noise.shape[1], dtype=np.uint64)[:, None]
+    return (1 - 2 * ((bits >> blocks) & np.uint64(1)).astype(np.float32)).astype(np.float32)
+
+
+def rotations(n: int, permutations: int, seed: int, v: int) -> tuple[Array, Array]:
+    """Draw random cycles of documents, ``(cycles, length)``, and choose rotations of them, all cycles in turn.
+
+    The length of cycles has small factors, or the transform would be slow; a few documents, others in each cycle, then
+    keep their dates. Rotation r of cycle c has the number ``c * length + r``; r is never 0, which changes nothing.
+    """
+    length = smooth_length(n)
+    cycles = -(-permutations // (length - 1))
+    random = randomness.bits(randomness.key(seed, "permutations", v), np.arange(cycles * n)).reshape(cycles, n)
+    order = np.argsort(random, axis=1, kind="stable")[:, :length]
+    number = np.arange(permutations) * (cycles * (length - 1)) // permutations  # spread over all that there are
+    return order, number // (length - 1) * length + number % (length - 1) + 1
+
+
+def rotated_sums(scores: Array, waves: Array, sums: Array, *, permutations: int, seed: int, v: int) -> Array:
+    """Return the sums over time when the documents are rotated, ``(waves, K, permutations)``."""
+    order, chosen = rotations(len(scores), permutations, seed, v)
+    length = order.shape[1]
+    spectrum = np.fft.rfft(np.ascontiguousarray(scores[order].transpose(2, 0, 1)), axis=2).conj()  # (K, cycles, -)
+    permuted = np.empty((waves.shape[1], scores.shape[1], permutations), dtype=np.float32)
+    for q in range(waves.shape[1]):
+        product = np.fft.rfft(waves[order, q], axis=1) * spectrum
+        all_sums = np.fft.irfft(product, n=length, axis=2)
+        kept = sums[q].astype(np.float32)[:, None] - all_sums[:, :, 0]  # by documents that keep their dates
+        all_sums += kept[:, :, None]
+        np.take(all_sums.reshape(scores.shape[1], -1), chosen, axis=1, out=permuted[q])
+    return permuted
+
+
+def permuted_sums(scores: Array, waves: Array, strata: Array, *, permutations: int, seed: int, v: int) -> Array:
+    """Return the sums over time when dates are exchanged within strata, ``(waves, K, permutations)``."""
+    members = np.argsort(strata, kind="stable")
+    begin = np.r_[0, np.flatnonzero(np.diff(strata[members])) + 1, len(strata)]
+    padded = np.zeros((len(scores), -(-scores.shape[1] // LANES) * LANES), dtype=np.float32)
+    padded[:, : scores.shape[1]] = scores
+    out = np.empty((permutations, waves.shape[1], padded.shape[1]), dtype=np.float32)
+    rows = np.zeros((TILE * waves.shape[1], len(scores)), dtype=np.float32)
+    key = np.uint64(randomness.key(seed, "permutations", v))
+    kernels.permute(padded, waves, begin, members, key, rows, out)
+    return np.ascontiguousarray(out[:, :, : scores.shape[1]].transpose(1, 2, 0))
+
+
+def smooth_length(n: int) -> int:
+    """Return the largest number up to n whose prime factors are 2, 3, 5 and 7."""
+    while True:
+        rest = n
+        for factor in (2, 3, 5, 7):
+            while rest % factor == 0:
+                rest //= factor
+        if rest == 1:
+            return n
+        n -= 1
+
+
+def summarize(word: Prepared, sums: Array, lengths: Array) -> Result:
+    """Compare sums over time, (waves, K), with the squared lengths of permuted ones, (waves, permutations)."""
+    own = (sums**2).sum(axis=1)
+    statistic, null = float(own @ word.weights), word.weights @ lengths.astype(np.float64)
+    spread = max(float(null.std(ddof=1)), 1e-300) if len(null) > 1 else 1.0
+    squares = (word.scores**2).sum(axis=1)
+    total = max(float(squares.sum()), 1e-300)
+    shares = lengths.sum(axis=0, dtype=np.float64) / total
+    share = float(own.sum()) / total
+    # The influence of every document on the share, as in a regression of the scores on the waves.
+    fitted = np.einsum("dn,nk->dk", word.waves, sums)
+    influence = 2 * (word.scores * fitted).sum(axis=1) - (fitted**2).sum(axis=1) - share * squares
+    chance = float(shares.var(ddof=1)) if len(shares) > 1 else 0.0
+    # The squared influences hold the variance by chance twice.
+    variance = max(float((influence**2).sum()) / total**2 - chance, chance)
+    return Result(
+        effect=share - float(shares.mean()),
+        error=float(np.sqrt(variance)),
+        p=(1 + int((null >= statistic).sum())) / (1 + len(null)),
+        z=(statistic - float(null.mean())) / spread,
+        null=((null - null.mean()) / spread).astype(np.float32),
+    )
+
+
+def _centered(values: Array, strata: Array | None) -> Array:
+    """Subtract the mean, or that of every stratum."""
+    if strata is None:
+        return np.asarray(values - values.mean(axis=0))
+    sums = np.zeros((int(strata.max()) + 1, values.shape[1]))
+    np.add.at(sums, strata, values)
+    return np.asarray(values - (sums / np.maximum(np.bincount(strata), 1)[:, None])[strata])

@@ -1,0 +1,203 @@
+"""Numba loops of the significance test: arrays in, arrays out.
+
+Vectors have one number more than the model has dimensions, and are then padded with zeros to whole vectors of
+`matmul_kernels`. The additional number is 1 in contexts and the intercept in embeddings, so that their product is the
+log odds of the word. Contexts relative to their documents have the first dimensions only. Every word's result is the
+same whatever words are computed beside it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import float32, njit, uint64
+
+from driftword.engines.cpu_kernels import mix, sigmoid
+from driftword.engines.matmul_kernels import add_product
+
+_FAST = {"fastmath": {"reassoc", "contract", "arcp", "nsz"}, "cache": True, "nogil": True, "error_model": "numpy"}
+
+
+@njit(**_FAST)
+def sample_chunks(tokens, begin, end, low, high, key, keep, offsets, ids):
+    """Count the tokens that a pass sees of chunks low..high-1; where `ids` has room, write them from `offsets` on."""
+    for c in range(low, high):
+        n = 0
+        for i in range(begin[c], end[c]):
+            word = tokens[i]
+            uniform = np.float64(mix(uint64(key) ^ uint64(i)) >> uint64(11)) * 2.0**-53
+            if uniform < keep[word]:
+                if len(ids):
+                    ids[offsets[c] + n] = word
+                n += 1
+        if not len(ids):
+            offsets[c + 1] = n
+
+
+@njit(**_FAST)
+def sort_by_word(ids, begin, order):
+    """Write the positions of every word, in their order: those of word v from ``begin[v]`` on."""
+    filled = begin.copy()
+    for i in range(len(ids)):
+        order[filled[ids[i]]] = i
+        filled[ids[i]] += 1
+
+
+@njit(**_FAST)
+def sum_documents(ids, begin, end, low, high, alpha, sums):
+    """Sum the context vectors of the words of documents low..high-1."""
+    for d in range(low, high):
+        for i in range(begin[d], end[d]):
+            for k in range(sums.shape[1]):
+                sums[d, k] += alpha[ids[i], k]
+
+
+@njit(**_FAST, inline="always")
+def _context(ids, i, begin, end, half_window, alpha, context):
+    """Sum the context vectors around position i of a chunk; return how many there are."""
+    size = 0
+    context[:] = float32(0.0)
+    for j in range(max(begin, i - half_window), min(end, i + half_window + 1)):
+        if j != i:
+            size += 1
+            for k in range(alpha.shape[1]):
+                context[k] += alpha[ids[j], k]
+    return size
+
+
+@njit(**_FAST, inline="always")
+def _relative(context, size, word, document_sum, document_size, alpha, mean, weight, relative):
+    """Subtract from a context what the rest of its document would lead one to expect.
+
+    That is the mean context vector of the rest, towards `mean` as if that had been seen `weight` times more.
+    """
+    share = float32(size) / float32(max(document_size - size - 1, 0) + weight)
+    for k in range(len(mean)):
+        rest = document_sum[k] - context[k] - alpha[word, k] + weight * mean[k]
+        relative[k] = context[k] - share * rest
+
+
+@njit(**_FAST)
+def background(
+    ids, positions, rows, low, high, chunk_of, offsets, document_of, sums, sizes, alpha, mean, weight, half_window,
+    contexts, relative,
+):  # fmt: skip
+    """Write the contexts of positions low..high-1, as columns, and relative to their documents, as rows."""
+    dim = alpha.shape[1]
+    context = np.zeros(dim, dtype=np.float32)
+    for p in range(low, high):
+        i, row = positions[p], rows[p]
+        c = chunk_of[i]
+        d = document_of[c]
+        size = _context(ids, i, offsets[c], offsets[c + 1], half_window, alpha, context)
+        _relative(context, size, ids[i], sums[d], sizes[d], alpha, mean, weight, relative[row])
+        relative[row, len(mean)] = float32(1.0)
+        for k in range(dim):
+            contexts[k, row] = context[k]
+        contexts[dim, row] = float32(1.0)
+
+
+@njit(**_FAST)
+def expected(rho, contexts, relative, group_begin, group_end, chance, out):
+    """Sum the contexts of each group of positions, weighted by how likely each word is there.
+
+    `rho` has a multiple of TILE rows; `chance` is room for as many rows, and some positions. Groups begin and end at
+    multiples of LANES.
+    """
+    rows, width = rho.shape
+    room = chance.shape[1]
+    for g in range(len(group_begin)):
+        for first in range(group_begin[g], group_end[g], room):
+            n = min(room, group_end[g] - first)
+            for v in range(rows):
+                for j in range(n):
+                    chance[v, j] = float32(0.0)
+            add_product(rho, contexts[:, first:], rows, n, width, chance)
+            for v in range(rows):
+                for j in range(n):
+                    chance[v, j] = sigmoid(chance[v, j])
+            add_product(chance, relative[first:], rows, relative.shape[1], n, out[g])
+
+
+@njit(**_FAST)
+def document_scores(
+    word, begin, end, order, ids, chunk_of, offsets, document_of, sums, sizes, alpha, rho, mean, weight, half_window,
+    document, scores, weights,
+):  # fmt: skip
+    """Sum what is surprising about the contexts of a word, document by document; return how many there are."""
+    dim = alpha.shape[1]
+    context, relative = np.zeros(dim, dtype=np.float32), np.zeros(len(mean), dtype=np.float32)
+    n = 0
+    for o in range(begin, end):
+        i = order[o]
+        c = chunk_of[i]
+        d = document_of[c]
+        if n == 0 or document[n - 1] != d:
+            document[n] = d
+            weights[n] = float32(0.0)
+            scores[n, :] = float32(0.0)
+            n += 1
+        size = _context(ids, i, offsets[c], offsets[c + 1], half_window, alpha, context)
+        _relative(context, size, word, sums[d], sizes[d], alpha, mean, weight, relative)
+        eta = rho[dim]
+        for k in range(dim):
+            eta += rho[k] * context[k]
+        surprise = float32(1.0) - sigmoid(eta)
+        weights[n - 1] += surprise
+        for k in range(len(mean)):
+            scores[n - 1, k] += surprise * relative[k]
+    return n
+
+
+@njit(**_FAST)
+def squared_lengths(sums, noise, signs, out):
+    """Add noise with random signs to sums over time, (waves, dim, n), and write their squared lengths, (waves, n)."""
+    waves, dim, n = sums.shape
+    row = np.zeros(n, dtype=np.float32)
+    for q in range(waves):
+        for j in range(n):
+            out[q, j] = float32(0.0)
+        for k in range(dim):
+            for j in range(n):
+                row[j] = sums[q, k, j]
+            for b in range(signs.shape[0]):
+                size = noise[q, b, k]
+                for j in range(n):
+                    row[j] += signs[b, j] * size
+            for j in range(n):
+                out[q, j] += row[j] * row[j]
+
+
+@njit(**_FAST)
+def permute(scores, waves, begin, members, key, rows, out):
+    """Exchange dates within strata; write the sums over time of each permutation, (permutations, waves, width).
+
+    Stratum s holds documents ``members[begin[s]:begin[s + 1]]``. `scores` are padded to whole vectors; `rows` is room
+    for the waves of some permutations, TILE times as many as there are waves.
+    """
+    n, n_waves = waves.shape
+    permutations, _, width = out.shape
+    label = np.empty(n, dtype=np.int64)
+    counter = uint64(0)
+    at_once = len(rows) // n_waves
+    sums = np.empty((len(rows), width), dtype=np.float32)
+    for first in range(0, permutations, at_once):
+        count = min(at_once, permutations - first)
+        for p in range(count):
+            label[:] = members
+            for s in range(len(begin) - 1):
+                for i in range(begin[s + 1] - 1, begin[s], -1):  # Fisher and Yates
+                    random = mix(uint64(key) ^ counter) >> uint64(32)
+                    counter += uint64(1)
+                    j = begin[s] + np.int64((random * uint64(i + 1 - begin[s])) >> uint64(32))
+                    label[i], label[j] = label[j], label[i]
+            for i in range(n):
+                for q in range(n_waves):
+                    rows[p * n_waves + q, members[i]] = waves[label[i], q]
+        for i in range(len(rows)):
+            for k in range(width):
+                sums[i, k] = float32(0.0)
+        add_product(rows, scores, len(rows), width, n, sums)
+        for p in range(count):
+            for q in range(n_waves):
+                for k in range(width):
+                    out[first + p, q, k] = sums[p * n_waves + q, k]

@@ -1,0 +1,254 @@
+"""Which words changed their use by more than chance? A test of every word, and false discovery rates."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from driftword import checks
+from driftword.corpus import Corpus
+from driftword.corpus.corpus import as_corpus
+from driftword.corpus.passages import document_values
+from driftword.errors import DriftwordWarning, OptionError, StoreError
+from driftword.evidence import permutation_test
+from driftword.evidence.document_scores import FREQUENT, DocumentScores, Scores
+from driftword.evidence.occurrences import read_text
+from driftword.evidence.permutation_test import CONFIDENCE, Result, testable
+from driftword.model import Model, as_model
+from driftword.progress import Progress, progress
+from driftword.significance_table import SCHEMA, SignificanceTable, ranked
+
+Array = npt.NDArray[Any]
+_BATCH: Final = 64  # words whose expected contexts are computed at a time
+_POOLED: Final = 400  # permutations of every word that are pooled
+_PERIODS: Final = "give two slices, such as (1950, 2000), or two periods, such as ((1946, 1960), (2000, 2015))"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is tested."""
+
+    periods: tuple[Array, Array] | None  # slices of both; None stands for all of the time
+    strata: Array | None  # of each document of the text, within which dates are exchanged
+    permutations: int
+    seed: int
+
+
+def significance(
+    model: Model | str | os.PathLike[str],
+    corpus: Corpus | str | os.PathLike[str] | None = None,
+    words: str | Sequence[str] | None = None,
+    *,
+    between: Sequence[Any] | None = None,
+    within: str | None = None,
+    permutations: int = 1000,
+    seed: int = 0,
+    threads: int | None = None,
+    show_progress: bool | None = None,
+) -> pl.DataFrame:
+    """Test whether words changed their use by more than chance, with documents as the unit of evidence.
+
+    For each word, the contexts in each document are compared with those that the model expects there. If the use of the
+    word does not change, these differences do not depend on dates, however the text as a whole and the word's frequency
+    change. So documents exchange their dates, many times, and the dependence on time is compared with what it is then.
+
+    A test of the whole vocabulary over all of the time is kept with the model; `drift`, `changes`, pages and reports
+    use it, and asking again with the same options returns it.
+
+    Parameters
+    ----------
+    model
+        A model of any kind, or its path.
+    corpus
+        The corpus it was fitted to, or its path; by default where it was then.
+    words
+        A word, or several; None tests the whole vocabulary.
+    between
+        Two slices, such as ``(1950, 2000)``, or two periods, each given by its first and its last slice: tests whether
+        the use of a word differs between them. By default all of the time is looked at.
+    within
+        Dates are exchanged only between documents with the same value in this column, such as ``"country"``, so that
+        a change of who speaks is not taken for a change of use.
+    permutations
+        How many times dates are exchanged.
+    seed
+        Seed of the exchanges; the same seed gives the same table on any number of threads.
+    threads
+        Number of threads; all cores by default.
+    show_progress
+        Show a progress bar; by default in a terminal only.
+
+    Returns
+    -------
+    One row per word, significant ones first, by effect: word; effect, the share of the variation between documents
+    that time explains beyond chance, with its 90% interval, low and high; p, the share of exchanges with as much
+    dependence on time, never 0; q, the false discovery rate if this word and all those with more evidence are called
+    changed, over the whole vocabulary where that is tested, otherwise over the words given; and the number of
+    documents and slices in which the word occurs. A word in fewer than 8 documents, or in a single slice, is not
+    tested: only its documents and slices are given.
+    """
+    model = as_model(model)
+    permutations = checks.whole("permutations", permutations, least=19, most=1_000_000)
+    seed, threads = checks.seed(seed), checks.threads(threads) or os.cpu_count() or 1
+    show_progress = checks.show_progress(show_progress)
+    within = checks.optional(checks.text, "within", within)
+    names = None if words is None else checks.words("words", words)
+    chosen = None if names is None else np.array([model.word_id(word) for word in names], dtype=np.int64)
+    if len(model.slices) < 2:
+        raise OptionError("The model has a single slice, so nothing changes; prepare the corpus with shorter slices")
+    periods = None if between is None else _periods(model, between)
+    kept = model.significance
+    asked = {"permutations": permutations, "seed": seed, "within": within}
+    if periods is None and kept is not None and kept.options() == asked:
+        return ranked(kept.table) if chosen is None else kept.table[chosen]
+    text = open_corpus(model, corpus)
+    strata = None if within is None else document_values(text, within, option="within")
+    tested = np.arange(len(model.words)) if chosen is None else np.unique(chosen)
+    with progress(show=show_progress) as bar:
+        table = test_words(
+            model, text, tested, periods=periods, strata=strata, permutations=permutations, seed=seed, threads=threads,
+            bar=bar,
+        )  # fmt: skip
+    if chosen is not None:
+        return table[np.searchsorted(tested, chosen)]
+    if periods is None:
+        try:
+            model.keep_significance(SignificanceTable(table, permutations, seed, within))
+        except StoreError as error:
+            warnings.warn(f"The result is not kept with the model: {error}", DriftwordWarning, stacklevel=2)
+    return ranked(table)
+
+
+def open_corpus(model: Model, corpus: Corpus | str | os.PathLike[str] | None) -> Corpus:
+    """Return the corpus of a model, given or where it was when the model was fitted."""
+    if model.provenance.imported:
+        raise OptionError("Embeddings made elsewhere cannot be tested: they have no corpus")
+    text = model.open_corpus() if corpus is None else as_corpus(corpus)
+    if text is None:
+        raise OptionError("The model's corpus is no longer where it was; name it with `corpus`")
+    return model.check_corpus(text)
+
+
+def test_words(
+    model: Model,
+    corpus: Corpus,
+    words: Array,
+    *,
+    periods: tuple[Array, Array] | None,
+    strata: Array | None,
+    permutations: int,
+    seed: int,
+    threads: int,
+    bar: Progress,
+) -> pl.DataFrame:
+    """Test words, given by their ids, in parallel; return a row for each."""
+    results: dict[int, tuple[Result | None, int, int]] = {}
+    pool = ThreadPoolExecutor(threads)
+    try:
+        bar.stage("reading")
+        text = read_text(corpus, pool, threads)
+        scores = DocumentScores(model, text, seed=seed, pool=pool, threads=threads)
+        if len(words) > 1:
+            _ = text.by_word  # sorted once, by one thread
+        question = Question(periods, None if strata is None else strata[text.document], permutations, seed)
+        bar.stage("testing words", total=len(words))
+        batches = [words[i : i + _BATCH] for i in range(0, len(words), _BATCH)]
+        for done in as_completed([pool.submit(_test_batch, scores, batch, question) for batch in batches]):
+            results |= done.result()
+            bar.update(done=len(results))
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return _table(model, words, [results[int(v)] for v in words])
+
+
+def _test_batch(scores: DocumentScores, words: Array, question: Question) -> dict[int, tuple[Result | None, int, int]]:
+    """Test a few words; return what was found for each, and its documents and slices."""
+    n_times = scores.text.n_slices if question.periods is None else 2
+    documents = {v: _documents(scores.of_word(v), question.periods) for v in words.tolist()}
+    found: dict[int, tuple[Result | None, int, int]] = {
+        v: (None, len(own.document), len(np.unique(own.slice_of))) for v, (own, _) in documents.items()
+    }
+    for frequent in (False, True):
+        chosen = [v for v, (_, n, slices) in found.items() if (n >= FREQUENT) == frequent and testable(n, slices)]
+        for v, expected in zip(chosen, scores.expected(np.array(chosen), frequent=frequent), strict=True):
+            own, time = documents[v]
+            strata = None if question.strata is None else question.strata[own.document]
+            prepared = permutation_test.prepare(
+                own, expected, scores.smoothing, time=time, n_times=n_times, strata=strata
+            )  # fmt: skip
+            if prepared is not None:
+                result = permutation_test.run(prepared, permutations=question.permutations, seed=question.seed, v=v)
+                found[v] = (result, *found[v][1:])
+    return found
+
+
+def _documents(scores: Scores, periods: tuple[Array, Array] | None) -> tuple[Scores, Array]:
+    """Return the documents that are tested, and the time of each: its slice, or which of the two periods."""
+    if periods is None:
+        return scores, scores.slice_of
+    later = np.isin(scores.slice_of, periods[1])
+    here = later | np.isin(scores.slice_of, periods[0])
+    return Scores(*(a[here] for a in (scores.document, scores.slice_of, scores.contexts, scores.weights))), later[here]
+
+
+def _table(model: Model, words: Array, found: list[tuple[Result | None, int, int]]) -> pl.DataFrame:
+    results = [result for result, _, _ in found]
+    rates = iter(false_discovery_rates([result for result in results if result is not None]))
+    rows = []
+    for v, (result, documents, slices) in zip(words.tolist(), found, strict=True):
+        values: tuple[float | None, ...] = (None,) * 5
+        if result is not None:
+            half = CONFIDENCE * result.error
+            values = (result.effect, result.effect - half, result.effect + half, result.p, float(next(rates)))
+        rows.append((model.words[v], *values, documents, slices))
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+def false_discovery_rates(results: list[Result]) -> Array:
+    """Return for every word the false discovery rate if it and all with more evidence are called changed.
+
+    Permuted values of all words together tell how many would be called by chance; one more is counted, as the observed
+    ones belong to them where nothing changed.
+    """
+    if not results:
+        return np.zeros(0)
+    z = np.array([result.z for result in results])
+    null = np.sort(np.concatenate([result.null[:_POOLED] for result in results]))
+    permutations = min(_POOLED, len(results[0].null))
+    order = np.argsort(-z, kind="stable")
+    above = len(null) - np.searchsorted(null, z[order])  # permuted values at least as large
+    by_chance = (above + 1) / (permutations + 1)
+    rates = by_chance / np.arange(1, len(z) + 1)
+    result = np.empty(len(z))
+    result[order] = np.minimum(np.minimum.accumulate(rates[::-1])[::-1], 1)
+    return result
+
+
+def _periods(model: Model, between: Sequence[Any]) -> tuple[Array, Array]:
+    """Return the slices of two periods, each given as a slice or as its first and last one."""
+    ends = checks.several("between", between, remedy=_PERIODS)
+    if len(ends) != 2 or isinstance(between, set | frozenset):
+        raise OptionError(f"`between` is {checks.shown(between)}; {_PERIODS}")
+    first, last = (_period(model, end) for end in ends)
+    if first[-1] >= last[0]:
+        raise OptionError(f"`between` is {checks.shown(between)}; give two different periods, the earlier one first")
+    return first, last
+
+
+def _period(model: Model, period: Any) -> Array:
+    if isinstance(period, list | tuple):
+        if len(period) != 2:
+            raise OptionError(f"`between` holds {checks.shown(period)}; {_PERIODS}")
+        first, last = (model.slices.index(at) for at in period)
+        if first > last:
+            raise OptionError(f"`between` holds {checks.shown(period)}; give the first slice of a period first")
+        return np.arange(first, last + 1)
+    return np.array([model.slices.index(period)])

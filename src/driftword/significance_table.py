@@ -1,0 +1,88 @@
+"""What a significance test found about every word of a model, as it is kept with the model and used for its answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from driftword import checks
+
+#: False discovery rate up to which a word is called significant.
+LEVEL: Final = 0.05
+#: Columns of the table of results, one row a word.
+SCHEMA: Final = {
+    "word": pl.String, "effect": pl.Float64, "low": pl.Float64, "high": pl.Float64, "p": pl.Float64, "q": pl.Float64,
+    "documents": pl.Int64, "slices": pl.Int64,
+}  # fmt: skip
+SIGNIFICANT: Final = "significant at a false discovery rate of 5%"
+BY_CHANCE: Final = "not distinguishable from chance"
+TOO_FEW: Final = "too few documents to tell"
+
+
+@dataclass(frozen=True)
+class SignificanceTable:
+    """The result of a test of the whole vocabulary.
+
+    Attributes
+    ----------
+    table
+        One row for every word, in the order of the vocabulary; see `significance`.
+    permutations, seed, within
+        How it was tested; see `significance`.
+    """
+
+    table: pl.DataFrame
+    permutations: int
+    seed: int
+    within: str | None = None
+
+    def options(self) -> dict[str, Any]:
+        """Return how it was tested, ready for JSON."""
+        return {"permutations": self.permutations, "seed": self.seed, "within": self.within}
+
+    @cached_property
+    def effect(self) -> npt.NDArray[np.float64]:
+        """The effect of each word; NaN where there are too few documents."""
+        return self.table["effect"].fill_null(float("nan")).to_numpy()
+
+    @cached_property
+    def q(self) -> npt.NDArray[np.float64]:
+        """The false discovery rate of each word; NaN where there are too few documents."""
+        return self.table["q"].fill_null(float("nan")).to_numpy()
+
+    @cached_property
+    def significant(self) -> npt.NDArray[np.bool_]:
+        """Which words are significant."""
+        return np.asarray(self.q <= LEVEL)
+
+    def verdict(self, v: int) -> str:
+        """Say in words whether a word, given by its id, changed its use."""
+        return verdict(self.table["q"][v])
+
+    def describe(self) -> str:
+        """Say in a sentence how many words changed."""
+        tested = int(np.isfinite(self.q).sum())
+        within = f", dates exchanged within the values of {checks.quoted(self.within)}" if self.within else ""
+        found = int(self.significant.sum())
+        sentence = f"{found:,} of {tested:,} words that were tested changed their use, {SIGNIFICANT}{within}."
+        return (
+            sentence if found else f"None of {tested:,} words that were tested changed its use, {SIGNIFICANT}{within}."
+        )
+
+
+def verdict(q: float | None) -> str:
+    """Say in words what a false discovery rate means; None stands for too few documents."""
+    if q is None:
+        return TOO_FEW
+    return SIGNIFICANT if q <= LEVEL else BY_CHANCE
+
+
+def ranked(table: pl.DataFrame) -> pl.DataFrame:
+    """Put significant words first, then the others, each by effect."""
+    significant = (pl.col("q") <= LEVEL).fill_null(value=False)
+    return table.sort(significant, pl.col("effect"), descending=[True, True], nulls_last=True, maintain_order=True)
