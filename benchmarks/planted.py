@@ -21,8 +21,8 @@ those nearest to the changed word's last one; how often `changes` dates the abru
 exactly and within one slice; and R2, the share of the log frequency ratio (last quarter
 of the slices to the first) that is predicted from the movement of rho, in five folds.
 
-A word that stands beside many exchanged words sees its contexts change. It is neither
-wanted nor a false call, and is left out.
+A word that occurs beside many exchanged words, or often beside one of them, sees its contexts
+change. It is neither wanted nor a false call, and is left out.
 
 The second argument joins that many consecutive slices into one. `plant=0` plants nothing:
 then it reports which words seem to change most, and by how much. `abrupt` is the share of
@@ -55,6 +55,8 @@ BANDS = ((100, 300), (300, 1_000), (1_000, 3_000), (3_000, 10_000))  # occurrenc
 GROUPS = 30  # in each band: two exchanged words and a thinned one
 THINNING = 0.7  # largest share of its occurrences that a thinned word loses
 CROWDED = 3  # times the mean share of exchanged words in contexts, from which on a word is left out
+BESIDE = 0.1  # of its occurrences beside the same exchanged word, from which on a word is left out
+OFTEN = 5  # such occurrences are needed for that, at least
 WINDOW = 4  # words on either side that count as context for that
 METRICS = ("absolute", "cosine", "thirds", "relative", "farthest", "step", "path")
 SEES_TEMPORARY = ("farthest", "step", "path")
@@ -146,21 +148,23 @@ def plant(
 
 
 def crowded(tokens: Array, offsets: Array, n_words: int, changed: Array) -> Array:
-    """Tell which words have many of the `changed` ones in their contexts."""
-    is_changed = np.zeros(n_words, dtype=bool)
-    is_changed[changed] = True
-    here = is_changed[tokens]
+    """Tell which words have many of the `changed` ones in their contexts, or often one of them: these change, too."""
+    number = np.full(n_words, -1)
+    number[changed] = np.arange(len(changed))
     chunk = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    beside, seen = np.zeros(n_words), np.zeros(n_words)
-    for distance in range(1, WINDOW + 1):
-        same = chunk[distance:] == chunk[:-distance]
-        for word, other in (
-            (slice(None, -distance), slice(distance, None)),
-            (slice(distance, None), slice(None, -distance)),
-        ):
-            beside += np.bincount(tokens[word][same], weights=here[other][same], minlength=n_words)
-            seen += np.bincount(tokens[word][same], minlength=n_words)
-    return beside / np.maximum(seen, 1) > CROWDED * beside.sum() / max(seen.sum(), 1)
+    here = np.flatnonzero(number[tokens] >= 0)  # where exchanged words occur
+    beside = np.zeros((n_words, len(changed)), dtype=np.int64)
+    for distance in (d for k in range(1, WINDOW + 1) for d in (-k, k)):
+        near = here + distance
+        inside = (near >= 0) & (near < len(tokens))
+        near, at = near[inside], here[inside]
+        same = chunk[near] == chunk[at]
+        pairs = tokens[near[same]] * len(changed) + number[tokens[at[same]]]
+        beside += np.bincount(pairs, minlength=beside.size).reshape(beside.shape)
+    occurrences = np.maximum(np.bincount(tokens, minlength=n_words), 1)
+    share = beside.sum(axis=1) / occurrences
+    many = share > CROWDED * (share * occurrences).sum() / len(tokens)
+    return many | (beside.max(axis=1, initial=0) > np.maximum(BESIDE * occurrences, OFTEN))
 
 
 def procrustes(corpus: dw.Corpus, *, seed: int) -> dw.Model:

@@ -352,6 +352,7 @@ def _make_model(
         citation=corpus.citation,
         seed=schedule.seed,
         passes=schedule.passes,
+        shuffled_dates=corpus.shuffled,
         threads=threads or os.cpu_count(),
         ran_on=training.engine.machine,
         machine=machine(),

@@ -195,6 +195,8 @@ class Model:
             if path is not None:
                 raise
             return None
+        if self.provenance.shuffled_dates is not None:
+            corpus = corpus.shuffle_dates(self.provenance.shuffled_dates)
         if path is None and not corpus.matches(self.provenance.corpus):
             return None
         return self.check_corpus(corpus)
@@ -280,7 +282,8 @@ class Model:
     def title(self) -> str:
         """What to call it: the name of its corpus, or its own."""
         path = self.provenance.corpus_path or self.path
-        return Path(path).stem if path else "corpus"
+        name = Path(path).stem if path else "corpus"
+        return name if self.provenance.shuffled_dates is None else f"{name} with shuffled dates"
 
     @property
     def word_index(self) -> dict[str, int]:
@@ -373,6 +376,8 @@ class Model:
             "validation": validation.format(**scores),
             "corpus": f"{made.corpus_path or 'in memory'} ({made.corpus})",
             "made by": f"{made.engine} engine ({ran_on}), seed {made.seed}",
+            **({} if made.shuffled_dates is None else {"dates": f"shuffled, seed {made.shuffled_dates}"}),
+            **({} if self.significance is None else {"tested": self.significance.describe()}),
         }
 
     def __repr__(self) -> str:

@@ -34,6 +34,8 @@ class Provenance:
         What users of the corpus are asked to cite.
     seed, passes, threads
         As in `fit`.
+    shuffled_dates
+        Seed with which the dates of its documents were shuffled before.
     ran_on, machine
         What the engine ran on, and the machine.
     versions
@@ -47,6 +49,7 @@ class Provenance:
     seed: int | None = None
     passes: int | None = None
     threads: int | None = None
+    shuffled_dates: int | None = None
     ran_on: str | None = None
     machine: str | None = None
     versions: Mapping[str, str] = field(default_factory=dict)

@@ -18,6 +18,7 @@ from rich.text import Text
 from driftword.corpus import Corpus
 from driftword.explore.drift_ranking import DriftRanking
 from driftword.model import Model
+from driftword.significance_table import LEVEL, SIGNIFICANT, verdict
 from driftword.tables import cell
 from driftword.visible_text import escape_json, visible, visible_lines
 
@@ -110,12 +111,32 @@ def print_table(table: pl.DataFrame, console: Console, *, digits: int = 3) -> No
 
 def print_ranking(ranking: DriftRanking, console: Console) -> None:
     """Print the words that changed most, and which words were compared."""
-    print_table(ranking.table.drop("first", "last"), console)  # which stand below it
+    untested = [] if ranking.tested else ["effect", "q"]
+    print_table(ranking.table.drop("first", "last", *untested), console)  # the slices are named below it
     console.print(f"\n{ranking.describe()}", style="dim", markup=False)
     if not ranking.eligible:
         console.print("A smaller --min-count or --skip, or other slices (--between), let more words in.", style="dim")
     if ranking.table["interpolated"].any():
         console.print("interpolated: no training text in one of the slices; the vector there is a guess", style="dim")
+
+
+def print_significance(table: pl.DataFrame, tested: pl.DataFrame, console: Console, *, all_words: bool) -> None:
+    """Print a test of words, and what it found in words."""
+    verdicts = [verdict(q).removesuffix(" at a false discovery rate of 5%") for q in table["q"]]
+    print_table(table.with_columns(pl.Series("verdict", verdicts, dtype=pl.String)), console)
+    found = int((tested["q"] <= LEVEL).sum())
+    few = int(tested["q"].is_null().sum())
+    if all_words:
+        changed = f"{found:,} of {len(tested) - few:,} words" if found else f"None of {len(tested) - few:,} words"
+        console.print(f"\n{changed} changed, {SIGNIFICANT}; {few:,} others occur in too few documents.", style="dim")
+    else:
+        console.print()
+    family = "" if all_words else " over these words, or over all where all have been tested"
+    console.print(
+        "effect: share of the variation between documents that time explains beyond chance, with its 90% interval; "
+        f"q: false discovery rate{family} (5% or less: significant)",
+        style="dim",
+    )
 
 
 def print_comparison(table: pl.DataFrame, console: Console) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import time
 from collections.abc import Callable, Collection
 from dataclasses import fields
 from pathlib import Path
@@ -27,12 +28,13 @@ from driftword.cli.app import (
     show,
     table_format,
 )
-from driftword.errors import OptionError
+from driftword.errors import DriftwordError, OptionError
 from driftword.spec import PAPER_SUBSAMPLE, Spec, option_help
 from driftword.visible_text import visible
 
 if TYPE_CHECKING:
     from driftword.corpus import Corpus
+    from driftword.model import Model
 
 ENGINE = typer.Option(help="auto (a GPU where PyTorch sees one), cpu, torch, or reference, which is slow.")
 DEVICE = typer.Option(help="Device of the torch engine: cuda, cuda:1, ... or cpu.", show_default="the first GPU")
@@ -105,6 +107,20 @@ def fit_model(
     checkpoint_every: Annotated[
         float, typer.Option(help="Keep a checkpoint after a pass if the last is this many seconds old.")
     ] = 20.0,
+    significance: Annotated[
+        bool | None,
+        typer.Option(
+            "--significance/--no-significance",
+            help="Test in the end which words changed by more than chance, as [bold]significance[/bold] does.",
+            show_default="if it takes less than a fifth of the fit",
+        ),
+    ] = None,
+    shuffle_dates: Annotated[
+        bool,
+        typer.Option(
+            "--shuffle-dates", help="Exchange the dates of documents first: a world without change, to compare."
+        ),
+    ] = False,
     tune: Annotated[
         bool, typer.Option("--tune", help="First choose rates, precisions and block size on the validation text.")
     ] = False,
@@ -127,6 +143,8 @@ def fit_model(
       driftword fit sotu.corpus --out paper.model --paper --drift-precision 1   (the options of the paper)
 
       driftword fit un.corpus --out un.model --device cuda:1
+
+      driftword fit sotu.corpus --out chance.model --shuffle-dates --significance   (what chance looks like)
     """
     from driftword import store, terminal, tuning
     from driftword.atomic_writes import reserved
@@ -137,7 +155,10 @@ def fit_model(
     from driftword.model import KIND
 
     corpus = Corpus.open(path)
+    if shuffle_dates:
+        corpus = corpus.shuffle_dates(seed)
     _warn_about_text(corpus, spec)
+    begin = time.perf_counter()
     if spec.model == "dynamic" and len(corpus.slices) == 1:
         terminal.warn("The corpus has one slice, so the dynamic model equals the static one")
     if engine == "auto" and choose_engine(engine, device) == "torch" and device is None:
@@ -167,12 +188,34 @@ def fit_model(
             end("Interrupted before the first checkpoint; nothing was kept", 130)
         again = command_line(*(part for part in sys.argv[1:] if part != "--resume"), "--resume")
         end(f"Interrupted; the last checkpoint is kept. Continue with: {again}", 130)
+    _test_significance(
+        model, corpus, wanted=significance, limit=(time.perf_counter() - begin) / 5, threads=threads, out=out
+    )
     if as_json:
         terminal.print_json(model.info())
         return
     console = terminal.out()
     terminal.print_facts(model.summary(), console)
     console.print("\n" + visible(f"Written to {out}. Next: {command_line('explore', out)}"), markup=False)
+
+
+def _test_significance(
+    model: Model, corpus: Corpus, *, wanted: bool | None, limit: float, threads: int | None, out: Path
+) -> None:
+    """Test which words changed, if that is wanted or quick; the model is stored, whatever happens here."""
+    from driftword import terminal
+    from driftword.evidence.significance import significance, takes_less_than
+
+    if wanted is False or len(model.slices) < 2:
+        return
+    try:
+        if wanted or takes_less_than(limit, model, corpus, threads=threads):
+            significance(model, corpus, threads=threads)
+    except KeyboardInterrupt:
+        again = command_line("significance", out)
+        end(f"Interrupted; the model is complete, but its words are not tested. Test them with: {again}", 130)
+    except DriftwordError as error:
+        terminal.warn(f"The words are not tested: {error}")
 
 
 @command("evaluate", no_args_is_help=True)

@@ -53,6 +53,9 @@ class Corpus(TokenizedText):
         Labels and date ranges of the slices.
     """
 
+    #: Seed with which the dates of documents were shuffled; None where they are as they came.
+    shuffled: int | None = None
+
     # -- opening and making ------------------------------------------------------------
 
     @classmethod
@@ -128,6 +131,33 @@ class Corpus(TokenizedText):
         return cls.open(path)
 
     # -- what is in it -----------------------------------------------------------------
+
+    def shuffle_dates(self, seed: int = 0) -> Corpus:
+        """Return the corpus with its documents' dates exchanged at random: the same text, in a world without change.
+
+        A model of it shows what a corpus in which nothing changes looks like.
+
+        Parameters
+        ----------
+        seed
+            Seed of the exchange.
+        """
+        seed = checks.seed(seed)
+        documents, first, number = np.unique(self.chunk_document, return_index=True, return_inverse=True)
+        random = randomness.bits(randomness.key(seed, "dates"), np.arange(len(documents)))
+        dates = np.asarray(self.chunk_slice)[first][np.argsort(random, kind="stable")]
+        chunk_slice = dates[number]
+        counts = np.zeros((len(self.slices), len(self.words)), dtype=np.int64)
+        slice_of = np.repeat(chunk_slice, np.diff(self.offsets))
+        for t in range(len(counts)):
+            counts[t] = np.bincount(self.tokens[slice_of == t], minlength=len(self.words))
+        changed = {"chunk_slice": chunk_slice, "counts": counts.astype(self.counts.dtype)}
+        for array in changed.values():
+            array.setflags(write=False)
+        arrays = {**self._arrays, **changed}
+        shuffled = Corpus(arrays, self.words, self.slices, metadata=self._metadata, stored=self._store)
+        shuffled.shuffled = seed
+        return shuffled
 
     def chunks(self, split: str = "train", *, at: At | None = None, pass_number: int = 0) -> Iterator[npt.NDArray[Any]]:
         """Yield the token ids of each chunk of a split, after subsampling.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -28,7 +29,10 @@ from driftword.significance_table import SCHEMA, SignificanceTable, ranked
 
 Array = npt.NDArray[Any]
 _BATCH: Final = 64  # words whose expected contexts are computed at a time
-_POOLED: Final = 400  # permutations of every word that are pooled
+_POOLED: Final = 400  # permuted values of every word that are pooled
+_SHAPES: Final = 16  # groups of words whose permuted values have a similar shape
+_ALIKE: Final = 100  # words in such a group, at least
+_SHOWN: Final = 10  # permuted values at least as large as the observed one, from which on a p-value is taken as it is
 _PERIODS: Final = "give two slices, such as (1950, 2000), or two periods, such as ((1946, 1960), (2000, 2015))"
 
 
@@ -137,6 +141,28 @@ def open_corpus(model: Model, corpus: Corpus | str | os.PathLike[str] | None) ->
     return model.check_corpus(text)
 
 
+def takes_less_than(seconds: float, model: Model, corpus: Corpus, *, threads: int | None = None) -> bool:
+    """Tell whether a test of all words would take less time than this, by testing a few of them."""
+    n_words, clock = len(model.words), _Clock()
+    few = np.unique(np.linspace(0, n_words - 1, min(n_words, 2 * _BATCH)).astype(np.int64))
+    options: dict[str, Any] = {"periods": None, "strata": None, "permutations": 1000, "seed": 0}
+    test_words(model, corpus, few, **options, threads=threads or os.cpu_count() or 1, bar=clock)
+    began, read = clock.times
+    return read - began + (time.perf_counter() - read) * n_words / len(few) < seconds
+
+
+class _Clock(Progress):
+    """Notes when each stage began."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.times: list[float] = []
+
+    def stage(self, name: str, total: float | None = None) -> None:
+        self.times.append(time.perf_counter())
+        super().stage(name, total)
+
+
 def test_words(
     model: Model,
     corpus: Corpus,
@@ -215,21 +241,34 @@ def _table(model: Model, words: Array, found: list[tuple[Result | None, int, int
 def false_discovery_rates(results: list[Result]) -> Array:
     """Return for every word the false discovery rate if it and all with more evidence are called changed.
 
-    Permuted values of all words together tell how many would be called by chance; one more is counted, as the observed
-    ones belong to them where nothing changed.
+    This is the procedure of Benjamini and Hochberg. It needs p-values far smaller than a word's own permutations can
+    show, so those of words whose permuted values have a similar shape are pooled. A p-value that a word's own
+    permutations do show is taken from them.
     """
     if not results:
         return np.zeros(0)
-    z = np.array([result.z for result in results])
-    null = np.sort(np.concatenate([result.null[:_POOLED] for result in results]))
-    permutations = min(_POOLED, len(results[0].null))
-    order = np.argsort(-z, kind="stable")
-    above = len(null) - np.searchsorted(null, z[order])  # permuted values at least as large
-    by_chance = (above + 1) / (permutations + 1)
-    rates = by_chance / np.arange(1, len(z) + 1)
-    result = np.empty(len(z))
-    result[order] = np.minimum(np.minimum.accumulate(rates[::-1])[::-1], 1)
+    p, z = (np.array([getattr(result, name) for result in results]) for name in ("p", "z"))
+    rare = p < (_SHOWN + 1) / (len(results[0].null) + 1)
+    p[rare] = np.minimum(p, _pooled(results))[rare]
+    order = np.lexsort((-z, p))
+    rates = p[order] * len(p) / np.arange(1, len(p) + 1)
+    result = np.empty(len(p))
+    rates = np.minimum(np.minimum.accumulate(rates[::-1])[::-1], 1)
+    # Words with less evidence have larger rates, if only a little, so that a table can be sorted by them.
+    result[order] = np.minimum(rates * (1 + 1e-9 * np.arange(len(p))), 1)
     return result
+
+
+def _pooled(results: list[Result]) -> Array:
+    """Return the share of permuted values as large as the observed one, among words with similar permuted values."""
+    z = np.array([result.z for result in results])
+    skewness = np.array([float((result.null.astype(np.float64) ** 3).mean()) for result in results])
+    pooled = np.empty(len(z))
+    for members in np.array_split(np.argsort(skewness, kind="stable"), max(1, min(_SHAPES, len(z) // _ALIKE))):
+        null = np.sort(np.concatenate([results[i].null[:_POOLED] for i in members]))
+        above = len(null) - np.searchsorted(null, z[members])
+        pooled[members] = (1 + above) / (1 + len(null))
+    return pooled
 
 
 def _periods(model: Model, between: Sequence[Any]) -> tuple[Array, Array]:

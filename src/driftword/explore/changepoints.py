@@ -18,6 +18,7 @@ import polars as pl
 from driftword import checks
 from driftword.errors import OptionError
 from driftword.explore import vectors
+from driftword.explore.drift_ranking import effect_columns, rank_by_effect
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.model import Model, as_model
 
@@ -40,7 +41,8 @@ def changes(
     """Return when meaning changed: change points, each named by the first slice of the new use.
 
     With words: the change points of each, at most `n`, those that explain most first. Without: the words whose
-    trajectory is best explained by a single change point.
+    trajectory is best explained by a single change point; where the model has been tested (`significance`), those that
+    are significant at a false discovery rate of 5% come first, by effect.
 
     Parameters
     ----------
@@ -59,8 +61,9 @@ def changes(
     -------
     word; slice, the first of the new use, in which the word is observed; distance between the mean vectors before
     and after; `rank`, the share of words of similar frequency whose own largest change is smaller (a rank, not a
-    significance); explained, the share of the word's movement that the change point accounts for; and occurrences
-    before and after, up to the neighbouring change points (null where they are not known).
+    significance); explained, the share of the word's movement that the change point accounts for; occurrences before
+    and after, up to the neighbouring change points (null where they are not known); and effect and q of the word over
+    all of the time, as `significance` found them (null without such a test, and for words in too few documents).
     """
     model = as_model(model)
     vectors.check_moves(model)
@@ -123,7 +126,11 @@ def _ranking(model: Model, n: int, min_count: int) -> pl.DataFrame:
     old = sums[np.maximum(split.slice - 1, 0), np.arange(len(model.words))]
     new = sums[-1] - old
     enough = np.minimum(old, new) >= (max(min_count, 1) if model.vocabulary.counted else 1)
-    words = vectors.top(split.gain, (split.slice > 0) & enough, n)
+    allowed = (split.slice > 0) & enough
+    if (found := model.significance) is not None:
+        words = rank_by_effect(found, split.gain, allowed)[:n]
+    else:
+        words = vectors.top(split.gain, allowed, n)
     others = _peers(model).others
     columns = {
         "distance": split.distance[words],
@@ -226,5 +233,6 @@ def _table(model: Model, words: Array, slices: Array, columns: dict[str, Array])
     }
     if not model.vocabulary.counted:
         table |= dict.fromkeys(("count_before", "count_after"), [None] * len(words))
+    table |= effect_columns(model, words)
     types = {"word": pl.String, "slice": pl.String, "count_before": pl.Int64, "count_after": pl.Int64}
-    return pl.DataFrame(table, schema_overrides=types)
+    return pl.DataFrame(table, schema_overrides={**types, "effect": pl.Float64, "q": pl.Float64})

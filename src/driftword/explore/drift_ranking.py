@@ -3,6 +3,7 @@
 By default the two slices compared are the widest range with enough text, words must occur at least five times in the
 training text of both, and the most frequent words are left out: their use changes with style rather than with
 meaning. A word without training text in one of the slices has only an interpolated vector there, and does not rank.
+Once the model has been tested (`significance`), words whose change is significant come first.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from driftword.explore import vectors
 from driftword.explore.drift_metrics import METRICS, measure
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.model import Model, as_model
+from driftword.significance_table import SignificanceTable
 
 MOST_SKIPPED: Final = 200
 _TWO_SLICES: Final = "give two slices, such as (1900, 2000)"
@@ -50,6 +52,10 @@ class DriftRanking:
         How many were left out because they occur too rarely in one of the slices, or are among the most frequent.
     counted
         Whether it is known how often words occur.
+    tested
+        What a test of significance found about all words, in a sentence; None if there was no test.
+    by_effect
+        Whether significant words come first, by effect.
     """
 
     table: pl.DataFrame
@@ -63,9 +69,15 @@ class DriftRanking:
     too_rare: int
     too_frequent: int
     counted: bool
+    tested: str | None = None
+    by_effect: bool = False
 
     def describe(self) -> str:
-        """Say in a sentence or two which words were compared, and why others were not."""
+        """Say in a few sentences which words were compared, why others were not, and what a test found."""
+        order = " These come first, by effect; the others follow, by drift." if self.by_effect else ""
+        return self._compared() + (f" {self.tested}{order}" if self.tested else "")
+
+    def _compared(self) -> str:
         first, last = self.between
         reason = " (the widest range with enough text)" if self.chosen_range else ""
         if self.eligible == self.words:
@@ -124,10 +136,14 @@ def drift(
 
     Returns
     -------
-    word; drift (null where the metric cannot compare a word); the two slices compared, first and last; occurrences in
-    both (`count_first`, `count_last`; null where unknown); in how many of the `slices` from one to the other it occurs
-    in training text; and whether a vector is `interpolated`: the word does not occur in the training text of one of
-    the two slices.
+    word; drift (null where the metric cannot compare a word); effect and q over all of the time, as `significance`
+    found them (null without such a test, and for words in too few documents); the two slices compared, first and last;
+    occurrences in both (`count_first`, `count_last`; null where unknown); in how many of the `slices` from one to the
+    other it occurs in training text; and whether a vector is `interpolated`: the word does not occur in the training
+    text of one of the two slices.
+
+    Words are ranked by drift. Where the model has been tested and neither a metric nor slices are given, words that
+    are significant at a false discovery rate of 5% come first, by effect.
     """
     return rank_drift(
         model, words, n=n, metric=metric, between=between, min_count=min_count, skip=skip, interpolated=interpolated,
@@ -148,6 +164,7 @@ def rank_drift(
     """Answer as `drift` does, and say how many words were eligible; None in `between` takes the default of that end."""
     model = as_model(model)
     vectors.check_moves(model)
+    by_drift = metric is not None
     metric = usual_metric(model) if metric is None else checks.one_of("metric", metric, METRICS)
     n = checks.optional(checks.whole, "n", n, least=1)
     interpolated = checks.flag("interpolated", interpolated)
@@ -172,7 +189,12 @@ def rank_drift(
     scores = measure(model, metric, first, last, wanted=eligible)
     if named is None:
         eligible &= np.isfinite(scores)  # some metrics cannot compare rare words
-    positions = vectors.top(scores, eligible, len(scores) if n is None else n)
+    found = model.significance
+    by_effect = found is not None and not by_drift and ends == (None, None)
+    if found is not None and by_effect:
+        positions = rank_by_effect(found, scores, eligible)[:n]
+    else:
+        positions = vectors.top(scores, eligible, len(scores) if n is None else n)
     labels = model.slices.labels
     return DriftRanking(
         table=_table(model, scores, positions, first, last),
@@ -186,7 +208,23 @@ def rank_drift(
         too_rare=int((wanted & ~common & ~frequent).sum()),
         too_frequent=int((wanted & frequent).sum()),
         counted=vocabulary.counted,
+        tested=None if found is None else found.describe(),
+        by_effect=by_effect and bool(found is not None and found.significant.any()),
     )
+
+
+def rank_by_effect(found: SignificanceTable, scores: Array, allowed: Array) -> Array:
+    """Return the words that are allowed: significant ones by effect, then the others by their scores."""
+    first = found.significant & allowed
+    n = len(scores)
+    return np.concatenate([vectors.top(found.effect, first, n), vectors.top(scores, allowed & ~first, n)])
+
+
+def effect_columns(model: Model, words: Array) -> dict[str, list[float | None]]:
+    """Return effect and q of words, given by their ids; null without a test, or with too few documents."""
+    if (found := model.significance) is None:
+        return {"effect": [None] * len(words), "q": [None] * len(words)}
+    return {name: found.table[name].gather(words).to_list() for name in ("effect", "q")}
 
 
 def check_between(between: Sequence[At | None] | None) -> tuple[At | None, At | None]:
@@ -215,10 +253,11 @@ def _table(model: Model, scores: Array, positions: Array, first: int, last: int)
     vocabulary = model.vocabulary
     observed = vocabulary.observed[first : last + 1, positions]
     types: dict[str, Any] = {"word": pl.String, "first": pl.String, "last": pl.String, "drift": pl.Float64}
-    types |= {"count_first": pl.Int64, "count_last": pl.Int64}
+    types |= {"effect": pl.Float64, "q": pl.Float64, "count_first": pl.Int64, "count_last": pl.Int64}
     columns: dict[str, Any] = {
         "word": [model.words[v] for v in positions],
         "drift": [float(score) if np.isfinite(score) else None for score in scores[positions]],
+        **effect_columns(model, positions),
         "first": [model.slices.labels[first]] * len(positions),
         "last": [model.slices.labels[last]] * len(positions),
         "count_first": vocabulary.count(first, positions),
@@ -287,7 +326,7 @@ def movers(
 
     Returns
     -------
-    word, drift, and occurrences in the slice before and in this one.
+    word, drift, effect and q as in `drift`, and occurrences in the slice before and in this one.
     """
     model = as_model(model)
     vectors.check_moves(model)
