@@ -37,7 +37,7 @@ FREQUENT: Final = 512  # documents from which on a word needs all of them; a qua
 DIRECTIONS: Final = 64  # in which contexts are compared: those in which embeddings differ most
 #: The mean of all text counts as this many words of every document: a short one says little of its topic.
 DOCUMENT_PRIOR: Final = 1_000
-SLICE_PRIOR: Final = 50  # documents that the neighbours of a slice count for
+SLICE_PRIOR: Final = 50  # documents that the neighbours of a slice count for, and again the whole text
 REACH: Final = 0.1  # of all slices: how far neighbours are
 _WORDS: Final = 512  # that are averaged at a time
 _POSITIONS: Final = 256  # whose chances are computed at a time
@@ -59,7 +59,8 @@ class Expected:
     """Where a word would be expected, and how noisy that is."""
 
     mean: Array  # (T, K)
-    noise: Array  # (T, K) half the difference between two halves of the documents, before smoothing
+    noise: Array  # (T, K) that each slice contributes to the sums of those that lean on it
+    chances: Array  # (T,) by which the sums of each slice are divided
 
 
 class DocumentScores:
@@ -81,13 +82,14 @@ class DocumentScores:
         alpha = self.alpha[:, : self.dim].astype(np.float64)
         mean = (counts[:, None] * alpha).sum(axis=0) / max(len(text.ids), 1)
         self.mean = mean.astype(np.float32)
-        self.smoothing = smoothing(text.documents_per_slice)
+        self.smoothing = smooth(text.documents_per_slice)
         self._read_background(pool, threads)
 
     def _read_background(self, pool: ThreadPoolExecutor, threads: int) -> None:
         positions, groups = background_positions(self.text, self.seed)
         begin = np.searchsorted(groups, np.arange(2 * self.text.n_slices + 1))
-        sizes = _padded(np.diff(begin), LANES)  # each group of positions fills whole vectors
+        self.group_size = np.diff(begin)
+        sizes = _padded(self.group_size, LANES)  # each group of positions fills whole vectors
         self.group_end = np.cumsum(sizes)
         self.group_begin = self.group_end - sizes
         rows = np.arange(len(positions)) + (self.group_begin - begin[:-1])[groups]
@@ -130,17 +132,44 @@ class DocumentScores:
         end = self.group_begin + (sizes if frequent else _padded(-(-sizes // 4), LANES))
         kernels.expected(rho, self.contexts, self.relative, self.group_begin, end, chance, sums)
         halves = sums.reshape(self.text.n_slices, 2, rows, -1).transpose(2, 1, 0, 3)
-        return [expected_context(halves[i, :, :, : self.dim], halves[i, :, :, self.dim]) for i in range(len(words))]
+        positions = np.minimum(end - self.group_begin, self.group_size).reshape(-1, 2).T
+        return [
+            expected_context(halves[i, :, :, : self.dim], halves[i, :, :, self.dim], positions, self.smoothing)
+            for i in range(len(words))
+        ]
 
 
-def expected_context(sums: Array, chances: Array) -> Expected:
-    """Return the mean context and its noise from the sums over two halves of the documents, (2, T, K) and (2, T)."""
-    total = chances.sum(axis=0)
-    mean = sums.sum(axis=0) / np.where(total > 0, total, 1)[:, None]
-    both = (chances > 0).all(axis=0)
-    apart = sums / np.where(chances > 0, chances, 1)[..., None]
-    balance = np.where(both, np.sqrt(chances[0] * chances[1]) / np.where(total > 0, total, 1), 0)
-    return Expected(mean, (apart[0] - apart[1]) * balance[:, None])
+@dataclass(frozen=True)
+class Smoothing:
+    """How slices lean on each other."""
+
+    weights: Array  # (T, T), rows add up to 1
+    share: Array  # (T,) of documents
+    prior: Array  # (T,) weight of the whole text: SLICE_PRIOR documents, over those that a slice leans on
+
+
+def expected_context(sums: Array, chances: Array, positions: Array, smoothing: Smoothing) -> Expected:
+    """Return the mean context in every slice, and its noise.
+
+    Parameters
+    ----------
+    sums, chances
+        Contexts of two halves of the documents, weighted by chances, ``(2, T, K)``, and these, ``(2, T)``.
+    positions
+        How many positions these are sums over, ``(2, T)``.
+    smoothing
+        How slices lean on each other.
+    """
+    n = np.maximum(positions.sum(axis=0), 1)
+    own_sums, own_chances = sums.sum(axis=0) / n[:, None], chances.sum(axis=0) / n
+    prior = smoothing.prior
+    total = smoothing.weights @ own_chances + prior * (smoothing.share @ own_chances)
+    total = np.maximum(total, 1e-30)
+    mean = (smoothing.weights @ own_sums + prior[:, None] * (smoothing.share @ own_sums)) / total[:, None]
+    rest = (sums - mean * chances[..., None]) / np.maximum(positions, 1)[..., None]
+    both = np.minimum(*positions)[:, None] > 0
+    noise = np.where(both, (rest[0] - rest[1]) / 2, 0)
+    return Expected(mean, noise, total)
 
 
 def background_positions(text: Text, seed: int) -> tuple[Array, Array]:
@@ -177,13 +206,15 @@ def _halves(text: Text, seed: int) -> Array:
     return half
 
 
-def smoothing(documents: Array) -> Array:
-    """Return how much each slice leans on others, ``(T, T)``: the less text it has, the more on its neighbours."""
+def smooth(documents: Array) -> Smoothing:
+    """Return how much slices lean on others: the fewer documents they have, the more on their neighbours."""
     slices = np.arange(len(documents))
     near = np.exp(-0.5 * ((slices[:, None] - slices) / (REACH * len(documents))) ** 2) * documents
     near /= np.maximum(near.sum(axis=1, keepdims=True), 1e-300)
     own = documents / (documents + SLICE_PRIOR)
-    return np.asarray(np.diag(own) + (1 - own)[:, None] * near)
+    weights = np.diag(own) + (1 - own)[:, None] * near
+    leant_on = 1 / np.maximum((weights**2 / np.maximum(documents, 1)).sum(axis=1), 1e-300)
+    return Smoothing(weights, documents / max(documents.sum(), 1), SLICE_PRIOR / leant_on)
 
 
 def _coordinates(model: Model, pool: ThreadPoolExecutor) -> tuple[Array, Array]:

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from driftword import randomness
 from driftword.engines.matmul_kernels import LANES, TILE
 from driftword.evidence import score_kernels as kernels
-from driftword.evidence.document_scores import Expected, Scores
+from driftword.evidence.document_scores import Expected, Scores, Smoothing
 
 Array = npt.NDArray[Any]
 WAVES: Final = 6
@@ -84,7 +84,7 @@ def waves_over_time(slice_of: Array, n_slices: int, strata: Array | None = None)
 def prepare(
     scores: Scores,
     expected: Expected,
-    smoothing: Array,
+    smoothing: Smoothing,
     *,
     time: Array,
     n_times: int,
@@ -95,15 +95,15 @@ def prepare(
     if not len(weights):
         return None
     weight = scores.weights.astype(np.float64)[:, None]
-    rest = scores.contexts - weight * (smoothing @ expected.mean)[scores.slice_of]
+    rest = scores.contexts - weight * expected.mean[scores.slice_of]
     rest -= weight * (rest.sum(axis=0) / max(float(weight.sum()), _LEAST_WEIGHT))
     # A text that uses a word fifty times must not count fifty times.
     root = np.sqrt(np.maximum(weight, _LEAST_WEIGHT))
     rest = _centered(rest / root, strata)
     pulls = waves * (weight / root)  # of each document's slice on the sums
-    leverage = np.stack([np.bincount(scores.slice_of, weights=pull, minlength=len(smoothing)) for pull in pulls.T])
-    noise = (leverage @ smoothing)[:, :, None] * expected.noise  # (n, T, K)
-    n_slices = len(smoothing)
+    n_slices = len(expected.mean)
+    leverage = np.stack([np.bincount(scores.slice_of, weights=pull, minlength=n_slices) for pull in pulls.T])
+    noise = (leverage / expected.chances @ smoothing.weights)[:, :, None] * expected.noise  # (n, T, K)
     borders = np.unique(np.arange(NOISE_BLOCKS) * n_slices // NOISE_BLOCKS)
     return Prepared(rest, waves, weights, np.add.reduceat(noise, borders, axis=1), strata)
 

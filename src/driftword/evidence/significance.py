@@ -30,7 +30,7 @@ from driftword.significance_table import SCHEMA, SignificanceTable, ranked
 Array = npt.NDArray[Any]
 _BATCH: Final = 64  # words whose expected contexts are computed at a time
 _POOLED: Final = 400  # permuted values of every word that are pooled
-_SHAPES: Final = 16  # groups of words whose permuted values have a similar shape
+_GROUPS: Final = 16  # of words in a similar number of documents
 _ALIKE: Final = 100  # words in such a group, at least
 _SHOWN: Final = 10  # permuted values at least as large as the observed one, from which on a p-value is taken as it is
 _PERIODS: Final = "give two slices, such as (1950, 2000), or two periods, such as ((1946, 1960), (2000, 2015))"
@@ -226,8 +226,8 @@ def _documents(scores: Scores, periods: tuple[Array, Array] | None) -> tuple[Sco
 
 
 def _table(model: Model, words: Array, found: list[tuple[Result | None, int, int]]) -> pl.DataFrame:
-    results = [result for result, _, _ in found]
-    rates = iter(false_discovery_rates([result for result in results if result is not None]))
+    tested = [(result, documents) for result, documents, _ in found if result is not None]
+    rates = iter(false_discovery_rates([result for result, _ in tested], np.array([n for _, n in tested])))
     rows = []
     for v, (result, documents, slices) in zip(words.tolist(), found, strict=True):
         values: tuple[float | None, ...] = (None,) * 5
@@ -238,18 +238,18 @@ def _table(model: Model, words: Array, found: list[tuple[Result | None, int, int
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
-def false_discovery_rates(results: list[Result]) -> Array:
+def false_discovery_rates(results: list[Result], documents: Array) -> Array:
     """Return for every word the false discovery rate if it and all with more evidence are called changed.
 
     This is the procedure of Benjamini and Hochberg. It needs p-values far smaller than a word's own permutations can
-    show, so those of words whose permuted values have a similar shape are pooled. A p-value that a word's own
-    permutations do show is taken from them.
+    show, so those of words in a similar number of documents are pooled. A p-value that a word's own permutations do
+    show is taken from them.
     """
     if not results:
         return np.zeros(0)
     p, z = (np.array([getattr(result, name) for result in results]) for name in ("p", "z"))
     rare = p < (_SHOWN + 1) / (len(results[0].null) + 1)
-    p[rare] = np.minimum(p, _pooled(results))[rare]
+    p[rare] = _pooled(results, documents)[rare]
     order = np.lexsort((-z, p))
     rates = p[order] * len(p) / np.arange(1, len(p) + 1)
     result = np.empty(len(p))
@@ -259,12 +259,11 @@ def false_discovery_rates(results: list[Result]) -> Array:
     return result
 
 
-def _pooled(results: list[Result]) -> Array:
-    """Return the share of permuted values as large as the observed one, among words with similar permuted values."""
+def _pooled(results: list[Result], documents: Array) -> Array:
+    """Return the share of permuted values as large as the observed one, of words in a similar number of documents."""
     z = np.array([result.z for result in results])
-    skewness = np.array([float((result.null.astype(np.float64) ** 3).mean()) for result in results])
     pooled = np.empty(len(z))
-    for members in np.array_split(np.argsort(skewness, kind="stable"), max(1, min(_SHAPES, len(z) // _ALIKE))):
+    for members in np.array_split(np.argsort(documents, kind="stable"), max(1, min(_GROUPS, len(z) // _ALIKE))):
         null = np.sort(np.concatenate([results[i].null[:_POOLED] for i in members]))
         above = len(null) - np.searchsorted(null, z[members])
         pooled[members] = (1 + above) / (1 + len(null))
