@@ -176,6 +176,9 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
         "movers": Call(dw.movers, {**asked, "at": 1901, "n": 2, "min_count": 0, "skip": 0}),
         "neighborhoods": Call(dw.neighborhoods, {**asked, "words": ["ship"], "at": [1900], **near}),
         "neighbors": Call(dw.neighbors, {**asked, "word": "ship", "at": [1900], **near}),
+        "significance": Call(dw.significance, {**asked, "corpus": corpus, "words": ["ship"], "between": (1900, 1902),
+                                               "within": None, "permutations": 19, "seed": 0, "threads": 1,
+                                               "show_progress": False}),
         "similarity": Call(dw.similarity, {**asked, "word": "ship", "others": ["court"], "interpolated": True}),
         "towards": Call(dw.towards, {**asked, "word": "ship", "low": ["court"], "high": "judge", "interpolated": True}),
         "trajectory": Call(dw.trajectory, {**asked, "words": ["ship"], "at": 1900, **near}),
@@ -235,6 +238,7 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
         "Corpus.passages number": Call(lambda value: stored.passages("ship", where={"crew": value}), {"value": 3}),
         "Corpus.passages weights": Call(lambda value: stored.passages("ship", where={"weights": value}),
                                         {"value": "[1.0]"}),
+        "Corpus.shuffle_dates": Call(corpus.shuffle_dates, {"seed": 0}),
         "Corpus.word_id": Call(corpus.word_id, {"word": "ship"}),
         "Corpus.has_split": Call(corpus.has_split, {"split": "train"}),
         "Corpus.matches": Call(corpus.matches, {"fingerprint": corpus.fingerprint}),
@@ -282,13 +286,14 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
 
 NAMES = [
     *("analogy", "changes", "drift", "equivalents", "frequency", "movers", "neighborhoods", "neighbors"),
+    "significance",
     *("similarity", "towards", "trajectory", "export", "read_word2vec", "read_word2vec label", "read_word2vec file"),
     *("report", "evaluate", "compare", "tune", "fit", "prepare"),
     *(f"plot.{name}" for name in ("changes", "drift", "frequency", "history", "map", "neighbors", "similarity")),
     *("plot.trajectory", "plot.drawable", "plot.save"),
     *("Corpus.from_ids", "Corpus.open", "Corpus.chunks", "Corpus.sample", "Corpus.passages", "Corpus.word_id"),
     *(f"Corpus.passages {part}" for part in ("column", "value", "number", "weights")),
-    *("Corpus.has_split", "Corpus.matches"),
+    *("Corpus.has_split", "Corpus.matches", "Corpus.shuffle_dates"),
     *("Model.open", "Model.save", "Model.open_corpus", "Model.check_corpus", "Model.word_id", "Model.slice_index"),
     *("Model.at", "Model[]", "Model[,]", "in Model"),
     *("SliceVectors[]", "SliceVectors[[]]", "in SliceVectors", "SliceVectors.similarity", "SliceVectors.distance"),
@@ -301,7 +306,15 @@ NAMES = [
 NOT_CALLED = {
     *("Corpus.expected_tokens", "Corpus.tokens_per_slice", "Corpus.split_sizes", "Corpus.info", "Corpus.summary"),
     *("Corpus.sampled", "Corpus.check_current", "Model.info", "Model.summary", "Model.check_current", "Model.cached"),
-    *("Model.rho_at", "Model.rho_of", "Model.intercepts_of", "Model.write", "Slices.table", "Spec.to_dict"),
+    *(
+        "Model.rho_at",
+        "Model.rho_of",
+        "Model.intercepts_of",
+        "Model.write",
+        "Model.keep_significance",
+        "Slices.table",
+        "Spec.to_dict",
+    ),
 }
 
 

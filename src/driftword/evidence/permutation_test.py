@@ -96,7 +96,7 @@ def prepare(
         return None
     weight = scores.weights.astype(np.float64)[:, None]
     rest = scores.contexts - weight * expected.mean[scores.slice_of]
-    rest -= weight * (rest.sum(axis=0) / max(float(weight.sum()), _LEAST_WEIGHT))
+    rest -= weight * (_sums(rest, strata) / np.maximum(_sums(weight, strata), _LEAST_WEIGHT))
     # A text that uses a word fifty times must not count fifty times.
     root = np.sqrt(np.maximum(weight, _LEAST_WEIGHT))
     rest = _centered(rest / root, strata)
@@ -210,8 +210,13 @@ def summarize(word: Prepared, sums: Array, lengths: Array) -> Result:
 
 def _centered(values: Array, strata: Array | None) -> Array:
     """Subtract the mean, or that of every stratum."""
+    return np.asarray(values - _sums(values, strata) / _sums(np.ones((len(values), 1)), strata))
+
+
+def _sums(values: Array, strata: Array | None) -> Array:
+    """Return for every document the sum of all values, or of those in its stratum."""
     if strata is None:
-        return np.asarray(values - values.mean(axis=0))
+        return np.asarray(values.sum(axis=0))
     sums = np.zeros((int(strata.max()) + 1, values.shape[1]))
     np.add.at(sums, strata, values)
-    return np.asarray(values - (sums / np.maximum(np.bincount(strata), 1)[:, None])[strata])
+    return np.asarray(sums[strata])

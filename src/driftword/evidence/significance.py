@@ -109,11 +109,12 @@ def significance(
     if len(model.slices) < 2:
         raise OptionError("The model has a single slice, so nothing changes; prepare the corpus with shorter slices")
     periods = None if between is None else _periods(model, between)
+    text = None if corpus is None else open_corpus(model, corpus)
     kept = model.significance
     asked = {"permutations": permutations, "seed": seed, "within": within}
     if periods is None and kept is not None and kept.options() == asked:
         return ranked(kept.table) if chosen is None else kept.table[chosen]
-    text = open_corpus(model, corpus)
+    text = text or open_corpus(model, None)
     strata = None if within is None else document_values(text, within, option="within")
     tested = np.arange(len(model.words)) if chosen is None else np.unique(chosen)
     with progress(show=show_progress) as bar:

@@ -142,8 +142,8 @@ def drift(
     other it occurs in training text; and whether a vector is `interpolated`: the word does not occur in the training
     text of one of the two slices.
 
-    Words are ranked by drift. Where the model has been tested and neither a metric nor slices are given, words that
-    are significant at a false discovery rate of 5% come first, by effect.
+    Words are ranked by drift. Where the model has been tested and neither a metric nor other slices are asked for,
+    words that are significant at a false discovery rate of 5% come first, by effect.
     """
     return rank_drift(
         model, words, n=n, metric=metric, between=between, min_count=min_count, skip=skip, interpolated=interpolated,
@@ -190,7 +190,9 @@ def rank_drift(
     if named is None:
         eligible &= np.isfinite(scores)  # some metrics cannot compare rare words
     found = model.significance
-    by_effect = found is not None and not by_drift and ends == (None, None)
+    by_effect = (
+        found is not None and not by_drift and (ends == (None, None) or (first, last) == _range(model, None, None))
+    )
     if found is not None and by_effect:
         positions = rank_by_effect(found, scores, eligible)[:n]
     else:

@@ -16,12 +16,14 @@ from driftword.errors import OptionError
 from driftword.explore.changepoints import NOTABLE
 from driftword.model import Model
 from driftword.pages.figures import HALF_WIDTH, Figure, Series, figure
+from driftword.significance_table import verdict
 from driftword.suggestions import closest
 
 MAX_ROWS: Final = 200
 MAX_SLICES: Final = 12
 MAX_COMPARED: Final = 6
-SORT_COLUMNS: Final = ("drift", "word", "count_first", "count_last", "slices")
+RANKED: Final = "rank"  # the order of a table of drift, unless a reader chooses a column
+SORT_COLUMNS: Final = (RANKED, "drift", "effect", "word", "count_first", "count_last", "slices")
 _TABLE_NEIGHBORS: Final = 6  # in each row of a table of drift
 _HALF_PAGE: Final = {"width": HALF_WIDTH, "height": 150}
 
@@ -55,7 +57,7 @@ def start(model: Model, begin: At | None = None, end: At | None = None, **option
 
 
 def between(
-    model: Model, begin: At | None, end: At | None, *, n: int = 30, sort: str = "drift", **options: Any
+    model: Model, begin: At | None, end: At | None, *, n: int = 30, sort: str = RANKED, **options: Any
 ) -> Content:
     """Return the words that changed most from one slice to another, with the neighbours of each in both.
 
@@ -72,14 +74,17 @@ def between(
     for label, column in ((first, "neighbors_first"), (last, "neighbors_last")):
         in_slice = neighbors.filter(pl.col("slice") == label).select("word", pl.col("neighbors").alias(column))
         table = table.join(in_slice, on="word", how="left", maintain_order="left")
-    if sort != "drift":
-        table = table.sort(sort, descending=sort != "word", maintain_order=True)
+    if sort != RANKED:
+        table = table.sort(sort, descending=sort != "word", nulls_last=True, maintain_order=True)
     return {
         "title": f"Change from {first} to {last}",
         "begin": first,
         "end": last,
         "slices": list(model.slices.labels),
         "metric": ranking.metric,
+        "asked_metric": options.get("metric"),
+        "tested": ranking.tested is not None,
+        "by_effect": ranking.by_effect,
         "n": n,
         "min_count": ranking.min_count,
         "skip": ranking.skip,
@@ -87,7 +92,7 @@ def between(
         "sort": sort,
         "words_compared": ranking.describe(),
         "eligible": ranking.eligible,
-        "table": table.to_dicts(),
+        "table": [row | {"verdict": verdict(row["q"])} for row in table.to_dicts()],
         "columns": table.columns,
         "figures": {},
         "cite": citation(model),
@@ -150,6 +155,7 @@ def word(
         "moves": model.moves,
         "changes": [],
         "largest_change": None,
+        "significance": _significance(model, name),
         "figures": {"frequency": figure(f"Frequency of {name}", "per million words", "bars",
                                         series=[_series(name, frequency["per_million"].to_list())], **_HALF_PAGE)},
         "table": neighbors,
@@ -178,6 +184,14 @@ def word(
         {"slice": label, "words": [row for row in rows if row["slice"] == label]} for label in elsewhere
     ]
     return content
+
+
+def _significance(model: Model, name: str) -> Content | None:
+    """Return what a test of significance found about a word, with the verdict in words; None without a test."""
+    if (found := model.significance) is None:
+        return None
+    row = found.table.row(model.word_id(name), named=True)
+    return row | {"verdict": verdict(row["q"]), "within": found.within}
 
 
 def _change_points(model: Model, name: str) -> Content:
@@ -350,6 +364,7 @@ def citation(model: Model) -> str:
     if made.imported:
         return f"{texts} Imported embeddings, driftword {version('driftword')}."
     seed = "" if made.seed is None else f", seed {made.seed}"
+    seed += "" if made.shuffled_dates is None else f", dates shuffled with seed {made.shuffled_dates}"
     return (
         f"{texts} {spec.model.capitalize()} Bernoulli embeddings (K = {spec.dim}, context {spec.context}, "
         f"drift precision {spec.drift_precision:g}{seed}), driftword {version('driftword')}."

@@ -41,6 +41,7 @@ from driftword.plot.layout import (
     timed,
     years,
 )  # fmt: skip
+from driftword.significance_table import LEVEL, SIGNIFICANT
 
 MAX_LISTS: Final = 8  # of neighbours in one figure
 MAX_ROWS: Final = 1_000  # in one figure
@@ -116,7 +117,8 @@ def trajectory(
         label.transform_filter("datum.head").mark_text(fontWeight="bold", fontSize=12, color=DARK),
         label.transform_filter("!datum.head").mark_text(fontSize=12, color=DARK, limit=ROOM * WIDTH * 0.88),
     ]  # fmt: skip
-    return finish(layered(layers), model, f"“{word}” through time", height=HEIGHT + band)
+    title = f"“{word}” through time"
+    return finish(layered(layers), model, title, height=HEIGHT + band, note=_verdict(model, word))
 
 
 def neighbors(
@@ -178,7 +180,10 @@ def drift(model: Model | str | os.PathLike[str], *, n: int = 16, **options: Any)
     model, n = as_model(model), _check_rows(n)
     ranking = explore.rank_drift(model, n=n, **options)
     _check_not_empty(ranking.table, f"no word can be ranked. {ranking.describe()}")
-    table = ranking.table.with_columns(evidence=pl.format("{} → {}", "count_first", "count_last").fill_null(""))
+    table = ranking.table.with_columns(
+        evidence=pl.format("{} → {}", "count_first", "count_last").fill_null(""),
+        called=(pl.col("q") <= LEVEL).fill_null(value=ranking.tested is None),
+    )
     y = alt.Y(
         "word:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False, labelFontSize=12, labelLimit=220)
     )
@@ -191,13 +196,16 @@ def drift(model: Model | str | os.PathLike[str], *, n: int = 16, **options: Any)
     base = alt.Chart(table).encode(y, x)
     layers = [
         base.mark_bar(height=alt.RelativeBandSize(0.7), color=COLOURS[0]).encode(
-            opacity=alt.condition("datum.interpolated", alt.value(0.35), alt.value(0.9))
+            opacity=alt.condition("datum.interpolated", alt.value(0.35), alt.value(0.9)),
+            color=alt.condition("datum.called", alt.value(COLOURS[0]), alt.value(PALE)),
         ),
         base.mark_text(align="left", dx=5, fontSize=11, color=FAINT).encode(text="evidence:N"),
     ]
     first, last = ranking.between
     pale = "; pale: interpolated" if table["interpolated"].any() else ""
     note = f"occurrences in {first} and in {last}{pale}; {ranking.eligible:,} of {ranking.words:,} words were eligible"
+    if ranking.tested:
+        note += f"; dark: {SIGNIFICANT}"
     return finish(
         layered(layers), model, f"Words that changed most from {first} to {last}", height=22 * len(table), note=note
     )
@@ -391,7 +399,15 @@ def changes(model: Model | str | os.PathLike[str], word: str, *, n: int = 3) -> 
     note = "change points; in brackets: share of words of similar frequency that changed less"
     if not marks.height:
         note = "no change point stands out among words of similar frequency"
+    if verdict := _verdict(model, word):
+        note = f"{verdict}; {note}"
     return finish(layered(layers), model, f"When “{word}” changed", height=CHANGES_HEIGHT, note=note)
+
+
+def _verdict(model: Model, word: str) -> str:
+    """Say whether a word changed by more than chance, if that has been tested."""
+    found = model.significance
+    return "" if found is None else f"change: {found.verdict(model.word_id(word))}"
 
 
 def _check_rows(n: int) -> int:

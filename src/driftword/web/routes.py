@@ -39,7 +39,7 @@ def drift_options(
     n: Rows = 30,
     min_count: Number | None = None,
     skip: Number | None = None,
-    sort: Text = "drift",
+    sort: Text = content.RANKED,
     *,
     interpolated: bool = False,
 ) -> dict[str, Any]:

@@ -1,0 +1,171 @@
+"""The permutation test of one word, beside plain sums over explicit permutations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from twin import sums_over_time
+
+from driftword.evidence import permutation_test as test
+from driftword.evidence.document_scores import Expected, Scores, smooth
+from driftword.evidence.significance import false_discovery_rates
+
+
+def random_word(documents: int, *, slices: int = 6, dim: int = 5, shift: float = 0.0, seed: int = 0) -> Any:
+    """Return scores of a word whose contexts move by `shift` over the time, and what is expected of it."""
+    random = np.random.default_rng(seed)
+    slice_of = np.sort(random.integers(0, slices, documents)).astype(np.int32)
+    weights = random.uniform(0.2, 3, documents).astype(np.float32)
+    contexts = random.normal(size=(documents, dim)) * np.sqrt(weights)[:, None]
+    contexts[:, 0] += shift * weights * slice_of / slices
+    nothing = np.zeros((slices, dim))
+    scores = Scores(np.arange(documents), slice_of, contexts.astype(np.float32), weights)
+    return scores, Expected(nothing, nothing, np.ones(slices)), smooth(np.bincount(slice_of, minlength=slices))
+
+
+def prepared(documents: int, *, strata: Any = None, **options: Any) -> test.Prepared:
+    scores, expected, smoothing = random_word(documents, **options)
+    word = test.prepare(scores, expected, smoothing, time=scores.slice_of, n_times=6, strata=strata)
+    assert word is not None
+    return word
+
+
+@pytest.mark.parametrize("documents", [70, 97, 250])  # of which two are no products of small factors
+def test_rotations_are_permutations_of_the_dates(documents: int) -> None:
+    word = prepared(documents)
+    scores, waves = word.scores.astype(np.float32), word.waves.astype(np.float32)
+    sums = waves.T @ scores
+    found = test.rotated_sums(scores, waves, sums, permutations=300, seed=4, v=2)
+    order, chosen = test.rotations(documents, 300, 4, 2)
+    length = order.shape[1]
+    assert (chosen % length != 0).all()  # which would change nothing
+    for p in (0, 17, 299):
+        cycle, turn = order[chosen[p] // length], chosen[p] % length
+        dates = np.arange(documents)  # the date that each document gets
+        dates[cycle] = np.roll(cycle, -turn)
+        assert sorted(dates) == list(range(documents))
+        np.testing.assert_allclose(found[:, :, p], waves[dates].T @ scores, atol=1e-4)
+
+
+def test_few_documents_are_permuted_one_by_one() -> None:
+    scores = np.eye(12, dtype=np.float32)  # so that sums show which date each document got
+    waves = np.arange(12, dtype=np.float32)[:, None]
+    strata = np.zeros(12, dtype=np.int64)
+    found = test.permuted_sums(scores, waves, strata, permutations=500, seed=0, v=0)[0].T  # (permutations, documents)
+    np.testing.assert_array_equal(np.sort(found, axis=1), np.tile(np.arange(12), (500, 1)))
+    first = np.bincount(found[:, 0].astype(int), minlength=12)
+    assert first.min() > 15
+    assert first.max() < 80
+    order = np.argsort(found[3])
+    np.testing.assert_allclose(sums_over_time(scores, waves, order)[0], found[3])
+
+
+def test_dates_are_exchanged_within_strata() -> None:
+    strata = np.array([2, 0, 1, 0, 2, 1, 0, 2, 2, 1, 3, 0])
+    scores, waves = np.eye(12, dtype=np.float32), np.arange(12, dtype=np.float32)[:, None]
+    found = test.permuted_sums(scores, waves, strata, permutations=200, seed=0, v=0)[0].T.astype(int)
+    np.testing.assert_array_equal(strata[found], np.tile(strata, (200, 1)))
+    assert len({tuple(row) for row in found.tolist()}) > 150
+
+
+def test_waves_are_orthonormal_within_strata() -> None:
+    slice_of, strata = np.repeat(np.arange(8), 9), np.tile(np.arange(9), 8)
+    for chosen in (None, strata):
+        waves, weights = test.waves_over_time(slice_of, 8, chosen)
+        np.testing.assert_allclose(waves.T @ waves, np.eye(len(weights)), atol=1e-9)
+        np.testing.assert_allclose(waves.sum(axis=0), 0, atol=1e-9)
+        assert weights.tolist() == [1 / k for k in range(1, test.WAVES + 1)]
+    two, weights = test.waves_over_time(np.array([0, 0, 1, 1, 1]), 2)
+    assert two.shape == (5, 1)  # two slices differ in one way only
+    assert test.waves_over_time(np.zeros(5, dtype=int), 2)[0].shape == (5, 0)
+
+
+def test_a_word_that_changes_is_found_and_one_that_does_not_is_not() -> None:
+    for documents in (40, 200):
+        changed = test.run(prepared(documents, shift=4.0), permutations=999, seed=0, v=0)
+        assert changed.p == 0.001
+        assert changed.z > 5
+        assert changed.effect - 1.6449 * changed.error > 0
+    p = np.array([test.run(prepared(60, seed=s), permutations=199, seed=0, v=s).p for s in range(200)])
+    assert 0.02 < (p <= 0.05).mean() < 0.09
+    assert 0.4 < p.mean() < 0.6
+    assert p.min() >= 1 / 200  # never 0
+
+
+def test_the_effect_is_the_share_that_time_explains() -> None:
+    """Of all variation; its interval holds the mean over many samples in about 90% of them."""
+    effects, held = [], []
+    for seed in range(150):
+        found = test.run(prepared(150, shift=1.2, dim=3, seed=seed), permutations=199, seed=0, v=seed)
+        effects.append((found.effect, found.error))
+    mean = np.mean([effect for effect, _ in effects])
+    held = [abs(effect - mean) <= test.CONFIDENCE * error for effect, error in effects]
+    assert 0.82 <= np.mean(held) <= 0.98
+    assert 0.02 < mean < 0.08  # the shift has a variance of 1.2² / 12 x (weights), beside 3 dimensions of noise
+
+
+def test_noise_of_the_expected_contexts_makes_a_test_careful() -> None:
+    scores, expected, smoothing = random_word(200, shift=0.6, seed=1)
+    noisy = Expected(expected.mean, np.random.default_rng(0).normal(size=expected.noise.shape), expected.chances)
+    words = [test.prepare(scores, e, smoothing, time=scores.slice_of, n_times=6) for e in (expected, noisy)]
+    sure, unsure = (test.run(word, permutations=499, seed=0, v=0) for word in words if word is not None)
+    assert sure.z > unsure.z + 1
+
+
+def test_strata_hide_a_change_of_who_speaks() -> None:
+    """Two speakers use a word differently, and one follows upon the other."""
+    options: Any = {"n_times": 6}
+    results = {}
+    for difference in (0, 3):
+        scores, expected, smoothing = random_word(200, slices=6, seed=3)
+        speaker = (scores.slice_of + np.random.default_rng(0).integers(-1, 2, 200) > 2).astype(np.int64)
+        scores.contexts[:, 1] += difference * scores.weights * speaker
+        for strata in (None, speaker):
+            word = test.prepare(scores, expected, smoothing, time=scores.slice_of, strata=strata, **options)
+            assert word is not None
+            results[difference, strata is not None] = test.run(word, permutations=499, seed=0, v=0)
+    assert results[3, False].p == 0.002
+    assert results[3, True].p == results[0, True].p > 0.05
+    np.testing.assert_allclose(results[3, True].effect, results[0, True].effect, atol=1e-5)
+
+
+@given(st.integers(2, 20_000))
+def test_smooth_lengths_are_close(n: int) -> None:
+    length = test.smooth_length(n)
+    assert 0.9 * n <= length <= n
+    assert length == n or n > 10
+
+
+def test_false_discovery_rates_follow_the_evidence() -> None:
+    random = np.random.default_rng(0)
+    z = np.r_[random.normal(size=950), random.normal(8, 1, size=50)]
+    results = []
+    for value in z:
+        null = random.normal(size=400).astype(np.float32)
+        p = (1 + (null >= value).sum()) / 401
+        results.append(test.Result(0.0, 1.0, p, float(value), null))
+    rates = false_discovery_rates(results, np.arange(1000))
+    assert (rates > 0).all()
+    assert (rates <= 1).all()
+    called = rates <= 0.1
+    assert called[950:].mean() > 0.95
+    assert called[:950].sum() <= 15
+    rare = np.array([result.p for result in results]) <= 0.02
+    order = np.argsort(-z[rare])
+    assert np.corrcoef(np.argsort(np.argsort(-rates[rare])), np.argsort(np.argsort(z[rare])))[0, 1] > 0.95
+    assert len(order)
+    assert false_discovery_rates([], np.zeros(0)).shape == (0,)
+
+
+def test_nothing_is_called_where_nothing_changes() -> None:
+    random = np.random.default_rng(1)
+    for _ in range(5):
+        results = []
+        for value in random.normal(size=500):
+            null = random.normal(size=200).astype(np.float32)
+            results.append(test.Result(0.0, 1.0, (1 + (null >= value).sum()) / 201, float(value), null))
+        assert (false_discovery_rates(results, np.arange(500)) <= 0.05).sum() <= 1

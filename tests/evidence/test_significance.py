@@ -1,0 +1,260 @@
+"""Which words changed by more than chance: planted changes, shuffled dates, and what is kept with a model."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import driftword as dw
+from driftword import store
+from driftword.errors import DriftwordWarning
+from driftword.evidence.significance import takes_less_than
+from driftword.explore import rank_drift
+from driftword.significance_table import SCHEMA, ranked
+
+SLICES, DOCUMENTS, LENGTH, TOPICS = 6, 300, 60, 6
+WORDS = [f"t{t}w{i}" for t in range(TOPICS) for i in range(8)]
+CHANGED = ("t0w0", "t1w0")  # which take each other's places
+
+
+def rows(*, seed: int = 0) -> list[dict[str, Any]]:
+    """Return texts about topics, in which two words exchange their places halfway, and one becomes rare."""
+    random = np.random.default_rng(seed)
+    exchange = dict(zip(CHANGED, CHANGED[::-1], strict=True))
+    texts = []
+    for d in range(DOCUMENTS):
+        year, topic = 1900 + d % SLICES, int(random.integers(TOPICS))
+        topics = np.where(random.random(LENGTH) < 0.8, topic, random.integers(TOPICS, size=LENGTH))
+        words = [f"t{t}w{i}" for t, i in zip(topics, random.integers(0, 8, LENGTH), strict=True)]
+        if year >= 1900 + SLICES // 2:
+            words = [exchange.get(word, word) for word in words]
+            words = [word for word in words if word != "t2w0" or random.random() < 0.3]
+        texts.append({"text": " ".join(words), "date": year, "speaker": "ab"[d % 2]})
+    return texts
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> dw.Corpus:
+    out = tmp_path_factory.mktemp("corpora") / "planted.corpus"
+    return dw.prepare(pl.DataFrame(rows()), out=out, slices="1y", numbers=True, phrases=False, min_count=1)
+
+
+@pytest.fixture(scope="module")
+def model(corpus: dw.Corpus) -> dw.Model:
+    return dw.fit(corpus, dw.Spec(dim=12, context=4), passes=6)
+
+
+@pytest.fixture(scope="module")
+def table(model: dw.Model, corpus: dw.Corpus) -> pl.DataFrame:
+    return dw.significance(model, corpus)
+
+
+def test_the_exchanged_words_are_found_and_no_others(table: pl.DataFrame) -> None:
+    assert table.schema == pl.Schema(SCHEMA)
+    called = set(table.filter(pl.col("q") <= 0.05)["word"])
+    assert set(CHANGED) <= called
+    assert len(called) <= len(CHANGED) + 3  # words beside them change a little, too
+    assert table["word"][:2].sort().to_list() == list(CHANGED)
+    assert "t2w0" not in called  # which has become rare
+    found = {row["word"]: row for row in table.iter_rows(named=True)}
+    assert all(found[word]["low"] > 0.05 for word in CHANGED)
+    assert (table["p"] >= 1 / 1001).all()
+    assert (table["low"] < table["effect"]).all()
+    assert (table["effect"] < table["high"]).all()
+    assert set(table["slices"]) == {SLICES}
+
+
+def test_nothing_is_found_where_dates_are_shuffled(corpus: dw.Corpus) -> None:
+    shuffled = corpus.shuffle_dates(1)
+    assert shuffled.fingerprint != corpus.fingerprint
+    np.testing.assert_array_equal(shuffled.counts.sum(axis=0), corpus.counts.sum(axis=0))
+    assert shuffled.shuffle_dates(0).shuffled == 0
+    assert corpus.shuffled is None
+    model = dw.fit(shuffled, dw.Spec(dim=12, context=4), passes=6)
+    table = dw.significance(model, shuffled)
+    assert (table["q"] <= 0.05).sum() == 0
+    assert 0 <= (table["p"] <= 0.05).mean() < 0.2
+    assert "None of 48 words that were tested changed its use" in rank_drift(model).describe()
+
+
+def test_any_number_of_threads_gives_the_same_table(model: dw.Model, corpus: dw.Corpus, table: pl.DataFrame) -> None:
+    fresh = dw.fit(corpus, dw.Spec(dim=12, context=4), passes=6)
+    for threads in (1, 3):
+        fresh._significance = None
+        assert dw.significance(fresh, corpus, threads=threads).equals(table)
+    assert not dw.significance(fresh, corpus, seed=1).equals(table)
+
+
+def test_a_few_words_are_tested_as_among_all(corpus: dw.Corpus, table: pl.DataFrame) -> None:
+    fresh = dw.fit(corpus, dw.Spec(dim=12, context=4), passes=6)
+    few = dw.significance(fresh, corpus, ["t3w1", "t0w0"])
+    assert few["word"].to_list() == ["t3w1", "t0w0"]
+    expected = few.select("word").join(table, on="word", how="left", maintain_order="left")
+    assert few.drop("q").equals(expected.drop("q"))
+    assert fresh.significance is None  # only a test of all words is kept
+    dw.significance(fresh, corpus)
+    assert dw.significance(fresh, corpus, "t3w1")["q"][0] == expected["q"][0]  # that over the whole vocabulary
+
+
+def test_two_periods_are_compared(model: dw.Model, corpus: dw.Corpus) -> None:
+    words = [*CHANGED, "t3w1", "t4w2"]
+    across = dw.significance(model, corpus, words, between=((1900, 1902), (1903, 1905)))
+    assert across["p"][:2].max() < 0.01 < across["p"][2:].min()
+    before = dw.significance(model, corpus, words, between=(1900, 1902))
+    assert before["p"].min() > 0.01
+    assert set(before["slices"]) == {2}
+    assert before["documents"].max() <= DOCUMENTS // 3
+
+
+def test_within_a_column(model: dw.Model, corpus: dw.Corpus) -> None:
+    """Texts of the second half are by other speakers: nobody changed how they speak."""
+    same = dw.significance(model, corpus, [*CHANGED, "t3w1"], within="speaker")
+    assert same["p"][:2].max() < 0.01 < same["p"][2]
+    frame = pl.DataFrame(rows()).with_columns(speaker=pl.col("date") >= 1903)
+    other = dw.prepare(frame, out=Path(corpus.path).parent / "o.corpus", slices="1y", numbers=True, min_count=1)  # type: ignore[arg-type]
+    fitted = dw.fit(other, dw.Spec(dim=12, context=4), passes=6)
+    assert dw.significance(fitted, other, list(CHANGED))["p"].max() < 0.01
+    assert dw.significance(fitted, other, list(CHANGED), within="speaker")["p"].min() > 0.01
+
+
+def test_it_is_kept_with_the_model(model: dw.Model, corpus: dw.Corpus, table: pl.DataFrame, tmp_path: Path) -> None:
+    stored = dw.fit(corpus, dw.Spec(dim=12, context=4), passes=6, out=tmp_path / "a.model")
+    dw.significance(tmp_path / "a.model", permutations=99)
+    stored = dw.Model.open(tmp_path / "a.model")
+    assert stored.significance is not None
+    assert stored.significance.permutations == 99
+    assert {"significance.parquet", "rho.npy", "meta.json"} <= {file.name for file in (tmp_path / "a.model").iterdir()}
+    dw.significance(stored)
+    stored.check_current()  # it is the model on the disk
+    again = dw.Model.open(tmp_path / "a.model")
+    assert again.significance is not None
+    assert ranked(again.significance.table).equals(table)
+    copy = again.save(tmp_path / "b.model")
+    assert copy.significance is not None
+    assert copy.significance.table.equals(again.significance.table)
+    np.testing.assert_array_equal(copy.rho, model.rho)
+    assert [path.name for path in sorted(tmp_path.iterdir()) if path.name.startswith(".")] == []
+    refitted = dw.fit(corpus, dw.Spec(dim=12, context=4), passes=2, out=tmp_path / "a.model", overwrite=True)
+    assert refitted.significance is None  # the test was of another model
+
+
+def test_a_result_that_cannot_be_kept_is_not_lost(corpus: dw.Corpus, tmp_path: Path, monkeypatch: Any) -> None:
+    model = dw.fit(corpus, dw.Spec(dim=4, context=4), passes=2, out=tmp_path / "a.model")
+
+    def full(*_: Any, **__: Any) -> None:
+        raise dw.StoreError("Cannot write: the disk is full")
+
+    monkeypatch.setattr(store, "amend", full)
+    with pytest.warns(DriftwordWarning, match="not kept with the model: Cannot write"):
+        table = dw.significance(model, permutations=19)
+    assert len(table) == len(WORDS)
+    assert dw.Model.open(tmp_path / "a.model").significance is None
+
+
+def test_a_damaged_table_is_noticed(corpus: dw.Corpus, tmp_path: Path) -> None:
+    model = dw.fit(corpus, dw.Spec(dim=4, context=4), passes=2, out=tmp_path / "a.model")
+    dw.significance(model, permutations=19)
+    file = tmp_path / "a.model" / "significance.parquet"
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(dw.StoreError, match=r"significance\.parquet"):
+        dw.Model.open(tmp_path / "a.model")
+
+
+def test_drift_and_changes_show_it(model: dw.Model, table: pl.DataFrame) -> None:
+    drift = dw.drift(model, n=None, skip=0)
+    assert set(drift["word"][:2]) == set(CHANGED)
+    both = drift.join(table.select("word", "effect", "q"), on="word", suffix="_tested")
+    assert both["effect"].equals(both["effect_tested"].rename("effect"))
+    order = drift["q"] <= 0.05
+    assert order.to_list() == sorted(order, reverse=True)
+    by_drift = dw.drift(model, n=None, skip=0, metric="absolute")["drift"]
+    assert by_drift.is_sorted(descending=True)
+    assert dw.drift(model, n=None, skip=0, between=(1901, 1903))["drift"].is_sorted(descending=True)
+    points = dw.changes(model, n=4)
+    assert set(points["word"][:2]) == set(CHANGED)
+    assert points["slice"][:2].to_list() == ["1903", "1903"]
+    assert dw.changes(model, "t3w1")["q"].drop_nulls().min() > 0.05  # type: ignore[operator]
+
+
+def test_without_a_test_there_is_nothing_to_show(small_model: dw.Model) -> None:
+    for table in (dw.drift(small_model), dw.changes(small_model)):
+        assert table["effect"].is_null().all()
+        assert table["q"].is_null().all()
+
+
+def test_a_static_model_can_be_tested(corpus: dw.Corpus) -> None:
+    static = dw.fit(corpus, dw.Spec(model="static", dim=12, context=4), passes=4)
+    assert dw.significance(static, corpus, list(CHANGED))["p"].max() < 0.01
+
+
+def test_rare_words_are_not_tested() -> None:
+    random = np.random.default_rng(0)
+    ids = random.integers(0, 5, 400)
+    ids[::80] = 5  # in five documents
+    corpus = dw.Corpus.from_ids(
+        list("abcdef"), ids, np.arange(0, 401, 20), chunk_slice=np.arange(20) // 5, chunk_split=np.zeros(20, int),
+        slices=[1, 2, 3, 4], subsample=None,
+    )  # fmt: skip
+    with warnings.catch_warnings(action="ignore"):
+        model = dw.fit(corpus, dw.Spec(dim=3, context=2), passes=2)
+    table = dw.significance(model, corpus, permutations=50)
+    assert table["word"][-1] == "f"
+    assert table.row(-1)[1:6] == (None,) * 5
+    assert table["documents"][-1] == 5
+    assert model.significance is not None
+    assert model.significance.verdict(5) == "too few documents to tell"
+
+
+def test_wrong_questions(model: dw.Model, corpus: dw.Corpus, small: dw.Corpus) -> None:
+    def refused(**options: Any) -> str:
+        with pytest.raises(dw.DriftwordError) as error:
+            dw.significance(model, **{"corpus": corpus, **options})
+        return str(error.value)
+
+    assert "is not the corpus that the model was fitted to" in refused(corpus=small)
+    assert "no column 'speeker'; did you mean 'speaker'" in refused(within="speeker")
+    assert "the earlier one first" in refused(between=(1903, 1900))
+    assert "the earlier one first" in refused(between=((1900, 1903), (1902, 1905)))
+    assert "two slices" in refused(between=(1900,))
+    assert "`permutations` is 5" in refused(permutations=5)
+    one = dw.Corpus.from_ids(["a"], [0] * 40, [0, 40], chunk_slice=[0], chunk_split=[0], slices=[1], subsample=None)
+    with pytest.raises(dw.OptionError, match="a single slice"):
+        dw.significance(dw.fit(one, dw.Spec(dim=2), passes=1), one)
+    imported = dw.Model(
+        model.rho,
+        model.alpha,
+        vocabulary=model.vocabulary,
+        spec=model.spec,
+        provenance=type(model.provenance)("imported"),
+    )
+    with pytest.raises(dw.OptionError, match="have no corpus"):
+        dw.significance(imported)
+    ids = dw.Corpus.from_ids(
+        ["a", "b"], [0, 1] * 20, np.arange(0, 41, 2), chunk_slice=np.arange(20) % 2, chunk_split=np.zeros(20, int),
+        slices=[1, 2], subsample=None,
+    )  # fmt: skip
+    with warnings.catch_warnings(action="ignore"), pytest.raises(dw.OptionError, match="made of ids"):
+        dw.significance(dw.fit(ids, dw.Spec(dim=2, context=2), passes=1), ids, within="speaker")
+
+
+def test_how_long_it_takes_is_known_before(model: dw.Model, corpus: dw.Corpus) -> None:
+    assert takes_less_than(1e6, model, corpus)
+    assert not takes_less_than(0, model, corpus)
+
+
+def test_a_model_of_shuffled_dates_finds_its_corpus(corpus: dw.Corpus, tmp_path: Path) -> None:
+    dw.fit(corpus.shuffle_dates(7), dw.Spec(dim=4, context=4), passes=2, out=tmp_path / "chance.model")
+    model = dw.Model.open(tmp_path / "chance.model")
+    again = model.open_corpus()
+    assert again is not None
+    assert again.shuffled == 7
+    assert model.title.endswith("with shuffled dates")
+    assert "shuffled, seed 7" in model.summary()["dates"]
+    assert dw.significance(model, permutations=19).height == len(WORDS)
