@@ -212,6 +212,29 @@ def test_rare_words_are_not_tested() -> None:
     assert model.significance.verdict(5) == "too few documents to tell"
 
 
+def test_a_device_of_pytorch_says_the_same(model: dw.Model, corpus: dw.Corpus, table: pl.DataFrame) -> None:
+    fresh = dw.fit(corpus, dw.Spec(dim=12, context=4), passes=6)
+    found = dw.significance(fresh, corpus, engine="torch", device="cpu")
+    both = found.join(table, on="word", suffix="_cpu")
+    assert both["documents"].equals(both["documents_cpu"].rename("documents"))
+    for name in ("effect", "low", "high"):
+        assert (both[name] - both[f"{name}_cpu"]).abs().max() < 0.01  # type: ignore[operator]
+    assert (both["p"] - both["p_cpu"]).abs().max() < 0.08  # type: ignore[operator]
+    assert found["word"][:2].sort().to_list() == list(CHANGED)
+    fresh._significance = None
+    assert dw.significance(fresh, corpus, engine="torch", device="cpu").equals(found)
+    within = [
+        dw.significance(fresh, corpus, [*CHANGED, "t3w1"], within="speaker", engine=engine, device=device)
+        for engine, device in (("torch", "cpu"), ("cpu", None))
+    ]
+    assert (within[0]["effect"] - within[1]["effect"]).abs().max() < 0.01  # type: ignore[operator]
+    periods = [
+        dw.significance(fresh, corpus, [*CHANGED, "t3w1"], between=(1901, 1904), engine=engine, device=device)
+        for engine, device in (("torch", "cpu"), ("cpu", None))
+    ]
+    assert (periods[0]["effect"] - periods[1]["effect"]).abs().max() < 0.01  # type: ignore[operator]
+
+
 def test_wrong_questions(model: dw.Model, corpus: dw.Corpus, small: dw.Corpus) -> None:
     def refused(**options: Any) -> str:
         with pytest.raises(dw.DriftwordError) as error:

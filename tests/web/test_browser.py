@@ -93,7 +93,7 @@ def test_a_passage_is_reached_from_a_list_of_neighbours(page: Any, small: dw.Cor
 
 
 def test_the_measure_is_switched_and_the_table_downloaded(page: Any, small_model: dw.Model) -> None:
-    page.get_by_label("Measure").select_option("relative")
+    page.get_by_label("Rank by").select_option("relative")
     page.get_by_role("button", name="Show").click()
     page.wait_for_url("**metric=relative**")  # the table is there as soon as its address is
     expected = dw.drift(small_model, n=30, metric="relative", min_count=5)
@@ -121,13 +121,13 @@ def test_the_address_changes_with_the_page_and_late_responses_are_dropped(page: 
     routes: list[Any] = []
     page.route("**metric=relative**", lambda route: routes.append(route))  # answered when the test says so
     start, download = page.url, page.locator("a[href*='index.csv']").get_attribute("href")
-    page.get_by_label("Measure").select_option("relative")
+    page.get_by_label("Rank by").select_option("relative")
     with page.expect_request("**metric=relative**"):
         page.get_by_role("button", name="Show").click()
     assert page.locator("main").get_attribute("aria-busy") == "true"
     assert page.url == start
     assert page.locator("a[href*='index.csv']").get_attribute("href") == download
-    page.get_by_label("Measure").select_option("cosine")
+    page.get_by_label("Rank by").select_option("cosine")
     page.get_by_role("button", name="Show").click()
     page.wait_for_url("**metric=cosine**")
     with response_handled(page, "metric=relative"):
@@ -135,7 +135,7 @@ def test_the_address_changes_with_the_page_and_late_responses_are_dropped(page: 
     assert shown() == ("cosine", "cosine", None)
 
     page.unroute("**metric=relative**")
-    page.get_by_label("Measure").select_option("relative")
+    page.get_by_label("Rank by").select_option("relative")
     page.get_by_role("button", name="Show").click()
     page.wait_for_url("**metric=relative**")
     page.route("**metric=cosine**", lambda route: routes.append(route))
@@ -204,7 +204,7 @@ def test_the_focus_stays_where_the_reader_was(page: Any) -> None:
     page.keyboard.press("Enter")
     page.wait_for_url("**sort=word**")
     assert page.evaluate(focused) == ["A", "word"]
-    page.get_by_label("Measure").select_option("cosine")
+    page.get_by_label("Rank by").select_option("cosine")
     page.get_by_role("button", name="Show").focus()
     page.keyboard.press("Enter")
     page.wait_for_url("**metric=cosine**")

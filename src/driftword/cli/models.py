@@ -188,9 +188,8 @@ def fit_model(
             end("Interrupted before the first checkpoint; nothing was kept", 130)
         again = command_line(*(part for part in sys.argv[1:] if part != "--resume"), "--resume")
         end(f"Interrupted; the last checkpoint is kept. Continue with: {again}", 130)
-    _test_significance(
-        model, corpus, wanted=significance, limit=(time.perf_counter() - begin) / 5, threads=threads, out=out
-    )
+    options = {"threads": threads, "engine": "auto" if engine == "reference" else engine, "device": device}
+    _test_significance(model, corpus, options, wanted=significance, limit=(time.perf_counter() - begin) / 5)
     if as_json:
         terminal.print_json(model.info())
         return
@@ -200,7 +199,7 @@ def fit_model(
 
 
 def _test_significance(
-    model: Model, corpus: Corpus, *, wanted: bool | None, limit: float, threads: int | None, out: Path
+    model: Model, corpus: Corpus, options: dict[str, Any], *, wanted: bool | None, limit: float
 ) -> None:
     """Test which words changed, if that is wanted or quick; the model is stored, whatever happens here."""
     from driftword import terminal
@@ -209,10 +208,10 @@ def _test_significance(
     if wanted is False or len(model.slices) < 2:
         return
     try:
-        if wanted or takes_less_than(limit, model, corpus, threads=threads):
-            significance(model, corpus, threads=threads)
+        if wanted or takes_less_than(limit, model, corpus, **options):
+            significance(model, corpus, **options)
     except KeyboardInterrupt:
-        again = command_line("significance", out)
+        again = command_line("significance", model.path)
         end(f"Interrupted; the model is complete, but its words are not tested. Test them with: {again}", 130)
     except DriftwordError as error:
         terminal.warn(f"The words are not tested: {error}")

@@ -10,7 +10,7 @@ import typer
 from driftword import checks
 from driftword.checks import comma_separated
 from driftword.cli.app import MODEL, command, question, two_slices
-from driftword.cli.models import THREADS, WHERE_CORPUS
+from driftword.cli.models import DEVICE, ENGINE, THREADS, WHERE_CORPUS
 from driftword.corpus.vocabulary import MIN_COUNT
 from driftword.errors import OptionError
 
@@ -252,6 +252,8 @@ def significance(
     permutations: Annotated[int, typer.Option(help="How many times dates are exchanged.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the exchanges.")] = 0,
     corpus: Annotated[Path | None, WHERE_CORPUS] = None,
+    engine: Annotated[str, ENGINE] = "auto",
+    device: Annotated[str | None, DEVICE] = None,
     threads: Annotated[int | None, THREADS] = None,
 ) -> Any:  # fmt: skip
     """Test which words changed their use by more than chance.
@@ -282,7 +284,7 @@ def significance(
     text = model.open_corpus(corpus)
     table = test(
         model, text, names, between=_periods(between), within=within, permutations=permutations, seed=seed,
-        threads=threads,
+        threads=threads, engine=engine, device=device,
     )  # fmt: skip
     shown = table if names else table.head(checks.whole("n", n, least=1))
     return shown, lambda shown, console: terminal.print_significance(shown, table, console, all_words=not names)

@@ -105,13 +105,19 @@ def make_engine(
         As in `driftword.fit`.
     """
     entry = ENGINES[name]
-    if entry.package is not None and importlib.util.find_spec(entry.package) is None:
-        raise OptionError(
-            f"The {name} engine needs the package '{entry.package}', which is not installed; "
-            f"run: pip install 'driftword[{entry.package}]', or pass `engine=\"cpu\"`"
-        )
+    check_package(name)
     options = EngineOptions(threads, device, half_precision, reproducible)
     return entry.make(parameters.astype(entry.dtype), sampler, options)
+
+
+def check_package(name: str) -> None:
+    """Refuse an engine whose package is not installed."""
+    package = ENGINES[name].package
+    if package is not None and importlib.util.find_spec(package) is None:
+        raise OptionError(
+            f"The {name} engine needs the package '{package}', which is not installed; "
+            f"run: pip install 'driftword[{package}]', or pass `engine=\"cpu\"`"
+        )
 
 
 def gpu_is_usable() -> bool:

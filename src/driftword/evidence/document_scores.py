@@ -119,6 +119,15 @@ class DocumentScores:
         document = document[:n]
         return Scores(document, text.slice_of[document], scores[:n], weights[:n])
 
+    def group_ends(self, *, frequent: bool) -> Array:
+        """Return where the positions end that frequent words, or others, need of each group."""
+        sizes = self.group_end - self.group_begin
+        return np.asarray(self.group_begin + (sizes if frequent else _padded(-(-sizes // 4), LANES)))
+
+    def group_positions(self, end: Array) -> Array:
+        """Return how many positions there are up to these ends, by half and slice, ``(2, T)``."""
+        return np.asarray(np.minimum(end - self.group_begin, self.group_size).reshape(-1, 2).T)
+
     def expected(self, words: Array, *, frequent: bool = True) -> list[Expected]:
         """Return where words would be expected; a few dozen at a time are quickest."""
         if not len(words):
@@ -128,11 +137,10 @@ class DocumentScores:
         rho[: len(words)] = self.rho[words]
         sums = np.zeros((len(self.group_begin), rows, self.relative.shape[1]), dtype=np.float32)
         chance = np.empty((rows, _POSITIONS), dtype=np.float32)
-        sizes = self.group_end - self.group_begin
-        end = self.group_begin + (sizes if frequent else _padded(-(-sizes // 4), LANES))
+        end = self.group_ends(frequent=frequent)
         kernels.expected(rho, self.contexts, self.relative, self.group_begin, end, chance, sums)
         halves = sums.reshape(self.text.n_slices, 2, rows, -1).transpose(2, 1, 0, 3)
-        positions = np.minimum(end - self.group_begin, self.group_size).reshape(-1, 2).T
+        positions = self.group_positions(end)
         return [
             expected_context(halves[i, :, :, : self.dim], halves[i, :, :, self.dim], positions, self.smoothing)
             for i in range(len(words))

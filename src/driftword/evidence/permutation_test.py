@@ -32,8 +32,8 @@ LEAST_DOCUMENTS: Final = 8
 FEW_DOCUMENTS: Final = 64  # up to which permutations are drawn one by one
 NOISE_BLOCKS: Final = 8  # of consecutive slices, whose noise has one sign
 CONFIDENCE: Final = 1.6449  # standard errors of a 90% interval
-_LEAST_WEIGHT: Final = 1e-3
-_COLLINEAR: Final = 1e-3
+LEAST_WEIGHT: Final = 1e-3
+COLLINEAR: Final = 1e-3
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def waves_over_time(slice_of: Array, n_slices: int, strata: Array | None = None)
             for other in columns:
                 column = column - other * (other * column).sum()
         rest = float(np.linalg.norm(column))
-        if rest > _COLLINEAR * max(length, 1e-12) and length > 1e-9:
+        if rest > COLLINEAR * max(length, 1e-12) and length > 1e-9:
             columns.append(column / rest)
             weights.append(1 / k)
     return np.stack(columns, axis=1) if columns else np.zeros((len(time), 0)), np.array(weights)
@@ -96,9 +96,9 @@ def prepare(
         return None
     weight = scores.weights.astype(np.float64)[:, None]
     rest = scores.contexts - weight * expected.mean[scores.slice_of]
-    rest -= weight * (_sums(rest, strata) / np.maximum(_sums(weight, strata), _LEAST_WEIGHT))
+    rest -= weight * (_sums(rest, strata) / np.maximum(_sums(weight, strata), LEAST_WEIGHT))
     # A text that uses a word fifty times must not count fifty times.
-    root = np.sqrt(np.maximum(weight, _LEAST_WEIGHT))
+    root = np.sqrt(np.maximum(weight, LEAST_WEIGHT))
     rest = _centered(rest / root, strata)
     pulls = waves * (weight / root)  # of each document's slice on the sums
     n_slices = len(expected.mean)

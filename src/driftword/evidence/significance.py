@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword import checks
+from driftword import checks, randomness
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
 from driftword.corpus.passages import document_values
+from driftword.engines.registry import check_package, choose_engine
 from driftword.errors import DriftwordWarning, OptionError, StoreError
 from driftword.evidence import permutation_test
 from driftword.evidence.document_scores import FREQUENT, DocumentScores, Scores
@@ -28,7 +29,9 @@ from driftword.progress import Progress, progress
 from driftword.significance_table import SCHEMA, SignificanceTable, ranked
 
 Array = npt.NDArray[Any]
+Found = tuple[Result | None, int, int]  # what was found about a word, and its documents and slices
 _BATCH: Final = 64  # words whose expected contexts are computed at a time
+_DEVICE_BATCH: Final = 1024  # on a device
 _POOLED: Final = 400  # permuted values of every word that are pooled
 _GROUPS: Final = 16  # of words in a similar number of documents
 _ALIKE: Final = 100  # words in such a group, at least
@@ -56,6 +59,8 @@ def significance(
     permutations: int = 1000,
     seed: int = 0,
     threads: int | None = None,
+    engine: str = "auto",
+    device: str | None = None,
     show_progress: bool | None = None,
 ) -> pl.DataFrame:
     """Test whether words changed their use by more than chance, with documents as the unit of evidence.
@@ -87,6 +92,8 @@ def significance(
         Seed of the exchanges; the same seed gives the same table on any number of threads.
     threads
         Number of threads; all cores by default.
+    engine, device
+        As in `fit`: auto takes a GPU where PyTorch sees one. Its exchanges are others than those of a CPU.
     show_progress
         Show a progress bar; by default in a terminal only.
 
@@ -103,6 +110,7 @@ def significance(
     permutations = checks.whole("permutations", permutations, least=19, most=1_000_000)
     seed, threads = checks.seed(seed), checks.threads(threads) or os.cpu_count() or 1
     show_progress = checks.show_progress(show_progress)
+    place = _device(engine, device)
     within = checks.optional(checks.text, "within", within)
     names = None if words is None else checks.words("words", words)
     chosen = None if names is None else np.array([model.word_id(word) for word in names], dtype=np.int64)
@@ -118,9 +126,9 @@ def significance(
     strata = None if within is None else document_values(text, within, option="within")
     tested = np.arange(len(model.words)) if chosen is None else np.unique(chosen)
     with progress(show=show_progress) as bar:
-        table = test_words(
+        table = run_tests(
             model, text, tested, periods=periods, strata=strata, permutations=permutations, seed=seed, threads=threads,
-            bar=bar,
+            bar=bar, device=place,
         )  # fmt: skip
     if chosen is not None:
         return table[np.searchsorted(tested, chosen)]
@@ -142,12 +150,16 @@ def open_corpus(model: Model, corpus: Corpus | str | os.PathLike[str] | None) ->
     return model.check_corpus(text)
 
 
-def takes_less_than(seconds: float, model: Model, corpus: Corpus, *, threads: int | None = None) -> bool:
+def takes_less_than(
+    seconds: float, model: Model, corpus: Corpus, *, threads: int | None = None, engine: str = "auto",
+    device: str | None = None,
+) -> bool:  # fmt: skip
     """Tell whether a test of all words would take less time than this, by testing a few of them."""
     n_words, clock = len(model.words), _Clock()
     few = np.unique(np.linspace(0, n_words - 1, min(n_words, 2 * _BATCH)).astype(np.int64))
     options: dict[str, Any] = {"periods": None, "strata": None, "permutations": 1000, "seed": 0}
-    test_words(model, corpus, few, **options, threads=threads or os.cpu_count() or 1, bar=clock)
+    options["device"] = _device(engine, device)
+    run_tests(model, corpus, few, **options, threads=threads or os.cpu_count() or 1, bar=clock)
     began, read = clock.times
     return read - began + (time.perf_counter() - read) * n_words / len(few) < seconds
 
@@ -164,7 +176,7 @@ class _Clock(Progress):
         super().stage(name, total)
 
 
-def test_words(
+def run_tests(
     model: Model,
     corpus: Corpus,
     words: Array,
@@ -175,9 +187,10 @@ def test_words(
     seed: int,
     threads: int,
     bar: Progress,
+    device: str | None,
 ) -> pl.DataFrame:
-    """Test words, given by their ids, in parallel; return a row for each."""
-    results: dict[int, tuple[Result | None, int, int]] = {}
+    """Test words, given by their ids, in parallel or on a device of PyTorch; return a row for each."""
+    results: dict[int, Found] = {}
     pool = ThreadPoolExecutor(threads)
     try:
         bar.stage("reading")
@@ -187,24 +200,27 @@ def test_words(
             _ = text.by_word  # sorted once, by one thread
         question = Question(periods, None if strata is None else strata[text.document], permutations, seed)
         bar.stage("testing words", total=len(words))
-        batches = [words[i : i + _BATCH] for i in range(0, len(words), _BATCH)]
-        for done in as_completed([pool.submit(_test_batch, scores, batch, question) for batch in batches]):
-            results |= done.result()
+        if device is None:
+            batches = [words[i : i + _BATCH] for i in range(0, len(words), _BATCH)]
+            tests = as_completed([pool.submit(_test_batch, scores, batch, question) for batch in batches])
+            found: Iterator[dict[int, Found]] = (done.result() for done in tests)
+        else:
+            found = _test_on_device(scores, words, question, pool, device)
+        for some in found:
+            results |= some
             bar.update(done=len(results))
     finally:
         pool.shutdown(cancel_futures=True)
     return _table(model, words, [results[int(v)] for v in words])
 
 
-def _test_batch(scores: DocumentScores, words: Array, question: Question) -> dict[int, tuple[Result | None, int, int]]:
+def _test_batch(scores: DocumentScores, words: Array, question: Question) -> dict[int, Found]:
     """Test a few words; return what was found for each, and its documents and slices."""
     n_times = scores.text.n_slices if question.periods is None else 2
     documents = {v: _documents(scores.of_word(v), question.periods) for v in words.tolist()}
-    found: dict[int, tuple[Result | None, int, int]] = {
-        v: (None, len(own.document), len(np.unique(own.slice_of))) for v, (own, _) in documents.items()
-    }
+    found = _untested(documents)
     for frequent in (False, True):
-        chosen = [v for v, (_, n, slices) in found.items() if (n >= FREQUENT) == frequent and testable(n, slices)]
+        chosen = _chosen(found, frequent=frequent)
         for v, expected in zip(chosen, scores.expected(np.array(chosen), frequent=frequent), strict=True):
             own, time = documents[v]
             strata = None if question.strata is None else question.strata[own.document]
@@ -217,6 +233,56 @@ def _test_batch(scores: DocumentScores, words: Array, question: Question) -> dic
     return found
 
 
+def _test_on_device(
+    scores: DocumentScores, words: Array, question: Question, pool: ThreadPoolExecutor, device: str
+) -> Iterator[dict[int, Found]]:
+    """Test words on a device of PyTorch; yield what was found, some words at a time."""
+    import torch
+
+    from driftword.evidence import torch_permutations
+
+    n_times = scores.text.n_slices if question.periods is None else 2
+    expected = torch_permutations.ExpectedContexts(scores, device)
+    for first in range(0, len(words), _DEVICE_BATCH):
+        block = words[first : first + _DEVICE_BATCH].tolist()
+        own = pool.map(lambda v: _documents(scores.of_word(v), question.periods), block)
+        documents = dict(zip(block, own, strict=True))
+        found = _untested(documents)
+        generator = torch.Generator(device).manual_seed(randomness.key(question.seed, "permutations", first) >> 1)
+        for frequent in (False, True):
+            for batch in torch_permutations.batches(
+                _chosen(found, frequent=frequent), documents, question.permutations
+            ):
+                tested = [
+                    (*documents[v], None if question.strata is None else question.strata[documents[v][0].document])
+                    for v in batch
+                ]
+                results = torch_permutations.run_batch(
+                    tested, expected(batch, frequent=frequent), scores.smoothing, n_times=n_times,
+                    permutations=question.permutations, generator=generator,
+                )  # fmt: skip
+                found |= {v: (result, *found[v][1:]) for v, result in zip(batch, results, strict=True)}
+        yield found
+
+
+def _untested(documents: dict[int, tuple[Scores, Array]]) -> dict[int, Found]:
+    """Return in how many documents and slices words occur."""
+    return {v: (None, len(own.document), len(np.unique(own.slice_of))) for v, (own, _) in documents.items()}
+
+
+def _chosen(found: dict[int, Found], *, frequent: bool) -> list[int]:
+    """Return the words that can be tested and are frequent, or are not."""
+    return [v for v, (_, n, slices) in found.items() if (n >= FREQUENT) == frequent and testable(n, slices)]
+
+
+def _device(engine: str, device: str | None) -> str | None:
+    """Return the device of PyTorch to use; None for the CPU without PyTorch."""
+    if choose_engine(engine, device) != "torch":
+        return None
+    check_package("torch")
+    return device or "cuda"
+
+
 def _documents(scores: Scores, periods: tuple[Array, Array] | None) -> tuple[Scores, Array]:
     """Return the documents that are tested, and the time of each: its slice, or which of the two periods."""
     if periods is None:
@@ -226,7 +292,7 @@ def _documents(scores: Scores, periods: tuple[Array, Array] | None) -> tuple[Sco
     return Scores(*(a[here] for a in (scores.document, scores.slice_of, scores.contexts, scores.weights))), later[here]
 
 
-def _table(model: Model, words: Array, found: list[tuple[Result | None, int, int]]) -> pl.DataFrame:
+def _table(model: Model, words: Array, found: list[Found]) -> pl.DataFrame:
     tested = [(result, documents) for result, documents, _ in found if result is not None]
     rates = iter(false_discovery_rates([result for result, _ in tested], np.array([n for _, n in tested])))
     rows = []
@@ -249,14 +315,14 @@ def false_discovery_rates(results: list[Result], documents: Array) -> Array:
     if not results:
         return np.zeros(0)
     p, z = (np.array([getattr(result, name) for result in results]) for name in ("p", "z"))
-    rare = p < (_SHOWN + 1) / (len(results[0].null) + 1)
-    p[rare] = _pooled(results, documents)[rare]
-    order = np.lexsort((-z, p))
-    rates = p[order] * len(p) / np.arange(1, len(p) + 1)
-    result = np.empty(len(p))
-    rates = np.minimum(np.minimum.accumulate(rates[::-1])[::-1], 1)
+    tail = np.where(p < (_SHOWN + 1) / (len(results[0].null) + 1), _pooled(results, documents), p)
+    order = np.lexsort((-z, tail))
+    rates = tail[order] * len(tail) / np.arange(1, len(tail) + 1)
+    rates = np.minimum.accumulate(rates[::-1])[::-1]
+    rates = np.maximum(rates, p[order])  # no word is surer among many than alone
+    result = np.empty(len(tail))
     # Words with less evidence have larger rates, if only a little, so that a table can be sorted by them.
-    result[order] = np.minimum(rates * (1 + 1e-9 * np.arange(len(p))), 1)
+    result[order] = np.minimum(rates * (1 + 1e-9 * np.arange(len(tail))), 1)
     return result
 
 

@@ -1,0 +1,185 @@
+"""The significance test on a GPU: as `permutation_test`, for many words at a time.
+
+Words are sorted by the number of their documents and padded to that of the largest in their batch. Permutations are
+drawn by sorting random numbers, within strata where there are any, so they are others than on the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from driftword.evidence.document_scores import DocumentScores, Scores, Smoothing
+from driftword.evidence.permutation_test import COLLINEAR, LEAST_WEIGHT, NOISE_BLOCKS, WAVES, Result
+
+Array = npt.NDArray[Any]
+_ROOM: Final = 1 << 27  # numbers in the largest array
+_PADDING: Final = 1.3  # times as many documents as the smallest word of a batch
+
+
+class ExpectedContexts:
+    """Where words would be expected, computed as `DocumentScores.expected` does."""
+
+    def __init__(self, scores: DocumentScores, device: str) -> None:
+        self.scores, self.device = scores, device
+        self.contexts, self.relative, self.rho = (
+            torch.as_tensor(array, device=device) for array in (scores.contexts, scores.relative, scores.rho)
+        )
+        self.smoothing = tuple(
+            torch.as_tensor(array, dtype=torch.float32, device=device)
+            for array in (scores.smoothing.weights, scores.smoothing.share, scores.smoothing.prior)
+        )
+
+    def __call__(self, words: Sequence[int], *, frequent: bool) -> tuple[Tensor, Tensor, Tensor]:
+        """Return mean and noise, ``(words, T, K)``, and chances, ``(words, T)``."""
+        scores, dim = self.scores, self.scores.dim
+        rho = self.rho[torch.as_tensor(np.asarray(words), device=self.device)]
+        begin, end = scores.group_begin, scores.group_ends(frequent=frequent)
+        sums = torch.stack(
+            [
+                torch.sigmoid(rho @ self.contexts[:, low:high]) @ self.relative[low:high]
+                for low, high in zip(begin.tolist(), end.tolist(), strict=True)
+            ],
+            dim=1,
+        ).unflatten(1, (-1, 2))  # (words, T, 2, width)
+        positions = torch.as_tensor(scores.group_positions(end).T, dtype=torch.float32, device=self.device)  # (T, 2)
+        chances, sums = sums[..., dim], sums[..., :dim]
+        weights, share, prior = self.smoothing
+        n = positions.sum(1).clamp_min(1)
+        own_sums, own_chances = sums.sum(2) / n[:, None], chances.sum(2) / n
+        total = own_chances @ weights.T + prior * (own_chances @ share)[:, None]
+        total = total.clamp_min(1e-30)
+        mean = torch.einsum("ts,wsk->wtk", weights, own_sums)
+        mean = (mean + prior[:, None] * torch.einsum("s,wsk->wk", share, own_sums)[:, None]) / total[..., None]
+        rest = (sums - mean[:, :, None] * chances[..., None]) / positions.clamp_min(1)[..., None]
+        both = (positions > 0).all(1)[:, None]
+        return mean, torch.where(both, (rest[:, :, 0] - rest[:, :, 1]) / 2, 0.0), total
+
+
+def batches(words: list[int], documents: dict[int, tuple[Scores, Array]], permutations: int) -> Iterator[list[int]]:
+    """Yield words in groups with a similar number of documents, as many as there is room for."""
+    ordered = sorted(words, key=lambda v: len(documents[v][1]))
+    batch: list[int] = []
+    for v in ordered:
+        size = len(documents[v][1])
+        if batch and (
+            size > _PADDING * len(documents[batch[0]][1]) + 8 or (len(batch) + 1) * size * permutations * WAVES > _ROOM
+        ):
+            yield batch
+            batch = []
+        batch.append(v)
+    if batch:
+        yield batch
+
+
+def run_batch(
+    own: Sequence[tuple[Scores, Array, Array | None]],
+    expected: tuple[Tensor, Tensor, Tensor],
+    smoothing: Smoothing,
+    *,
+    n_times: int,
+    permutations: int,
+    generator: torch.Generator,
+) -> list[Result | None]:
+    """Test words of similar size, each given by its scores, times and strata."""
+    mean, noise, chances = expected
+    device = mean.device
+    size = max(len(time) for _, time, _ in own)
+
+    def padded(arrays: list[Array], dtype: torch.dtype) -> Tensor:
+        out = np.zeros((len(arrays), size, *arrays[0].shape[1:]), dtype=arrays[0].dtype)
+        for row, array in zip(out, arrays, strict=True):
+            row[: len(array)] = array
+        return torch.as_tensor(out, device=device).to(dtype)
+
+    lengths = torch.as_tensor([len(time) for _, time, _ in own], device=device)
+    here = torch.arange(size, device=device) < lengths[:, None]  # (B, D)
+    mask = here[..., None].float()
+    slice_of = padded([scores.slice_of for scores, _, _ in own], torch.int64)
+    time = padded([np.asarray(time) for _, time, _ in own], torch.float32)
+    strata = padded([np.zeros(len(t), dtype=np.int64) if s is None else s for _, t, s in own], torch.int64)
+    _, strata = torch.where(here, strata, -1).unique(return_inverse=True)
+    grouped = any(s is not None for _, _, s in own)
+
+    def sums(values: Tensor) -> Tensor:
+        """Return for every document the sum over its stratum."""
+        if not grouped:
+            return values.sum(1, keepdim=True).expand_as(values)
+        same: Tensor = (strata[:, :, None] == strata[:, None]).float() * mask.mT
+        return same @ values
+
+    counts = sums(mask)
+    weight = padded([scores.weights for scores, _, _ in own], torch.float32)[..., None]
+    contexts = padded([scores.contexts for scores, _, _ in own], torch.float32)
+    rest = (contexts - weight * mean.gather(1, slice_of[..., None].expand(-1, -1, mean.shape[2]))) * mask
+    rest = rest - weight * (sums(rest) / sums(weight).clamp_min(LEAST_WEIGHT))
+    root = weight.clamp_min(LEAST_WEIGHT).sqrt()
+    rest = rest / root * mask
+    rest = (rest - sums(rest) / counts.clamp_min(1)) * mask
+
+    columns: list[Tensor] = []
+    weights = torch.zeros(len(own), WAVES, device=device)
+    for k in range(1, WAVES + 1):
+        column = torch.cos(torch.pi * k * (time + 0.5) / n_times)[..., None] * mask
+        column = ((column - sums(column) / counts.clamp_min(1)) * mask)[..., 0].double()
+        length = column.norm(dim=1, keepdim=True)
+        for _ in range(2):
+            for other in columns:
+                column = column - other * (other * column).sum(1, keepdim=True)
+        left = column.norm(dim=1, keepdim=True)
+        good = (left > COLLINEAR * length.clamp_min(1e-12)) & (length > 1e-6)
+        columns.append(torch.where(good, column / left.clamp_min(1e-12), 0.0))
+        weights[:, k - 1] = torch.where(good[:, 0], 1 / k, 0.0)
+    waves = torch.stack(columns, 2).float()  # (B, D, n)
+
+    n_slices = mean.shape[1]
+    indicator = torch.nn.functional.one_hot(slice_of, n_slices).float()
+    leverage = (waves * weight / root * mask).mT @ indicator  # (B, n, T)
+    pulls = (leverage / chances[:, None]) @ torch.as_tensor(smoothing.weights, dtype=torch.float32, device=device)
+    block = torch.arange(n_slices, device=device) * NOISE_BLOCKS // n_slices
+    noise = torch.stack(
+        [torch.einsum("bnt,btk->bnk", pulls[..., block == i], noise[:, block == i]) for i in range(NOISE_BLOCKS)], 1
+    )  # (B, blocks, n, K)
+
+    observed = waves.mT @ rest  # (B, n, K)
+    dates = _exchanges(strata if grouped else None, here, permutations, generator)
+    exchanged = waves[torch.arange(len(own), device=device)[:, None, None], dates]  # (B, P, D, n)
+    permuted = torch.einsum("bpdn,bdk->bpnk", exchanged, rest)
+    sign = torch.randint(0, 2, (len(own), permutations, NOISE_BLOCKS), generator=generator, device=device) * 2.0 - 1
+    permuted += torch.einsum("bpi,bink->bpnk", sign, noise)
+    squares = permuted.square().sum(3).double()  # (B, P, n)
+
+    own_squares = observed.square().sum(2).double()
+    statistic, null = (own_squares * weights).sum(1), (squares * weights[:, None]).sum(2)
+    spread = null.std(1).clamp_min(1e-30)
+    z, standard = (statistic - null.mean(1)) / spread, (null - null.mean(1, keepdim=True)) / spread[:, None]
+    p = (1 + (null >= statistic[:, None]).sum(1)) / (1 + permutations)
+    lengths_squared = rest.square().sum(2).double()  # (B, D)
+    total = lengths_squared.sum(1).clamp_min(1e-30)
+    share, shares = own_squares.sum(1) / total, squares.sum(2) / total[:, None]
+    fitted = waves @ observed
+    influence = 2 * (rest * fitted).sum(2) - fitted.square().sum(2) - share[:, None] * lengths_squared
+    chance = shares.var(1)
+    variance = torch.maximum(influence.double().square().sum(1) / total**2 - chance, chance)
+    found = [a.cpu().numpy() for a in (share - shares.mean(1), variance.sqrt(), p, z, standard.float(), weights.sum(1))]
+    return [
+        Result(float(effect), float(error), float(p), float(z), null) if any_wave else None
+        for effect, error, p, z, null, any_wave in zip(*found, strict=True)
+    ]
+
+
+def _exchanges(strata: Tensor | None, here: Tensor, permutations: int, generator: torch.Generator) -> Tensor:
+    """Draw permutations of documents within strata, ``(B, permutations, D)``; padding keeps its place."""
+    shape = (len(here), permutations, here.shape[1])
+    if strata is None:
+        random = torch.rand(shape, generator=generator, device=here.device)
+        return torch.where(here[:, None], random, 2.0).argsort(dim=2)
+    random = torch.rand(shape, generator=generator, device=here.device, dtype=torch.float64)
+    group = torch.where(here, strata.double(), 1e9)
+    base, order = group.argsort(dim=1, stable=True), (group[:, None] + random).argsort(dim=2)
+    return torch.empty_like(order).scatter_(2, base[:, None].expand_as(order), order)
