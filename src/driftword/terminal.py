@@ -89,6 +89,8 @@ def print_corpus(corpus: Corpus, console: Console, *, spell: Callable[[str], str
 
 def print_table(table: pl.DataFrame, console: Console, *, digits: int = 3) -> None:
     """Print a table in columns; numbers to the right."""
+    untested = [name for name in ("effect", "q") if name in table.columns and table[name].is_null().all()]
+    table = table.drop(untested)  # there was no test
     if table.is_empty():
         console.print("[dim]No rows.[/dim]")
         return
@@ -111,8 +113,7 @@ def print_table(table: pl.DataFrame, console: Console, *, digits: int = 3) -> No
 
 def print_ranking(ranking: DriftRanking, console: Console) -> None:
     """Print the words that changed most, and which words were compared."""
-    untested = [] if ranking.tested else ["effect", "q"]
-    print_table(ranking.table.drop("first", "last", *untested), console)  # the slices are named below it
+    print_table(ranking.table.drop("first", "last"), console)  # which are named below it
     console.print(f"\n{ranking.describe()}", style="dim", markup=False)
     if not ranking.eligible:
         console.print("A smaller --min-count or --skip, or other slices (--between), let more words in.", style="dim")
