@@ -270,6 +270,7 @@ def test_wrong_questions(model: dw.Model, corpus: dw.Corpus, small: dw.Corpus) -
 def test_how_long_it_takes_is_known_before(model: dw.Model, corpus: dw.Corpus) -> None:
     assert takes_less_than(1e6, model, corpus)
     assert not takes_less_than(0, model, corpus)
+    assert not takes_less_than(0.02, model, corpus, threads=1)
 
 
 def test_a_model_of_shuffled_dates_finds_its_corpus(corpus: dw.Corpus, tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ Array = npt.NDArray[Any]
 Found = tuple[Result | None, int, int]  # what was found about a word, and its documents and slices
 _BATCH: Final = 64  # words whose expected contexts are computed at a time
 _DEVICE_BATCH: Final = 1024  # on a device
+_QUICKEST: Final = 1e-3  # seconds that a core needs for a word, at least
 _POOLED: Final = 400  # permuted values of every word that are pooled
 _GROUPS: Final = 16  # of words in a similar number of documents
 _ALIKE: Final = 100  # words in such a group, at least
@@ -156,10 +157,13 @@ def takes_less_than(
 ) -> bool:  # fmt: skip
     """Tell whether a test of all words would take less time than this, by testing a few of them."""
     n_words, clock = len(model.words), _Clock()
+    threads = threads or os.cpu_count() or 1
+    if n_words * _QUICKEST / threads > seconds:
+        return False  # it need not be tried
     few = np.unique(np.linspace(0, n_words - 1, min(n_words, 2 * _BATCH)).astype(np.int64))
     options: dict[str, Any] = {"periods": None, "strata": None, "permutations": 1000, "seed": 0}
     options["device"] = _device(engine, device)
-    run_tests(model, corpus, few, **options, threads=threads or os.cpu_count() or 1, bar=clock)
+    run_tests(model, corpus, few, **options, threads=threads, bar=clock)
     began, read = clock.times
     return read - began + (time.perf_counter() - read) * n_words / len(few) < seconds
 
