@@ -154,6 +154,7 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
     asked: dict[str, Any] = {"model": model}
     ranking = {"metric": "cosine", "between": (1900, 1902), "min_count": 1, "skip": 0, "interpolated": False}
     near = {"n": 2, "metric": "cosine", "min_count": 1}
+    sure = {"intervals": True, "corpus": corpus}
     learning = {"threads": 1, "engine": "reference", "device": None, "show_progress": False}
     one_slice = model.at(1901)
     chart = dw.plot.frequency(model, "ship")
@@ -168,20 +169,21 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
     calls = {
         "analogy": Call(dw.analogy, {**asked, "a": "ship", "b": "court", "c": "judge", "at": 1900, "to": 1901, "n": 2,
                                      "min_count": 0}),
-        "changes": Call(dw.changes, {**asked, "words": ["ship"], "n": 2, "min_count": 0, "min_rank": 0.0}),
-        "drift": Call(dw.drift, {**asked, "words": ["ship", "court"], "n": 2, **ranking}),
+        "changes": Call(dw.changes, {**asked, "words": ["ship"], "n": 2, "min_count": 0, "min_rank": 0.0, **sure}),
+        "drift": Call(dw.drift, {**asked, "words": ["ship", "court"], "n": 2, **ranking, **sure}),
         "equivalents": Call(dw.equivalents, {**asked, "word": "ship", "at": 1900, "to": [1901], "n": 2,
-                                             "min_count": 0}),
+                                             "min_count": 0, **sure}),
         "frequency": Call(dw.frequency, {**asked, "word": "ship"}),
         "movers": Call(dw.movers, {**asked, "at": 1901, "n": 2, "min_count": 0, "skip": 0}),
         "neighborhoods": Call(dw.neighborhoods, {**asked, "words": ["ship"], "at": [1900], **near}),
-        "neighbors": Call(dw.neighbors, {**asked, "word": "ship", "at": [1900], **near}),
+        "neighbors": Call(dw.neighbors, {**asked, "word": "ship", "at": [1900], **near, **sure}),
         "significance": Call(dw.significance, {**asked, "corpus": corpus, "words": ["ship"], "between": (1900, 1902),
                                                "within": None, "permutations": 19, "seed": 0, **learning,
                                                "engine": "cpu"}),
-        "similarity": Call(dw.similarity, {**asked, "word": "ship", "others": ["court"], "interpolated": True}),
-        "towards": Call(dw.towards, {**asked, "word": "ship", "low": ["court"], "high": "judge", "interpolated": True}),
-        "trajectory": Call(dw.trajectory, {**asked, "words": ["ship"], "at": 1900, **near}),
+        "similarity": Call(dw.similarity, {**asked, "word": "ship", "others": ["court"], "interpolated": True, **sure}),
+        "towards": Call(dw.towards, {**asked, "word": "ship", "low": ["court"], "high": "judge", "interpolated": True,
+                                     **sure}),
+        "trajectory": Call(dw.trajectory, {**asked, "words": ["ship"], "at": 1900, **near, **sure}),
         "plot.changes": Call(dw.plot.changes, {**asked, "word": "ship", "n": 2}),
         "plot.drift": Call(dw.plot.drift, {**asked, "n": 2, "words": None, **ranking}),
         "plot.frequency": Call(dw.plot.frequency, {**asked, "word": "ship"}),
@@ -189,7 +191,7 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
         "plot.map": Call(dw.plot.map, {**asked, "word": "ship", "n": 2}),
         "plot.neighbors": Call(dw.plot.neighbors, {**asked, "word": "ship", "at": [1900], "n": 2}),
         "plot.similarity": Call(dw.plot.similarity, {**asked, "word": "ship", "others": ["court"]}),
-        "plot.trajectory": Call(dw.plot.trajectory, {**asked, "word": "ship", "at": [1900], "n": 2}),
+        "plot.trajectory": Call(dw.plot.trajectory, {**asked, "word": "ship", "at": [1900], "n": 2, **sure}),
         "plot.drawable": Call(dw.plot.drawable, {"chart": chart}),
         "plot.save": Call(dw.plot.save, {"chart": chart, "path": folder / "chart.json"}),
         "export": Call(lambda **options: dw.export(**{"out": fresh(), **options}),

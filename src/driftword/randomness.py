@@ -21,7 +21,7 @@ _MASK: Final = (1 << 64) - 1
 #: Each use of randomness has its own stream, so that no two are correlated.
 STREAMS: Final = {
     "split": 1, "subsample": 2, "order": 3, "negatives": 4, "scoring": 5, "initial": 6, "turns": 7,
-    "background": 8, "halves": 9, "permutations": 10, "signs": 11, "dates": 12,
+    "background": 8, "halves": 9, "permutations": 10, "signs": 11, "dates": 12, "draws": 13,
 }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ and continue from there. The learning rate falls linearly over all passes.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from dataclasses import dataclass
 from typing import Final
@@ -63,6 +64,14 @@ class Schedule:
             prior=(self._static_prior if static else self._prior).share(1 / spec.rounds),
             centering=self.centering,
         )
+
+    @property
+    def prior_of_embeddings(self) -> Prior:
+        """The prior of one pass; intercepts are measured in log odds."""
+        if self.n_slices == 1:
+            return self._static_prior
+        prior = self._prior
+        return dataclasses.replace(prior, intercept_walk=prior.intercept_walk / INTERCEPT_UNIT**2)
 
     @functools.cached_property
     def _static_prior(self) -> Prior:

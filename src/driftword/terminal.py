@@ -27,6 +27,7 @@ _CHART_ROWS: Final = 4
 _CHART_COLUMNS: Final = 72
 _SIDE_BY_SIDE: Final = 5
 _LINE: Final = 24
+_LEFT_OUT: Final = "the noise of the fit itself, and the smoothing of the walk, are not in it"
 
 
 def out() -> Console:
@@ -181,6 +182,10 @@ def print_neighbors(table: pl.DataFrame, model: Model, word: str, console: Conso
     observed = dict(table.select("slice", "observed").iter_rows())
     shown |= {label: f"{shown[label]}, interpolated" for label in observed if not observed[label]}
     labels = table["slice"].unique(maintain_order=True).to_list()
+    if "support" in table.columns:
+        table = table.with_columns(
+            pl.format("{} {}%", "word", (100 * pl.col("support")).round().cast(pl.Int64)).alias("word")
+        )
     lists = {label: table.filter(pl.col("slice") == label)["word"].to_list() for label in labels}
     if len(labels) > _SIDE_BY_SIDE:
         print_facts({label: f"({shown[label]}) {', '.join(lists[label])}" for label in labels}, console)
@@ -211,16 +216,31 @@ def print_trajectories(table: pl.DataFrame, console: Console) -> None:
 
 
 def _print_trajectory(table: pl.DataFrame, console: Console) -> None:
-    low, high = table["position"].min(), table["position"].max()
+    ends = ("position_low", "position_high") if "position_low" in table.columns else ("position", "position")
+    low, high = float(table[ends[0]].min()), float(table[ends[1]].max())  # type: ignore[arg-type]
     grid = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("slice", "count", "position", "neighbours"):
         grid.add_column(name, justify="right" if name == "count" else "left", no_wrap=name != "neighbours")
     for row in table.iter_rows(named=True):
-        share = (row["position"] - low) / ((high - low) or 1)  # type: ignore[operator]
-        dot = " " * round(share * (_LINE - 1)) + ("●" if row["observed"] else "·")
+        left, at, right = (
+            round((row[name] - low) / ((high - low) or 1) * (_LINE - 1)) for name in (ends[0], "position", ends[1])
+        )
+        dot = " " * left + "─" * (at - left) + ("●" if row["observed"] else "·") + "─" * (right - at)
         neighbors = Text(visible(", ".join(row["neighbors"] or [])))
         grid.add_row(Text(visible(row["slice"])), cell(row["count"], 0), dot.ljust(_LINE), neighbors)
     console.print(grid, soft_wrap=False)
+
+
+def print_what_intervals_leave_out(table: pl.DataFrame, console: Console) -> None:
+    """Say what the intervals in a table hold, and what not."""
+    if {"drift_low", "position_low", "similarity_low", "slice_low"} & set(table.columns):
+        console.print(f"low, high: 90% intervals, as documents of the same kind would vary; {_LEFT_OUT}", style="dim")
+    elif "support" in table.columns:
+        console.print(
+            "support: how often it would be among the nearest if there were other documents of the same kind; "
+            f"{_LEFT_OUT}",
+            style="dim",
+        )
 
 
 def print_facts(lines: Mapping[str, str], console: Console) -> None:

@@ -171,6 +171,7 @@ def show(table: Any, format: str, for_people: Any = None) -> None:
         terminal.print_for_programs(tables.csv(table))
     elif format == "table":
         (for_people or terminal.print_table)(table, terminal.out())
+        terminal.print_what_intervals_leave_out(table, terminal.out())
     else:
         text = tables.markdown(table) if format == "markdown" else tables.latex(table)
         terminal.print_for_programs(f"{text}\n")

@@ -34,6 +34,9 @@ MIN_COUNT_BOTH = typer.Option(
     help="Only words that occur at least this often in the training text of both slices.", show_default="5"
 )
 SKIP = typer.Option(help="Leave out this many of the most frequent words.", show_default="2% of all, at most 200")
+INTERVALS = typer.Option(
+    "--intervals", help="Also show how uncertain it is, from the documents: 90% intervals, or support."
+)
 INTERPOLATED = typer.Option(
     "--interpolated", help="Also rank words without training text in one of the slices; their vectors are guesses."
 )
@@ -55,6 +58,7 @@ def neighbors(
     n: Annotated[int, typer.Option("-n", help="How many neighbours.")] = 10,
     metric: Annotated[str, typer.Option(help="centered, cosine or paper.")] = "centered",
     min_count: Annotated[int, _MIN_COUNT] = MIN_COUNT,
+    intervals: Annotated[bool, INTERVALS] = False,
 ) -> Any:
     """Show the words nearest to a word, slice by slice.
 
@@ -70,7 +74,7 @@ def neighbors(
     from driftword.model import Model
 
     model = Model.open(path)
-    table = explore.neighbors(model, word, at=_slices(at), n=n, metric=metric, min_count=min_count)
+    table = explore.neighbors(model, word, at=_slices(at), n=n, metric=metric, min_count=min_count, intervals=intervals)
     return table, lambda table, console: terminal.print_neighbors(table, model, word, console)
 
 
@@ -84,6 +88,7 @@ def drift(
     min_count: Annotated[int | None, MIN_COUNT_BOTH] = None,
     skip: Annotated[int | None, SKIP] = None,
     interpolated: Annotated[bool, INTERPOLATED] = False,
+    intervals: Annotated[bool, INTERVALS] = False,
 ) -> Any:
     """Show the words that moved most, with the evidence: occurrences in both slices, and in how many slices at all.
 
@@ -102,7 +107,7 @@ def drift(
 
     ranking = explore.rank_drift(
         path, comma_separated(words) or None, n=n, metric=metric, between=two_slices(between), min_count=min_count,
-        skip=skip, interpolated=interpolated,
+        skip=skip, interpolated=interpolated, intervals=intervals,
     )  # fmt: skip
     return ranking.table, lambda _, console: terminal.print_ranking(ranking, console)
 
@@ -113,6 +118,7 @@ def trajectory(
     words: Annotated[list[str], _WORDS],
     at: Annotated[list[str] | None, _AT] = None,
     n: Annotated[int, typer.Option("-n", help="How many neighbours.")] = 6,
+    intervals: Annotated[bool, INTERVALS] = False,
 ) -> Any:
     """Show the trajectory of words through time: the position of each along the line on which it moved most.
 
@@ -124,7 +130,8 @@ def trajectory(
     """
     from driftword import explore, terminal
 
-    return explore.trajectory(path, comma_separated(words), at=_slices(at), n=n), terminal.print_trajectories
+    table = explore.trajectory(path, comma_separated(words), at=_slices(at), n=n, intervals=intervals)
+    return table, terminal.print_trajectories
 
 
 @question
@@ -149,6 +156,7 @@ def similarity(
         bool,
         typer.Option("--interpolated", help="Also give values where a word has no training text: guesses."),
     ] = False,
+    intervals: Annotated[bool, INTERVALS] = False,
 ) -> Any:
     """Show how similar a word is to others, slice by slice (cosine, slice means removed).
 
@@ -160,7 +168,7 @@ def similarity(
     """
     from driftword import explore
 
-    return explore.similarity(path, word, comma_separated(others), interpolated=interpolated)
+    return explore.similarity(path, word, comma_separated(others), interpolated=interpolated, intervals=intervals)
 
 
 @question
@@ -172,6 +180,7 @@ def towards(
     interpolated: Annotated[
         bool, typer.Option("--interpolated", help="Also give values where there is no training text; they are guesses.")
     ] = False,
+    intervals: Annotated[bool, INTERVALS] = False,
 ) -> Any:
     """Show where a word lies between two poles of meaning, slice by slice: from -1 (low) to 1 (high).
 
@@ -181,8 +190,8 @@ def towards(
     """
     from driftword import explore
 
-    poles = {"low": comma_separated(low), "high": comma_separated(high)}
-    return explore.towards(path, word, **poles, interpolated=interpolated)
+    below, above = comma_separated(low), comma_separated(high)
+    return explore.towards(path, word, low=below, high=above, interpolated=interpolated, intervals=intervals)
 
 
 @question
@@ -195,6 +204,7 @@ def equivalents(
     ] = None,
     n: Annotated[int, _N] = 10,
     min_count: Annotated[int, _MIN_COUNT] = MIN_COUNT,
+    intervals: Annotated[bool, INTERVALS] = False,
 ) -> Any:
     """Show the words that were used at other times as a word was used in one slice.
 
@@ -204,7 +214,7 @@ def equivalents(
     """
     from driftword import explore
 
-    return explore.equivalents(path, word, at=at, to=_slices(to), n=n, min_count=min_count)
+    return explore.equivalents(path, word, at=at, to=_slices(to), n=n, min_count=min_count, intervals=intervals)
 
 
 @question
@@ -310,6 +320,7 @@ def changes(
         int, typer.Option(help="Only change points with at least this many occurrences before and after.")
     ] = MIN_COUNT,
     min_rank: Annotated[float, typer.Option(help="Only change points of at least this rank, from 0 to 1.")] = 0.0,
+    intervals: Annotated[bool, INTERVALS] = False,
 ) -> Any:
     """Show when meaning changed: the first slice of the new use.
 
@@ -324,7 +335,9 @@ def changes(
     """
     from driftword import explore
 
-    return explore.changes(path, comma_separated(words) or None, n=n, min_count=min_count, min_rank=min_rank)
+    return explore.changes(
+        path, comma_separated(words) or None, n=n, min_count=min_count, min_rank=min_rank, intervals=intervals
+    )
 
 
 @question
@@ -368,6 +381,7 @@ def plot(
     between: Annotated[str | None, BETWEEN] = None,
     min_count: Annotated[int | None, typer.Option(help="For drift: as in [bold]drift[/bold].")] = None,
     skip: Annotated[int | None, typer.Option(help="For drift: as in [bold]drift[/bold].")] = None,
+    intervals: Annotated[bool, typer.Option("--intervals", help="For trajectory: draw a band of uncertainty.")] = False,
     interpolated: Annotated[bool, typer.Option("--interpolated", help="For drift: as in [bold]drift[/bold].")] = False,
 ) -> None:
     """Draw a figure and save it: SVG, PNG, PDF, HTML (one file, works offline) or Vega-Lite JSON.
@@ -400,7 +414,7 @@ def plot(
         arguments = [given[0], *([given[1:]] if kind == "similarity" else [])]
     asked: dict[str, Any] = {
         "at": _slices(at), "n": n, "metric": metric, "between": two_slices(between), "min_count": min_count,
-        "skip": skip, "interpolated": interpolated or None,
+        "skip": skip, "interpolated": interpolated or None, "intervals": intervals or None,
     }  # fmt: skip
     options = {name: value for name, value in asked.items() if value is not None}
     unknown = [name for name in options if name not in charts.OPTIONS.get(kind, ())]

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from driftword import randomness
 from driftword.corpus import Corpus
+from driftword.corpus.splits import SPLITS
 from driftword.evidence import score_kernels as kernels
 
 Array = npt.NDArray[Any]
@@ -72,13 +73,16 @@ class Text:
         return np.flatnonzero(self.ids == v)
 
 
-def read_text(corpus: Corpus, pool: ThreadPoolExecutor, threads: int) -> Text:
-    """Read what one pass sees of a corpus."""
+def read_text(corpus: Corpus, pool: ThreadPoolExecutor, threads: int, *, train: bool = False) -> Text:
+    """Read what one pass sees of a corpus, or of its training text alone."""
     document, slice_of = (np.asarray(a, dtype=np.int64) for a in (corpus.chunk_document, corpus.chunk_slice))
     n_slices = len(corpus.slices)
-    units, chunk_document = np.unique(document * n_slices + slice_of, return_inverse=True)
+    chosen = np.flatnonzero(corpus.chunk_split == SPLITS.index("train")) if train else np.arange(len(document))
+    units, chunk_document = np.unique((document * n_slices + slice_of)[chosen], return_inverse=True)
     order = np.argsort(chunk_document, kind="stable")
-    begin, end = (np.asarray(corpus.offsets, dtype=np.int64)[part][order] for part in (slice(None, -1), slice(1, None)))
+    begin, end = (
+        np.asarray(corpus.offsets, dtype=np.int64)[part][chosen[order]] for part in (slice(None, -1), slice(1, None))
+    )
     key = np.uint64(randomness.key(corpus.seed, "subsample", PASS))
     keep = np.asarray(corpus.keep_probability, dtype=np.float64)
     tokens, offsets = np.asarray(corpus.tokens), np.zeros(len(order) + 1, dtype=np.int64)

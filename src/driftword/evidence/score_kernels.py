@@ -64,6 +64,14 @@ def _context(ids, i, begin, end, half_window, alpha, context):
     return size
 
 
+@njit(**_FAST)
+def contexts(ids, positions, chunk_of, offsets, alpha, half_window, out):
+    """Write the contexts of positions."""
+    for p in range(len(positions)):
+        c = chunk_of[positions[p]]
+        _context(ids, positions[p], offsets[c], offsets[c + 1], half_window, alpha, out[p])
+
+
 @njit(**_FAST, inline="always")
 def _relative(context, size, word, document_sum, document_size, alpha, mean, weight, relative):
     """Subtract from a context what the rest of its document would lead one to expect.

@@ -19,6 +19,7 @@ from driftword import checks
 from driftword.errors import OptionError
 from driftword.explore import vectors
 from driftword.explore.drift_ranking import effect_columns, rank_by_effect
+from driftword.explore.intervals import CONFIDENCE, CorpusLike, draw
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.model import Model, as_model
 
@@ -37,6 +38,8 @@ def changes(
     n: int = 16,
     min_count: int = MIN_COUNT,
     min_rank: float = 0.0,
+    intervals: bool = False,
+    corpus: CorpusLike = None,
 ) -> pl.DataFrame:
     """Return when meaning changed: change points, each named by the first slice of the new use.
 
@@ -56,6 +59,11 @@ def changes(
         Only change points with at least this many occurrences before and after.
     min_rank
         Only change points of at least this `rank`.
+    intervals
+        Also give the 90% interval of every date, for `words`: when the change would seem to come with other documents
+        of the same kind. This reads the corpus.
+    corpus
+        The corpus that the model was fitted to, or its path; by default where it was then.
 
     Returns
     -------
@@ -63,18 +71,26 @@ def changes(
     and after; `rank`, the share of words of similar frequency whose own largest change is smaller (a rank, not a
     significance); explained, the share of the word's movement that the change point accounts for; occurrences before
     and after, up to the neighbouring change points (null where they are not known); and effect and q of the word over
-    all of the time, as `significance` found them (null without such a test, and for words in too few documents).
+    all of the time, as `significance` found them (null without such a test, and for words in too few documents). With
+    intervals also slice_low and slice_high.
     """
     model = as_model(model)
     vectors.check_moves(model)
     n, min_count = checks.whole("n", n, least=1), checks.whole("min_count", min_count)
     min_rank = checks.real("min_rank", min_rank, low=0, high=1)
+    intervals = checks.flag("intervals", intervals)
+    if intervals and words is None:
+        raise OptionError(
+            "Dates of change have intervals for words that are named, not for all; name some with `words`"
+        )
     if len(model.slices) < 3:
         raise OptionError(f"The model has {len(model.slices)} slices and a change point needs three; use `drift`")
     if words is None:
         return _ranking(model, n, min_count).filter(pl.col("rank") >= min_rank)
     names = checks.words("words", words)
-    return pl.concat([_changes_of(model, model.word_id(word), n, min_count, min_rank) for word in names])
+    ids = [model.word_id(word) for word in names]
+    drawn = {v: vectors.without_frequency(model, draw(model, v, corpus)) for v in ids} if intervals else {}
+    return pl.concat([_changes_of(model, v, n, min_count, min_rank, drawn=drawn.get(v)) for v in ids])
 
 
 class _Split(NamedTuple):
@@ -142,7 +158,9 @@ def _ranking(model: Model, n: int, min_count: int) -> pl.DataFrame:
     return _table(model, words, split.slice[words], columns)
 
 
-def _changes_of(model: Model, v: int, n: int, min_count: int, min_rank: float) -> pl.DataFrame:
+def _changes_of(
+    model: Model, v: int, n: int, min_count: int, min_rank: float, *, drawn: Array | None = None
+) -> pl.DataFrame:
     """Split the trajectory of one word again and again where that explains most, as long as it beats noise."""
     rows, observed = _rows(model, [v]), model.vocabulary.observed[:, [v]]
     counts = np.asarray(model.counts)[:, v].astype(np.int64) if model.vocabulary.counted else observed[:, 0].astype(int)
@@ -150,7 +168,7 @@ def _changes_of(model: Model, v: int, n: int, min_count: int, min_rank: float) -
     whole = _split(rows, observed)
     peers = _peer_distances(model, v)
     parts = {(0, len(rows)): whole}
-    points: list[tuple[int, float, float, float]] = []
+    points: list[tuple[int, float, float, int, int, float]] = []
     accepted = 0
     while accepted < n:
         (low, high), split = max(parts.items(), key=lambda part: part[1].gain[0])
@@ -161,12 +179,13 @@ def _changes_of(model: Model, v: int, n: int, min_count: int, min_rank: float) -
         if min(counts[low:point].sum(), counts[point:high].sum()) >= least:
             accepted += 1
             distance = float(split.distance[0])
-            points.append((point, distance, explained, _share_below(distance, peers)))
+            dates = (point, point) if drawn is None else _dates(drawn[:, low:high], observed[low:high], low)
+            points.append((point, distance, explained, *dates, _share_below(distance, peers)))
         del parts[low, high]
         for begin, end in ((low, point), (point, high)):
             parts[begin, end] = _split(rows[begin:end], observed[begin:end])
     points = [point for point in points if point[-1] >= min_rank]
-    slices, distances, shares, ranks = np.array(points, dtype=np.float64).reshape(-1, 4).T
+    slices, distances, shares, first, last, ranks = np.array(points, dtype=np.float64).reshape(-1, 6).T
     edges = np.array([0, *sorted(point[0] for point in points), len(rows)])
     between = np.add.reduceat(counts, edges[:-1])  # two change points that follow each other
     after = np.searchsorted(edges, slices)
@@ -177,7 +196,22 @@ def _changes_of(model: Model, v: int, n: int, min_count: int, min_rank: float) -
         "count_before": between[after - 1],
         "count_after": between[after],
     }
-    return _table(model, np.full(len(points), v), slices.astype(np.int64), columns)
+    table = _table(model, np.full(len(points), v), slices.astype(np.int64), columns)
+    if drawn is None:
+        return table
+    labels = model.slices.labels
+    ends = {"slice_low": np.minimum(first, slices), "slice_high": np.maximum(last, slices)}
+    return table.with_columns(
+        pl.Series(name, [labels[int(t)] for t in values], dtype=pl.String) for name, values in ends.items()
+    )
+
+
+def _dates(drawn: Array, observed: Array, low: int) -> tuple[int, int]:
+    """Return the interval of the change point of drawn trajectories, (draws, T, K), that begin in slice `low`."""
+    rows = np.ascontiguousarray(drawn.transpose(1, 0, 2), dtype=np.float32)
+    found = low + _split(rows, np.repeat(observed, rows.shape[1], axis=1)).slice
+    edges = np.quantile(found, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], method="nearest")
+    return int(edges[0]), int(edges[1])
 
 
 class _Peers:

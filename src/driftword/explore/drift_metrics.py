@@ -77,8 +77,36 @@ def _cosine_distance(one: Array, other: Array) -> Array:
     return np.asarray(1 - (vectors.unit(one) * vectors.unit(other)).sum(axis=1))
 
 
+#: Metrics of which an uncertainty is known.
+UNCERTAIN: Final = ("relative", "absolute", "cosine")
+
+
+def standard_error(model: Model, metric: str, first: int, last: int, *, v: int, drawn: Array) -> float:
+    """Return the standard error of a word's drift, from draws of its vectors, ``(draws, T, K)``."""
+    if metric == "cosine":
+        ends = [vectors.unit(drawn[:, t] - vectors.mean(model, t)) for t in (first, last)]
+        return float((ends[0] * ends[1]).sum(axis=1).std(ddof=1))
+    rows = np.asarray(model.rho_of(v), dtype=np.float64)
+    moved = vectors.without_frequency(model, rows[last] - rows[first])
+    distance = max(float(np.linalg.norm(moved)), 1e-12)
+    # To first order, a distance changes by what is added along its own direction.
+    along = vectors.without_frequency(model, drawn[:, last] - drawn[:, first]) @ (moved / distance)
+    error = float(along.std(ddof=1))
+    if metric == "absolute":
+        return error
+    difference = vectors.moving(model, last) - vectors.moving(model, first)
+    counts = np.asarray(model.counts)[[first, last]].sum(axis=0)
+    return error / distance / float(_peers(np.linalg.norm(difference, axis=1), counts)[2][v])
+
+
 def _relative(scores: Array, frequency: Array) -> Array:
     """Return how many standard deviations each score lies above the median of words of similar frequency."""
+    values, median, deviation = _peers(scores, frequency)
+    return np.asarray((values - median) / deviation)
+
+
+def _peers(scores: Array, frequency: Array) -> tuple[Array, Array, Array]:
+    """Return logarithms of scores, and their median and standard deviation among words of similar frequency."""
     order = np.argsort(frequency, kind="stable")
     values = np.log(np.maximum(scores[order], 1e-12))
     width = min(max(FREQUENCY_PEERS // 10, min(FREQUENCY_PEERS, len(values) // 20)), len(values))
@@ -86,9 +114,9 @@ def _relative(scores: Array, frequency: Array) -> Array:
     median = np.median(windows, axis=1)
     deviation = 1.4826 * np.median(np.abs(windows - median[:, None]), axis=1)  # standard, if they are normal
     window = np.clip(np.arange(len(values)) - width // 2, 0, len(windows) - 1)
-    result = np.empty(len(values))
-    result[order] = (values - median[window]) / np.maximum(deviation[window], 1e-6)
-    return result
+    result = np.empty((3, len(values)))
+    result[:, order] = values, median[window], np.maximum(deviation[window], 1e-6)
+    return result[0], result[1], result[2]
 
 
 def _neighbor_turnover(model: Model, first: int, last: int, *, wanted: Array, ranks: bool) -> Array:

@@ -20,7 +20,8 @@ from driftword import checks
 from driftword.corpus.slices import At
 from driftword.errors import OptionError
 from driftword.explore import vectors
-from driftword.explore.drift_metrics import METRICS, measure
+from driftword.explore.drift_metrics import METRICS, UNCERTAIN, measure, standard_error
+from driftword.explore.intervals import NORMAL_QUANTILE, CorpusLike, draw
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.model import Model, as_model
 from driftword.significance_table import SignificanceTable
@@ -103,6 +104,8 @@ def drift(
     min_count: int | None = None,
     skip: int | None = None,
     interpolated: bool = False,
+    intervals: bool = False,
+    corpus: CorpusLike = None,
 ) -> pl.DataFrame:
     """Return the words that moved most, with the evidence behind each.
 
@@ -133,6 +136,11 @@ def drift(
     interpolated
         Also rank words that do not occur in the training text of one of the slices; their vectors there are guesses.
         No `min_count` is then asked for, unless it is given.
+    intervals
+        Also give the 90% interval of the drift of each word in the table: where it would be with other documents of the
+        same kind; for the metrics relative, absolute and cosine. This reads the corpus; a word takes up to a second.
+    corpus
+        The corpus that the model was fitted to, or its path; by default where it was then.
 
     Returns
     -------
@@ -143,10 +151,12 @@ def drift(
     text of one of the two slices.
 
     Words are ranked by drift. Where the model has been tested and neither a metric nor other slices are asked for,
-    words that are significant at a false discovery rate of 5% come first, by effect.
+    words that are significant at a false discovery rate of 5% come first, by effect. With intervals there are also
+    drift_low and drift_high, which leave out the noise of the fit itself.
     """
     return rank_drift(
         model, words, n=n, metric=metric, between=between, min_count=min_count, skip=skip, interpolated=interpolated,
+        intervals=intervals, corpus=corpus,
     ).table  # fmt: skip
 
 
@@ -160,6 +170,8 @@ def rank_drift(
     min_count: int | None = None,
     skip: int | None = None,
     interpolated: bool = False,
+    intervals: bool = False,
+    corpus: CorpusLike = None,
 ) -> DriftRanking:
     """Answer as `drift` does, and say how many words were eligible; None in `between` takes the default of that end."""
     model = as_model(model)
@@ -167,7 +179,10 @@ def rank_drift(
     by_drift = metric is not None
     metric = usual_metric(model) if metric is None else checks.one_of("metric", metric, METRICS)
     n = checks.optional(checks.whole, "n", n, least=1)
-    interpolated = checks.flag("interpolated", interpolated)
+    interpolated, intervals = checks.flag("interpolated", interpolated), checks.flag("intervals", intervals)
+    if intervals and metric not in UNCERTAIN:
+        known = f"{', '.join(UNCERTAIN[:-1])} and {UNCERTAIN[-1]}"
+        raise OptionError(f"`metric` is '{metric}', and intervals are known for {known}; choose one of these")
     named = None if words is None else checks.words("words", words)
     ends = check_between(between)
     first, last = _range(model, *ends)
@@ -198,8 +213,17 @@ def rank_drift(
     else:
         positions = vectors.top(scores, eligible, len(scores) if n is None else n)
     labels = model.slices.labels
+    table = _table(model, scores, positions, first, last)
+    if intervals:
+        errors = [
+            standard_error(model, metric, first, last, v=int(v), drawn=draw(model, int(v), corpus)) for v in positions
+        ]
+        half = NORMAL_QUANTILE * pl.Series("error", errors, dtype=pl.Float64)
+        table = table.with_columns(
+            (table["drift"] - half).alias("drift_low"), (table["drift"] + half).alias("drift_high")
+        )
     return DriftRanking(
-        table=_table(model, scores, positions, first, last),
+        table=table,
         metric=metric,
         min_count=least,
         skip=skip,

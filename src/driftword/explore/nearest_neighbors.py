@@ -13,6 +13,7 @@ from driftword import checks
 from driftword.corpus.slices import At
 from driftword.errors import OptionError
 from driftword.explore import vectors
+from driftword.explore.intervals import CorpusLike, draw, interval, support
 from driftword.explore.slice_selection import representative_slices
 from driftword.explore.vectors import ALL, MIN_COUNT, Array
 from driftword.model import Model, as_model
@@ -28,6 +29,8 @@ def neighbors(
     n: int = 10,
     metric: str = "centered",
     min_count: int = MIN_COUNT,
+    intervals: bool = False,
+    corpus: CorpusLike = None,
 ) -> pl.DataFrame:
     """Return the words nearest to a word, slice by slice.
 
@@ -49,19 +52,35 @@ def neighbors(
     min_count
         Only words that occur at least this often in the training text of the slice; 0 allows all, also those whose
         vectors are interpolated.
+    intervals
+        Also give the support of each neighbour: how often it would be among the `n` nearest with other documents of the
+        same kind. This reads the corpus.
+    corpus
+        The corpus that the model was fitted to, or its path; by default where it was then.
 
     Returns
     -------
     One row per slice and neighbour: slice, rank, word, similarity, and its count in the slice; and whether the word
-    asked about is observed in the training text of the slice: where it is not, its neighbours are a guess.
+    asked about is observed in the training text of the slice: where it is not, its neighbours are a guess. With
+    intervals also support, a share of draws of the word's own vector; those of the neighbours are taken as they are.
     """
     model = as_model(model)
+    intervals = checks.flag("intervals", intervals)
     min_count = checks.whole("min_count", min_count)
     if at is None:
         at = [model.slices.labels[t] for t in representative_slices(model, word, min_count=min_count)]
     v = model.word_id(word)
-    results = _nearest(model, [v], at, n=n, metric=metric, min_count=min_count)
+    results = list(_nearest(model, [v], at, n=n, metric=metric, min_count=min_count))
     table = _table([row for t, _, scores, nearest in results for row in _rows(model, t, scores, nearest)])
+    if intervals:
+        drawn = draw(model, v, corpus)
+        shares = []
+        for t, _, _, nearest in results:
+            allowed = model.vocabulary.attested(t, min_count)
+            allowed[v] = False
+            queries = drawn[:, t if model.moves else 0].astype(np.float32)
+            shares += support(nearest, n, _similarities_to(model, t, queries, metric), allowed)
+        table = table.with_columns(pl.Series("support", shares, dtype=pl.Float64))
     observed = dict(zip(model.slices.labels, model.vocabulary.observed[:, v].tolist(), strict=True))
     return table.with_columns(observed=pl.col("slice").replace_strict(observed, return_dtype=pl.Boolean))
 
@@ -116,12 +135,16 @@ def _nearest(
 
 
 def _similarities(model: Model, t: int, words: Sequence[int], metric: str) -> Array:
+    return _similarities_to(model, t, vectors.slice_vectors(model, t)[words], metric)
+
+
+def _similarities_to(model: Model, t: int, queries: Array, metric: str) -> Array:
+    """Return the similarities of all words of a slice to vectors, ``(V, queries)``."""
     rows = vectors.slice_vectors(model, t)
-    queries = rows[words]
     if metric == "paper":
         lengths = np.sqrt(vectors.squared_lengths(model, t))
         products = rows @ np.sign(queries).T
-        products /= np.maximum(lengths[:, None] * lengths[words], 1e-12)
+        products /= np.maximum(lengths[:, None] * np.linalg.norm(queries, axis=1), 1e-12)
         return np.asarray(products)
     center = vectors.mean(model, t) if metric == "centered" else np.zeros(rows.shape[1], dtype=rows.dtype)
     return vectors.cosines(model, t, vectors.unit(queries - center).T, center)
@@ -135,6 +158,8 @@ def equivalents(
     to: At | Sequence[At] | None = None,
     n: int = 10,
     min_count: int = MIN_COUNT,
+    intervals: bool = False,
+    corpus: CorpusLike = None,
 ) -> pl.DataFrame:
     """Return the words that are used in slices `to` as a word was used in slice `at`.
 
@@ -150,7 +175,7 @@ def equivalents(
         The slice whose use of it is meant, such as 1985.
     to
         The slice or slices to look in; all by default.
-    n, min_count
+    n, min_count, intervals, corpus
         As in `neighbors`.
 
     Returns
@@ -158,10 +183,22 @@ def equivalents(
     One row per slice and word, as in `neighbors`.
     """
     model = as_model(model)
+    intervals = checks.flag("intervals", intervals)
     v, t = model.word_id(word), model.slices.index(at)
     _check_observed(model, t, [v])
     query = vectors.slice_vectors(model, t)[v] - vectors.mean(model, t)
-    return _nearest_to(model, query, to, n=n, min_count=min_count)
+    table = _nearest_to(model, query, to, n=n, min_count=min_count)
+    if not intervals:
+        return table
+    drawn = draw(model, v, corpus)[:, t if model.moves else 0] - vectors.mean(model, t)
+    queries = vectors.unit(drawn).T.astype(np.float32)
+    shares: list[float] = []
+    for label in table["slice"].unique(maintain_order=True):
+        there = model.slices.index(label)
+        found = [model.word_index[name] for name in table.filter(pl.col("slice") == label)["word"]]
+        scores = vectors.cosines(model, there, queries, vectors.mean(model, there))
+        shares += support(found, n, scores, model.vocabulary.attested(there, min_count))
+    return table.with_columns(pl.Series("support", shares, dtype=pl.Float64))
 
 
 def analogy(
@@ -227,7 +264,13 @@ def _nearest_to(
 
 
 def similarity(
-    model: Model | str | os.PathLike[str], word: str, others: str | Sequence[str], *, interpolated: bool = False
+    model: Model | str | os.PathLike[str],
+    word: str,
+    others: str | Sequence[str],
+    *,
+    interpolated: bool = False,
+    intervals: bool = False,
+    corpus: CorpusLike = None,
 ) -> pl.DataFrame:
     """Return the cosine between a word and others in every slice, after subtracting the mean of the slice.
 
@@ -241,13 +284,20 @@ def similarity(
         The word or words to compare it with.
     interpolated
         Give values also where one of the words does not occur in training text; they are guesses.
+    intervals
+        Also give the 90% interval of every similarity: where it would be with other documents of the same kind. This
+        reads the corpus.
+    corpus
+        The corpus that the model was fitted to, or its path; by default where it was then.
 
     Returns
     -------
     One row per other word and slice: slice; word; other; similarity (null where one of the two does not occur in the
-    training text); count and count_other.
+    training text); count and count_other. With intervals also similarity_low and similarity_high, which leave out the
+    noise of the fit itself.
     """
     model = as_model(model)
+    intervals = checks.flag("intervals", intervals)
     interpolated = checks.flag("interpolated", interpolated)
     v = model.word_id(word)
     parts = []
@@ -265,6 +315,11 @@ def similarity(
             "count_other": model.vocabulary.count(slice(None), w),
         }
         table = pl.DataFrame(columns, schema_overrides={"count": pl.Int64, "count_other": pl.Int64})
+        if intervals:
+            drawn = [_directions(model, draw(model, one, corpus)) for one in (v, w)]
+            low, high = interval(np.einsum("dtk,dtk->dt", *drawn), table["similarity"].to_numpy())
+            ends = {"similarity_low": np.maximum(low, -1), "similarity_high": np.minimum(high, 1)}
+            table = table.with_columns(pl.Series(name, values) for name, values in ends.items())
         parts.append(_observed_only(model, table, "similarity", [[v], [w]], interpolated=interpolated))
     return pl.concat(parts)
 
@@ -276,6 +331,8 @@ def towards(
     low: str | Sequence[str],
     high: str | Sequence[str],
     interpolated: bool = False,
+    intervals: bool = False,
+    corpus: CorpusLike = None,
 ) -> pl.DataFrame:
     """Return where a word lies between two poles of meaning in every slice: from -1 (low) to 1 (high).
 
@@ -289,13 +346,20 @@ def towards(
         The words of each pole, such as ``low=["cheap", "common"], high=["luxury", "exclusive"]``.
     interpolated
         Give values also where the word, or every word of a pole, is missing from the training text.
+    intervals
+        Also give the 90% interval of every position: where the word would be with other documents of the same kind.
+        This reads the corpus.
+    corpus
+        The corpus that the model was fitted to, or its path; by default where it was then.
 
     Returns
     -------
     One row per slice: slice; position (null where there is no training text to tell); count of the word and of the
-    words of each pole, count_low and count_high.
+    words of each pole, count_low and count_high. With intervals also position_low and position_high, for which the
+    poles are taken as they are.
     """
     model = as_model(model)
+    intervals = checks.flag("intervals", intervals)
     interpolated = checks.flag("interpolated", interpolated)
     poles = [checks.words("low", low), checks.words("high", high)]
     v = model.word_id(word)
@@ -315,15 +379,26 @@ def towards(
     }
     types = {"count": pl.Int64, "count_low": pl.Int64, "count_high": pl.Int64}
     table = pl.DataFrame(columns, schema_overrides=types)
+    if intervals:
+        drawn = _directions(model, draw(model, v, corpus))
+        low_, high_ = interval(np.einsum("dtk,tk->dt", drawn, vectors.unit(end - start)), table["position"].to_numpy())
+        table = table.with_columns(pl.Series("position_low", low_), pl.Series("position_high", high_))
     return _observed_only(model, table, "position", [[v], *ids], interpolated=interpolated)
+
+
+def _directions(model: Model, drawn: Array) -> Array:
+    """Return drawn vectors, ``(draws, T, K)``, centred and scaled to length one, for every slice of time."""
+    centers = np.array([vectors.mean(model, t) for t in range(len(model.slices))])
+    return vectors.unit(drawn - centers)
 
 
 def _observed_only(
     model: Model, table: pl.DataFrame, column: str, groups: Sequence[Sequence[int]], *, interpolated: bool
 ) -> pl.DataFrame:
-    """Make a column null in slices where no word of some group occurs in training text: a vector would be a guess."""
+    """Make a column and its interval null where no word of some group occurs in training text: it would be a guess."""
     observed = np.all([model.vocabulary.observed[:, list(group)].any(axis=1) for group in groups], axis=0)
-    return table if interpolated else table.with_columns(pl.when(pl.Series(observed)).then(column))
+    columns = [name for name in table.columns if name in (column, f"{column}_low", f"{column}_high")]
+    return table if interpolated else table.with_columns(pl.when(pl.Series(observed)).then(name) for name in columns)
 
 
 def _rows(model: Model, t: int, scores: Array, nearest: Array) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ import polars as pl
 from driftword import checks
 from driftword.corpus.slices import At
 from driftword.explore import vectors
+from driftword.explore.intervals import CorpusLike, draw, interval
 from driftword.explore.nearest_neighbors import neighbors
 from driftword.explore.slice_selection import attested_slices, representative_slices
 from driftword.explore.vectors import MIN_COUNT, Array
@@ -26,6 +27,8 @@ def trajectory(
     n: int = 6,
     metric: str = "centered",
     min_count: int = MIN_COUNT,
+    intervals: bool = False,
+    corpus: CorpusLike = None,
 ) -> pl.DataFrame:
     """Return the trajectory of a word, or of several: its position along the line on which it moved most.
 
@@ -39,20 +42,39 @@ def trajectory(
         Slices to list neighbours for, or ``"all"``; by default up to four representative ones.
     n, metric, min_count
         How many neighbours, and which, as in `neighbors`.
+    intervals
+        Also give the 90% interval of every position: where it would be with other documents of the same kind. This
+        reads the corpus.
+    corpus
+        The corpus that the model was fitted to, or its path; by default where it was then.
 
     Returns
     -------
     One row per word and slice: word; slice; position, on the first principal component of the word's vectors, rising
     from the first slice that attests the word to the last; similarity (cosine) to itself in those two slices; count;
     whether the word is observed in training text there, or its vector interpolated; and its neighbours, in the
-    chosen slices.
+    chosen slices. With intervals also position_low and position_high, which leave out the noise of the fit itself.
     """
     model = as_model(model)
     vectors.check_moves(model)
+    intervals = checks.flag("intervals", intervals)
     names, min_count = checks.words("words", words), checks.whole("min_count", min_count)
     shown = None if at is None else vectors.slice_numbers(model, at)
     parts = [_trajectory(model, word, shown, n=n, metric=metric, min_count=min_count) for word in names]
+    if intervals:
+        parts = [_with_band(model, part, corpus, min_count) for part in parts]
     return pl.concat(parts)
+
+
+def _with_band(model: Model, table: pl.DataFrame, corpus: CorpusLike, min_count: int) -> pl.DataFrame:
+    """Add the interval of each position."""
+    v = model.word_id(table["word"][0])
+    rows = vectors.without_frequency(model, np.asarray(model.rho_of(v), dtype=np.float64))
+    attested = attested_slices(model, v, min_count)
+    axis = _main_axis(rows, int(attested[0]), int(attested[-1]))
+    drawn = vectors.without_frequency(model, draw(model, v, corpus))
+    low, high = interval((drawn - drawn.mean(axis=1, keepdims=True)) @ axis, table["position"].to_numpy())
+    return table.with_columns(pl.Series("position_low", low), pl.Series("position_high", high))
 
 
 def _trajectory(
@@ -81,11 +103,14 @@ def _trajectory(
 
 
 def _principal_component(rows: Array, first: int, last: int) -> Array:
-    """Project vectors on their first principal component, turned so that it rises from row `first` to `last`."""
-    centered = rows - rows.mean(axis=0)
-    _, _, axes = np.linalg.svd(centered, full_matrices=False)
-    position = centered @ axes[0]
-    return np.asarray(position if position[last] >= position[first] else -position)
+    """Project vectors on their first principal component."""
+    return np.asarray((rows - rows.mean(axis=0)) @ _main_axis(rows, first, last))
+
+
+def _main_axis(rows: Array, first: int, last: int) -> Array:
+    """Return the first principal component of vectors, turned so that it rises from row `first` to `last`."""
+    _, _, axes = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
+    return np.asarray(axes[0] if rows[last] @ axes[0] >= rows[first] @ axes[0] else -axes[0])
 
 
 def frequency(model: Model | str | os.PathLike[str], word: str) -> pl.DataFrame:

@@ -17,6 +17,7 @@ from driftword import checks, explore
 from driftword.corpus.slices import At
 from driftword.errors import OptionError
 from driftword.explore import changepoints, vectors
+from driftword.explore.intervals import CorpusLike
 from driftword.model import Model, as_model
 from driftword.plot.layout import (
     CHANGES_HEIGHT,
@@ -49,7 +50,7 @@ WITHOUT_WORD: Final = ("drift", "history")
 KINDS: Final = ("trajectory", "neighbors", "similarity", "frequency", "map", "changes", *WITHOUT_WORD)
 #: What a user may choose for each kind, beside the word.
 OPTIONS: Final = {
-    "trajectory": ("at", "n"),
+    "trajectory": ("at", "n", "intervals"),
     "neighbors": ("at", "n"),
     "map": ("n",),
     "changes": ("n",),
@@ -58,8 +59,9 @@ OPTIONS: Final = {
 
 
 def trajectory(
-    model: Model | str | os.PathLike[str], word: str, *, at: At | Sequence[At] | None = None, n: int = 6
-) -> alt.LayerChart:
+    model: Model | str | os.PathLike[str], word: str, *, at: At | Sequence[At] | None = None, n: int = 6,
+    intervals: bool = False, corpus: CorpusLike = None,
+) -> alt.LayerChart:  # fmt: skip
     """Draw a word's meaning through time on one line, with its neighbours in some slices: the paper's figure 1.
 
     The line is dashed where the word is not observed; the fewer its occurrences, the fainter its dots.
@@ -74,15 +76,22 @@ def trajectory(
         Slices whose neighbours are listed; by default up to four representative ones.
     n
         How many neighbours.
+    intervals
+        Also draw a band that holds 90% of what the line would be with other documents of the same kind. This reads the
+        corpus.
+    corpus
+        The corpus that the model was fitted to, or its path; by default where it was then.
     """
     model, n = as_model(model), _check_rows(n)
     vectors.check_moves(model)
     model.word_id(word)
     at = _check_room(model, at)
-    table = timed(model, explore.trajectory(model, word, at=at, n=n)).with_columns(pl.col("count").fill_null(1))
+    table = explore.trajectory(model, word, at=at, n=n, intervals=intervals, corpus=corpus)
+    table = timed(model, table).with_columns(pl.col("count").fill_null(1))
     listed = table.filter(pl.col("neighbors").is_not_null())
     _check_not_empty(listed, "no word occurs often enough to be a neighbour")
-    low, high = span(table["position"])
+    ends = [name for name in ("position", "position_low", "position_high") if name in table.columns]
+    low, high = span(pl.concat([table[name].rename("position") for name in ends]))
     band = LINE * (n + 2)
     pixel = (high - low) / (HEIGHT - 20)  # in units of position
     top = high + band * pixel
@@ -100,7 +109,9 @@ def trajectory(
               axis=alt.Axis(labels=False, ticks=False, grid=False))  # fmt: skip
     base = alt.Chart(table).encode(x, y)
     label = alt.Chart(pl.DataFrame(texts)).encode(x, y, alt.Text("text:N"))
+    shade = base.mark_area(color=COLOURS[0], opacity=0.15).encode(x, alt.Y("position_low:Q"), alt.Y2("position_high"))
     layers = [
+        *([shade] if intervals else []),
         alt.Chart(pl.DataFrame(connectors)).mark_rule(color=PALE).encode(
             x, y, alt.X2("year2"), alt.Y2("position2")
         ),
@@ -117,8 +128,10 @@ def trajectory(
         label.transform_filter("datum.head").mark_text(fontWeight="bold", fontSize=12, color=DARK),
         label.transform_filter("!datum.head").mark_text(fontSize=12, color=DARK, limit=ROOM * WIDTH * 0.88),
     ]  # fmt: skip
-    title = f"“{word}” through time"
-    return finish(layered(layers), model, title, height=HEIGHT + band, note=_verdict(model, word))
+    title, notes = f"“{word}” through time", [_verdict(model, word)] if model.significance is not None else []
+    if intervals:
+        notes.append("band: 90% interval over documents, without the noise of the fit itself")
+    return finish(layered(layers), model, title, height=HEIGHT + band, note="; ".join(notes))
 
 
 def neighbors(

@@ -1,0 +1,160 @@
+"""How uncertain the trajectory of a word is: what it would be with other documents of the same kind.
+
+With the context vectors fixed, each word's embeddings and intercepts are the optimum of a convex problem of their own.
+Its gradient is a sum over documents, and other documents would have moved it. To first order the embeddings move by
+
+    P^-1 sum_d xi_d (s_d - mean)        with xi_d drawn from a normal distribution for each document d,
+
+where s_d is the document's part of the gradient and P the curvature of the problem: that of the likelihood in each
+slice, and the prior, which couples the slices. This is the sandwich covariance with documents as clusters, in draws.
+
+What negatives contribute is known from the occurrences themselves: where the model is right, the expected curvature is
+sum_i (1 - p_i) C_i C_i' over the occurrences i, and the negatives of a document are its share of the slice's text.
+
+Left out are the noise of the fit itself, the context vectors, and that the random walk smooths what changed abruptly.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from driftword import randomness
+from driftword.corpus import Corpus
+from driftword.evidence import score_kernels as kernels
+from driftword.evidence.occurrences import Text, read_text
+from driftword.held_out import measure_contexts
+from driftword.model import Model
+from driftword.schedule import Schedule
+
+Array = npt.NDArray[Any]
+DRAWS: Final = 200
+
+
+class Uncertainty:
+    """Draws trajectories of any words of a model; what words share is computed once."""
+
+    def __init__(self, model: Model, corpus: Corpus, *, seed: int = 0) -> None:
+        self.model, self.seed = model, seed
+        threads = os.cpu_count() or 1
+        with ThreadPoolExecutor(threads) as pool:
+            self.text: Text = read_text(corpus, pool, threads, train=True)
+        spec = model.spec
+        distances = corpus.slices.distances[: 0 if spec.model == "static" else None]
+        centering = measure_contexts(corpus, spec.context // 2)
+        self.prior = Schedule(spec, 2, distances, 0, None).prior_of_embeddings
+        self.alpha = np.asarray(model.alpha, dtype=np.float32)
+        mean = centering.frequencies.astype(np.float64) @ self.alpha.astype(np.float64)
+        self.center = (
+            (centering.size * mean).astype(np.float32) if model.has_intercepts else np.zeros_like(self.alpha[0])
+        )
+
+    def draws(self, v: int, n: int = DRAWS) -> Array:
+        """Return how far a word's embeddings would be from those of the model, ``(n, T, K)``."""
+        rho = np.asarray(self.model.rho_of(v), dtype=np.float64)  # (T, K)
+        n_slices, dim = len(rho), rho.shape[1]
+        contexts, document = self._contexts(v)
+        slice_of = self.text.slice_of[document] if n_slices > 1 else np.zeros(len(document), dtype=np.int64)
+        eta = np.einsum("ik,ik->i", contexts[:, :dim], rho[slice_of])
+        if self.model.has_intercepts:
+            intercepts = self.model.intercepts_of(v)[: max(n_slices, 1)] + rho @ self.center
+            eta += intercepts[slice_of]
+        surprise = 1 / (1 + np.exp(np.clip(eta, -50, 50)))
+        moment = (contexts * surprise[:, None]).T @ contexts / max(float(surprise.sum()), 1e-12)
+        mass = np.bincount(slice_of, weights=surprise, minlength=n_slices)
+        xi = self._weights(n_slices, n, v)
+        gradient = self._gradient(surprise[:, None] * contexts, document, slice_of, xi)  # (T, C, n)
+        moved = solve_chain(mass[:, None, None] * moment, self._diagonal(dim, contexts.shape[1]),
+                            self._couplings(dim, contexts.shape[1]), gradient)  # fmt: skip
+        return np.ascontiguousarray(moved[:, :dim].transpose(2, 0, 1))
+
+    def _contexts(self, v: int) -> tuple[Array, Array]:
+        """Return the contexts of a word's occurrences, centred and with a 1 for the intercept, and their documents."""
+        text, positions = self.text, self.text.positions(v)
+        contexts = np.empty((len(positions), self.alpha.shape[1]), dtype=np.float32)
+        kernels.contexts(
+            text.ids, positions, text.chunk_of, text.offsets, self.alpha, self.model.spec.context // 2, contexts
+        )  # fmt: skip
+        contexts -= self.center
+        if self.model.has_intercepts:
+            contexts = np.concatenate([contexts, np.ones((len(positions), 1), dtype=np.float32)], axis=1)
+        return contexts.astype(np.float64), text.chunk_document[text.chunk_of[positions]]
+
+    def _weights(self, n_slices: int, n: int, v: int) -> Array:
+        """Draw how much more or less each document counts, ``(documents, n)``; nothing on average in any slice."""
+        slice_of = self._slice_of(n_slices)
+        xi = _normal(randomness.key(self.seed, "draws", v), len(slice_of), n)
+        for t in range(n_slices):
+            here = slice_of == t
+            count = max(int(here.sum()), 1)
+            xi[here] = (xi[here] - xi[here].sum(axis=0) / count) * np.sqrt(count / max(count - 1, 1))
+        return xi
+
+    def _gradient(self, scores: Array, document: Array, slice_of: Array, xi: Array) -> Array:
+        """Return what documents that count more or less add to the gradient, ``(T, C, n)``."""
+        n_slices = len(self.prior.rho)
+        sizes, of_document = self.text.sizes, self._slice_of(n_slices)
+        drawn = np.zeros((n_slices, scores.shape[1], xi.shape[1]))
+        for t in range(n_slices):
+            here, documents = slice_of == t, of_document == t
+            share = (sizes[documents] / max(float(sizes[documents].sum()), 1)) @ xi[documents]
+            drawn[t] = scores[here].T @ xi[document[here]] - scores[here].sum(axis=0)[:, None] * share
+        return drawn
+
+    def _slice_of(self, n_slices: int) -> Array:
+        return self.text.slice_of if n_slices > 1 else np.zeros_like(self.text.slice_of)
+
+    def _diagonal(self, dim: int, columns: int) -> Array:
+        diagonal = np.zeros((len(self.prior.rho), columns))
+        diagonal[:, :dim] = self.prior.rho[:, None]
+        return diagonal
+
+    def _couplings(self, dim: int, columns: int) -> Array:
+        couplings = np.zeros((len(self.prior.walk), columns))
+        couplings[:, :dim] = self.prior.walk[:, None]
+        couplings[:, dim:] = self.prior.intercept_walk[:, None]
+        return couplings
+
+
+def solve_chain(blocks: Array, diagonal: Array, couplings: Array, right: Array) -> Array:
+    """Solve the equations of a chain of slices.
+
+    Parameters
+    ----------
+    blocks
+        Curvature of each slice, ``(T, C, C)``.
+    diagonal
+        What the prior adds to its diagonal, ``(T, C)``.
+    couplings
+        Precision of the differences between a slice and the next, ``(T - 1, C)``.
+    right
+        Right sides, ``(T, C, n)``.
+    """
+    n_slices, size = diagonal.shape
+    own = blocks + np.eye(size) * diagonal[:, None]
+    index = np.arange(size)
+    for t in range(n_slices - 1):
+        own[t, index, index] += couplings[t]
+        own[t + 1, index, index] += couplings[t]
+    own[:, index, index] += 1e-9
+    reduced, rest = [own[0]], [right[0]]
+    for t in range(1, n_slices):  # eliminate slice t - 1
+        solved = np.linalg.solve(reduced[-1], np.concatenate([np.diag(couplings[t - 1]), rest[-1]], axis=1))
+        reduced.append(own[t] - couplings[t - 1][:, None] * solved[:, :size])
+        rest.append(right[t] + couplings[t - 1][:, None] * solved[:, size:])
+    result = np.empty_like(right)
+    result[-1] = np.linalg.solve(reduced[-1], rest[-1])
+    for t in range(n_slices - 2, -1, -1):
+        result[t] = np.linalg.solve(reduced[t], rest[t] + couplings[t][:, None] * result[t + 1])
+    return result
+
+
+def _normal(key: int, rows: int, columns: int) -> Array:
+    """Draw normal numbers, ``(rows, columns)``."""
+    counters = np.arange(rows * columns)
+    first, second = randomness.uniform(key, 2 * counters), randomness.uniform(key, 2 * counters + 1)
+    return np.asarray(np.sqrt(-2 * np.log1p(-first)) * np.cos(2 * np.pi * second)).reshape(rows, columns)

@@ -1,0 +1,145 @@
+"""Intervals and support: what answers would be with other documents."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import driftword as dw
+from driftword.evidence.uncertainty import Uncertainty, solve_chain
+
+
+@pytest.fixture(scope="module")
+def uncertainty(small: dw.Corpus, small_model: dw.Model) -> Uncertainty:
+    return Uncertainty(small_model, small)
+
+
+def test_a_chain_is_solved_as_one_system() -> None:
+    random = np.random.default_rng(0)
+    slices, size = 5, 3
+    roots = random.normal(size=(slices, size, size))
+    blocks = roots @ roots.transpose(0, 2, 1)
+    diagonal, couplings = random.uniform(1, 2, (slices, size)), random.uniform(0, 3, (slices - 1, size))
+    right = random.normal(size=(slices, size, 4))
+    whole = np.zeros((slices * size, slices * size))
+    for t in range(slices):
+        here = slice(t * size, (t + 1) * size)
+        whole[here, here] += blocks[t] + np.diag(diagonal[t])
+        if t + 1 < slices:
+            there = slice((t + 1) * size, (t + 2) * size)
+            step = np.diag(couplings[t])
+            whole[here, here] += step
+            whole[there, there] += step
+            whole[here, there] -= step
+            whole[there, here] -= step
+    expected = np.linalg.solve(whole, right.reshape(-1, 4)).reshape(right.shape)
+    np.testing.assert_allclose(solve_chain(blocks, diagonal, couplings, right), expected, rtol=1e-6, atol=1e-9)
+
+
+def test_draws_are_the_same_twice_and_average_to_nothing(uncertainty: Uncertainty, small_model: dw.Model) -> None:
+    draws = uncertainty.draws(3, 400)
+    np.testing.assert_array_equal(draws, uncertainty.draws(3, 400))
+    assert draws.shape == (400, len(small_model.slices), 8)
+    error = draws.std(axis=0) / np.sqrt(400)
+    assert (np.abs(draws.mean(axis=0)) < 5 * error).all()
+
+
+def test_more_documents_make_it_surer(small: dw.Corpus, small_model: dw.Model) -> None:
+    """Four copies of every document, and the same embeddings: with a weak prior, half the spread."""
+    n = len(small.chunk_slice)
+    order = np.tile(np.arange(n), 4)
+    lengths = np.diff(small.offsets)[order]
+    corpus = dw.Corpus.from_ids(
+        small.words,
+        np.tile(small.tokens, 4),
+        np.r_[0, np.cumsum(lengths)],
+        chunk_slice=small.chunk_slice[order],
+        chunk_split=small.chunk_split[order],
+        chunk_document=small.chunk_document[order] + 1000 * np.repeat(np.arange(4), n),
+        slices=small.slices,
+        subsample=None,
+    )
+    spec = dataclasses.replace(small_model.spec, drift_precision=1e-3)
+    spreads = []
+    for text in (small, corpus):
+        model = dw.Model(
+            small_model.rho, small_model.alpha, small_model.intercepts, vocabulary=text.vocabulary, spec=spec,
+            provenance=small_model.provenance,
+        )  # fmt: skip
+        spreads.append(Uncertainty(model, text).draws(model.word_id("ship")).std(axis=0).mean())
+    assert 1.4 < spreads[0] / spreads[1] < 2.6
+
+
+def test_intervals_hold_what_they_are_about(small_model: dw.Model) -> None:
+    tables: dict[str, pl.DataFrame] = {
+        "position": dw.trajectory(small_model, ["ship", "judge"], intervals=True),
+        "similarity": dw.similarity(small_model, "ship", ["harbour", "court"], intervals=True),
+        "drift": dw.drift(small_model, n=3, intervals=True),
+    }
+    tables["towards"] = dw.towards(small_model, "ship", low="court", high="harbour", intervals=True)
+    for name, table in tables.items():
+        column = "position" if name == "towards" else name
+        filled = table.drop_nulls(column)
+        assert len(filled)
+        assert (filled[f"{column}_low"] <= filled[column]).all()
+        assert (filled[column] <= filled[f"{column}_high"]).all()
+        assert (filled[f"{column}_low"] < filled[f"{column}_high"]).any()
+        assert filled.drop(f"{column}_low", f"{column}_high").width == table.width - 2
+    for metric in ("absolute", "cosine"):
+        assert dw.drift(small_model, "ship", metric=metric, intervals=True)["drift_low"].is_not_null().all()
+
+
+def test_support_is_a_share_of_draws(small_model: dw.Model) -> None:
+    for table in (
+        dw.neighbors(small_model, "ship", n=5, intervals=True),
+        dw.neighbors(small_model, "ship", n=5, metric="paper", intervals=True),
+        dw.equivalents(small_model, "ship", at=1850, to=[1855, 1859], n=5, intervals=True),
+    ):
+        assert table["support"].is_between(0, 1).all()
+        assert table.group_by("slice").agg(pl.col("support").sum())["support"].max() <= 5 + 1e-9  # type: ignore[operator]
+    everybody = dw.neighbors(small_model, "ship", n=26, at=1853, min_count=0, intervals=True)
+    assert (everybody["support"] == 1).all()
+
+
+def test_a_date_of_change_has_an_interval(small_model: dw.Model) -> None:
+    table = dw.changes(small_model, ["ship", "judge"], intervals=True)
+    assert (table["slice_low"] <= table["slice"]).all()
+    assert (table["slice"] <= table["slice_high"]).all()
+    plain = dw.changes(small_model, ["ship", "judge"])
+    assert table.drop("slice_low", "slice_high").equals(plain)
+    with pytest.raises(dw.OptionError, match="name some with `words`"):
+        dw.changes(small_model, intervals=True)
+
+
+def test_models_without_slices_or_intercepts(small: dw.Corpus) -> None:
+    static = dw.fit(small, dw.Spec(model="static", dim=6, context=4), passes=3)
+    assert dw.neighbors(static, "ship", n=3, intervals=True, corpus=small)["support"].is_between(0, 1).all()
+    plain = dw.fit(small, dw.Spec(dim=6, context=4, intercept=False), passes=3)
+    assert dw.trajectory(plain, "ship", intervals=True, corpus=small)["position_low"].is_not_null().all()
+    binned = dw.fit(small, dw.Spec(model="binned", dim=6, context=4), passes=3)
+    bands = dw.trajectory(binned, "ship", intervals=True, corpus=small)
+    assert (bands["position_high"] - bands["position_low"]).min() > 0  # type: ignore[operator]
+
+
+def test_intervals_need_the_corpus(small: dw.Corpus, small_model: dw.Model) -> None:
+    lost = dw.Model(
+        small_model.rho, small_model.alpha, small_model.intercepts, vocabulary=small_model.vocabulary,
+        spec=small_model.spec, provenance=type(small_model.provenance)("cpu", corpus=small.fingerprint),
+    )  # fmt: skip
+    with pytest.raises(dw.OptionError, match="no longer where it was; name it with `corpus`"):
+        dw.trajectory(lost, "ship", intervals=True)
+    assert dw.trajectory(lost, "ship", intervals=True, corpus=small).height == 10
+    with pytest.raises(dw.OptionError, match="intervals are known for relative, absolute and cosine"):
+        dw.drift(small_model, metric="path", intervals=True)
+
+
+def test_figures_have_a_band(small_model: dw.Model) -> None:
+    def marks(chart: Any) -> list[str]:
+        return [layer["mark"]["type"] for layer in chart.to_dict()["layer"]]
+
+    assert "area" in marks(dw.plot.trajectory(small_model, "ship", intervals=True))
+    assert "area" not in marks(dw.plot.trajectory(small_model, "ship"))
