@@ -1,8 +1,10 @@
-"""Does `significance` mean what it says? Measured where the answer is known.
+"""Do `significance` and intervals mean what they say? Measured where the answer is known.
 
     python benchmarks/calibration.py null un.corpus seed=0,1,2
     python benchmarks/calibration.py exchange un.corpus join=5 seed=0,1,2
-    python benchmarks/calibration.py topics un.corpus
+    python benchmarks/calibration.py periods un.corpus join=5
+    python benchmarks/calibration.py halves un.corpus join=5
+    python benchmarks/calibration.py dates un.corpus join=5 seed=0,1,2
 
 null        The dates of documents are permuted, so nothing changes: the share of words with
             p <= .05 and p <= .001, by frequency, and how many words are called at a false
@@ -11,15 +13,18 @@ exchange    Words exchange their places, and others are thinned (see planted.py)
             precision of the exchanged words in the whole vocabulary, beside those of drift
             and of rules that know nothing of meaning; power and realised false discovery
             rate where 10% was asked for; thinned words that are called.
-topics      Documents are dated by their topic, and some words are put where a model that
-            does not change expects them. So everything else changes around them, and they
-            do not: how many of them are called, and how many are if nothing is done about
-            it (`plain`).
+periods     The same, abruptly after half of the time, and two periods are compared: our test
+            beside a plain permutation of mean context vectors of documents.
+halves      Documents are divided into two halves, and each half is fitted: the difference of
+            drift and of similarity, divided by its standard error. It should have a standard
+            deviation of 1.
+dates       Abrupt exchanges: how often the 90% interval of a change point holds its date.
 
 `join` joins consecutive slices. `short` cuts documents into pieces of that many words, at
 most 62,000, each a document. `uneven=1` puts most documents into the last of 16 slices, and
-2% or less into each of the first ones. `seed`, `passes`, `engine` and `permutations` can be
-given too; all other names are options of `Spec`.
+at most 4% into each of the others. `abrupt` is the share of time after which abrupt changes
+come. `seed`, `passes`, `engine` and `permutations` can be given too; all other names are
+options of `Spec`.
 """
 
 from __future__ import annotations
@@ -35,13 +40,22 @@ import numpy.typing as npt
 import driftword as dw
 from machine import describe
 from options import parse_arguments
-from planted import BANDS, TEMPORARY, Planted, average_precision, measures, plant, rules_without_meaning
+from planted import (
+    BANDS,
+    KINDS,
+    TEMPORARY,
+    Planted,
+    average_precision,
+    measures,
+    plant,
+    rules_without_meaning,
+    share_moved,
+)
 
 Array = npt.NDArray[Any]
 ASKED = 0.10  # false discovery rate of the exchange
 PIECES = 62_000
-TOPIC_SLICES = 16
-FIXED = 40  # words of each band that are put where a fixed model expects them
+COMPARED = 200  # words
 ALL_BANDS = ((0, BANDS[0][0]), *BANDS, (BANDS[-1][1], 10**9))
 
 
@@ -138,27 +152,151 @@ def report_exchange(model: dw.Model, table: Any, planted: Planted) -> None:
     print(f"    p <= .05 of unchanged words by occurrences {by_band(p <= 0.05, counts, unchanged)}", flush=True)
 
 
+def report_periods(model: dw.Model, corpus: dw.Corpus, planted: Planted, permutations: int) -> None:
+    """Print how two tests of two periods fare, on words that were exchanged abruptly and on others."""
+    counts, rng = np.asarray(model.counts).sum(axis=0), np.random.default_rng(0)
+    exchanged = planted.changed[planted.kind == KINDS.index("abrupt")]
+    free = ~planted.crowded & (counts >= BANDS[0][0]) & (counts < BANDS[-1][1])
+    free[np.r_[planted.changed, planted.thinned]] = False
+    others = rng.permutation(np.flatnonzero(free))[:COMPARED]
+    labels, middle = model.slices.labels, len(model.slices) // 2
+    between = ((labels[0], labels[middle - 1]), (labels[middle], labels[-1]))
+    for name, words in (("exchanged", exchanged), ("unchanged", others), ("thinned", planted.thinned)):
+        names = [model.words[v] for v in words]
+        ours = dw.significance(model, corpus, names, between=between, permutations=permutations)["p"].to_numpy()
+        plain = plain_permutation(model, corpus, words, middle, permutations)
+        print(
+            f"    {name:10} {len(words):4} words, p <= .05: our test {100 * np.mean(ours <= 0.05):.1f}%, "
+            f"plain permutation {100 * np.mean(plain <= 0.05):.1f}%",
+            flush=True,
+        )
+
+
+def plain_permutation(model: dw.Model, corpus: dw.Corpus, words: Array, middle: int, permutations: int) -> Array:
+    """Return p-values of the distance between the mean context vectors of two periods, documents being permuted."""
+    alpha, rng = np.asarray(model.alpha, dtype=np.float64), np.random.default_rng(0)
+    half, found = model.spec.context // 2, []
+    parts = [corpus.sample(split, pass_number=1) for split in ("train", "valid", "test")]
+    ids = np.concatenate([part[0] for part in parts])
+    chunk = np.repeat(np.concatenate([part[2] for part in parts]), np.concatenate([np.diff(part[1]) for part in parts]))
+    document, slice_of = np.asarray(corpus.chunk_document)[chunk], np.asarray(corpus.chunk_slice)[chunk]
+    for v in words:
+        at = np.flatnonzero(ids == v)
+        contexts = np.zeros((len(at), alpha.shape[1]))
+        for distance in (d for k in range(1, half + 1) for d in (-k, k)):
+            near = np.clip(at + distance, 0, len(ids) - 1)
+            contexts += alpha[ids[near]] * (chunk[near] == chunk[at])[:, None]
+        documents, number = np.unique(document[at], return_inverse=True)
+        means = np.zeros((len(documents), alpha.shape[1]))
+        np.add.at(means, number, contexts)
+        means /= np.bincount(number)[:, None]
+        late = np.zeros(len(documents), dtype=bool)
+        late[number] = slice_of[at] >= middle
+
+        def distance_between(late: Array, means: Array = means) -> float:
+            return float(np.linalg.norm(means[late].mean(axis=0) - means[~late].mean(axis=0)))
+
+        observed = distance_between(late)
+        null = np.array([distance_between(rng.permutation(late)) for _ in range(permutations)])
+        found.append((1 + (null >= observed).sum()) / (1 + permutations))
+    return np.array(found)
+
+
+def split(corpus: dw.Corpus, join: int, seed: int) -> list[dw.Corpus]:
+    """Divide the documents into two corpora."""
+    rng, lengths = np.random.default_rng(seed), np.diff(corpus.offsets)
+    _, document = np.unique(corpus.chunk_document, return_inverse=True)
+    half = (rng.permutation(document.max() + 1) % 2)[document]
+    parts = []
+    for h in (0, 1):
+        chunks = np.flatnonzero(half == h)
+        ends = np.r_[0, np.cumsum(lengths[chunks])]
+        positions = np.arange(ends[-1]) + np.repeat(np.asarray(corpus.offsets)[chunks] - ends[:-1], lengths[chunks])
+        parts.append(dw.Corpus.from_ids(
+            corpus.words, np.asarray(corpus.tokens)[positions], ends,
+            chunk_slice=np.asarray(corpus.chunk_slice)[chunks] // join,
+            chunk_split=np.asarray(corpus.chunk_split)[chunks],
+            chunk_document=np.asarray(corpus.chunk_document)[chunks],
+            slices=[corpus.slices.labels[t][:4] for t in range(0, len(corpus.slices), join)],
+            subsample=corpus.subsample, seed=seed,
+        ))  # fmt: skip
+    return parts
+
+
+def report_halves(models: list[dw.Model], corpora: list[dw.Corpus], seed: int) -> None:
+    """Print the spread of standardised differences between two halves."""
+    rng = np.random.default_rng(seed)
+    counts = np.minimum(*(np.asarray(model.counts).sum(axis=0) for model in models))
+    eligible = rng.permutation(np.flatnonzero((counts >= 200) & (counts < 20_000)))
+    pairs = eligible[: 2 * COMPARED].reshape(-1, 2)
+    labels = models[0].slices.labels
+    names = [tuple(models[0].words[v] for v in pair) for pair in pairs]
+    found: dict[str, list[float]] = {"drift": [], "similarity": []}
+    for one, other in names:
+        values: dict[str, list[tuple[float, float]]] = {name: [] for name in found}
+        for model, corpus in zip(models, corpora, strict=True):
+            drift = dw.drift(
+                model, one, metric="absolute", between=(labels[0], labels[-1]), intervals=True, corpus=corpus
+            )
+            similarity = dw.similarity(model, one, other, interpolated=True, intervals=True, corpus=corpus)
+            for name, table in (("drift", drift), ("similarity", similarity[len(labels) // 2])):
+                row = table.row(0, named=True)
+                values[name].append((row[name], (row[f"{name}_high"] - row[f"{name}_low"]) / 2 / 1.6449))
+        for name, ((a, a_error), (b, b_error)) in values.items():
+            found[name].append((a - b) / np.hypot(a_error, b_error))
+    for name, z in found.items():
+        print(f"    {name}: {len(z)} words, standard deviation {np.std(z):.2f}, mean {np.mean(z):+.2f}", flush=True)
+
+
+def report_dates(model: dw.Model, corpus: dw.Corpus, planted: Planted, abrupt: float) -> None:
+    """Print how often intervals of dates hold the date at which words were exchanged."""
+    true_slice = int(share_moved(KINDS.index("abrupt"), len(model.slices), abrupt).argmax())
+    held, exact, widths = [], [], []
+    for v in planted.changed[planted.kind == KINDS.index("abrupt")]:
+        table = dw.changes(model, model.words[v], n=1, min_count=0, intervals=True, corpus=corpus)
+        if table.height:
+            low, at, high = (model.slices.index(table[name][0]) for name in ("slice_low", "slice", "slice_high"))
+            held.append(low <= true_slice <= high)
+            exact.append(at == true_slice)
+            widths.append(high - low + 1)
+    print(
+        f"    {len(held)} words: held {np.mean(held):.2f}, exact {np.mean(exact):.2f}, "
+        f"{np.mean(widths):.1f} slices wide on average",
+        flush=True,
+    )
+
+
 def main() -> None:
-    if len(sys.argv) < 3 or sys.argv[1] not in ("null", "exchange"):
+    modes = ("null", "exchange", "periods", "halves", "dates")
+    if len(sys.argv) < 3 or sys.argv[1] not in modes:
         sys.exit(__doc__)
     print(describe(), end="\n\n")
     mode, path = sys.argv[1:3]
     given = parse_arguments(sys.argv[3:])
     join, short, uneven = (int(given.pop(name, [d])[0]) for name, d in (("join", 1), ("short", 0), ("uneven", 0)))
-    passes, engine = given.pop("passes", [8])[0], given.pop("engine", ["auto"])[0]
+    passes, engine, abrupt = (given.pop(n, [d])[0] for n, d in (("passes", 8), ("engine", "auto"), ("abrupt", 0.5)))
     permutations, seeds = given.pop("permutations", [1000])[0], given.pop("seed", [0])
-    options = {name: values[0] for name, values in given.items()}
+    spec = dw.Spec(**{name: values[0] for name, values in given.items()})
     for seed in seeds:
         source = dw.Corpus.open(path)
         source = cut(source, short, seed) if short else source
         source = make_uneven(source, seed) if uneven else source
+        begin = time.perf_counter()
+        if mode == "halves":
+            corpora = split(source, join, seed)
+            models = [dw.fit(corpus, spec, passes=passes, seed=seed, engine=engine) for corpus in corpora]
+            print(f"{mode}, {path}, seed {seed}: {time.perf_counter() - begin:.0f} s")
+            report_halves(models, corpora, seed)
+            continue
         corpus, planted = plant(
-            source, join=join, subsample=source.subsample or "auto", seed=seed, changes=mode == "exchange", abrupt=0.5
+            source, join=join, subsample=source.subsample or "auto", seed=seed, changes=mode != "null", abrupt=abrupt
         )
         sizes = np.bincount(corpus.chunk_slice[np.unique(corpus.chunk_document, return_index=True)[1]])
-        fitted = dw.fit(corpus, dw.Spec(**options), passes=passes, seed=seed, engine=engine)
+        fitted = dw.fit(corpus, spec, passes=passes, seed=seed, engine=engine)
         begin = time.perf_counter()
-        table = dw.significance(fitted, corpus, permutations=permutations, seed=seed)
+        table = None
+        if mode in ("null", "exchange"):
+            table = dw.significance(fitted, corpus, permutations=permutations, seed=seed)
         print(
             f"{mode}, {path}, seed {seed}: {sizes.sum():,} documents in {len(sizes)} slices of {sizes.min():,} to "
             f"{sizes.max():,}; {time.perf_counter() - begin:.0f} s",
@@ -166,8 +304,12 @@ def main() -> None:
         )
         if mode == "null":
             report_null(fitted, table)
-        else:
+        elif mode == "exchange":
             report_exchange(fitted, table, planted)
+        elif mode == "periods":
+            report_periods(fitted, corpus, planted, permutations)
+        else:
+            report_dates(fitted, corpus, planted, abrupt)
 
 
 if __name__ == "__main__":

@@ -181,6 +181,8 @@ def neighbors(
 def drift(model: Model | str | os.PathLike[str], *, n: int = 16, **options: Any) -> alt.LayerChart:
     """Draw the words that moved most as bars, each with its occurrences in the two slices compared.
 
+    Where words are ranked by effect (see `driftword.drift`), bars show it, with its interval; otherwise drift.
+
     Parameters
     ----------
     model
@@ -196,15 +198,22 @@ def drift(model: Model | str | os.PathLike[str], *, n: int = 16, **options: Any)
     table = ranking.table.with_columns(
         evidence=pl.format("{} → {}", "count_first", "count_last").fill_null(""),
         called=(pl.col("q") <= LEVEL).fill_null(value=ranking.tested is None),
+        value=pl.col("effect").fill_null(0.0) if ranking.by_effect else pl.col("drift"),
     )
+    errors = []
+    if ranking.by_effect and (found := model.significance) is not None:
+        table = table.join(found.table.select("word", "low", "high"), on="word", how="left", maintain_order="left")
+        errors = ["low", "high"]
     y = alt.Y(
         "word:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False, labelFontSize=12, labelLimit=220)
     )
+    values = pl.concat([table[name].rename("value") for name in ("value", *errors)]).drop_nulls()
+    low, high = span(values)
     x = alt.X(
-        "drift:Q",
-        title=f"{ranking.metric} drift",
+        "value:Q",
+        title="effect: share of the variation between documents" if ranking.by_effect else f"{ranking.metric} drift",
         axis=alt.Axis(grid=False),
-        scale=alt.Scale(domain=[0, span(table["drift"])[1] * 1.1]),
+        scale=alt.Scale(domain=[min(low, 0), high * 1.1]),
     )
     base = alt.Chart(table).encode(y, x)
     layers = [
@@ -212,13 +221,16 @@ def drift(model: Model | str | os.PathLike[str], *, n: int = 16, **options: Any)
             opacity=alt.condition("datum.interpolated", alt.value(0.35), alt.value(0.9)),
             color=alt.condition("datum.called", alt.value(COLOURS[0]), alt.value(PALE)),
         ),
-        base.mark_text(align="left", dx=5, fontSize=11, color=FAINT).encode(text="evidence:N"),
+        *([base.mark_rule(color=DARK).encode(alt.X("low:Q"), alt.X2("high"))] if errors else []),
+        base.mark_text(align="left", dx=5, fontSize=11, color=FAINT).encode(
+            *([alt.X("high:Q")] if errors else []), text="evidence:N"
+        ),
     ]
     first, last = ranking.between
     pale = "; pale: interpolated" if table["interpolated"].any() else ""
     note = f"occurrences in {first} and in {last}{pale}; {ranking.eligible:,} of {ranking.words:,} words were eligible"
     if ranking.tested:
-        note += f"; dark: {SIGNIFICANT}"
+        note += f"; dark: {SIGNIFICANT}" + ("; lines: 90% intervals" if errors else "")
     return finish(
         layered(layers), model, f"Words that changed most from {first} to {last}", height=22 * len(table), note=note
     )
