@@ -69,10 +69,9 @@ class SignificanceTable:
         tested = int(np.isfinite(self.q).sum())
         within = f", dates exchanged within the values of {checks.quoted(self.within)}" if self.within else ""
         found = int(self.significant.sum())
-        sentence = f"{found:,} of {tested:,} words that were tested changed their use, {SIGNIFICANT}{within}."
-        return (
-            sentence if found else f"None of {tested:,} words that were tested changed its use, {SIGNIFICANT}{within}."
-        )
+        if not found:
+            return f"Of {tested:,} words that were tested, none changed its use by more than chance{within}."
+        return f"Of {tested:,} words that were tested, {found:,} changed their use, {SIGNIFICANT}{within}."
 
 
 def verdict(q: float | None) -> str:

@@ -129,8 +129,9 @@ def print_significance(table: pl.DataFrame, tested: pl.DataFrame, console: Conso
     found = int((tested["q"] <= LEVEL).sum())
     few = int(tested["q"].is_null().sum())
     if all_words:
-        changed = f"{found:,} of {len(tested) - few:,} words" if found else f"None of {len(tested) - few:,} words"
-        console.print(f"\n{changed} changed, {SIGNIFICANT}; {few:,} others occur in too few documents.", style="dim")
+        changed = f"{found:,} changed their use, {SIGNIFICANT}" if found else "none changed its use by more than chance"
+        rest = f"; {few:,} others occur in too few documents" if few else ""
+        console.print(f"\nOf {len(tested) - few:,} words that were tested, {changed}{rest}.", style="dim")
     else:
         console.print()
     family = "" if all_words else " over these words, or over all where all have been tested"

@@ -125,6 +125,11 @@ def significance(
         return ranked(kept.table) if chosen is None else kept.table[chosen]
     text = text or open_corpus(model, None)
     strata = None if within is None else document_values(text, within, option="within")
+    if strata is not None and len(np.unique(strata)) == len(strata):
+        raise OptionError(
+            f"Every document has a value of its own in the column {checks.quoted(str(within))}, so no dates can be "
+            "exchanged; name another column with `within`"
+        )
     tested = np.arange(len(model.words)) if chosen is None else np.unique(chosen)
     with progress(show=show_progress) as bar:
         table = run_tests(
