@@ -72,16 +72,13 @@ class DocumentScores:
         self.dim = min(self.alpha.shape[1], DIRECTIONS)
         self.sums = np.zeros((len(text.sizes), self.dim), dtype=np.float32)
         begin, end = text.document_offsets[:-1], text.document_offsets[1:]
+        alpha = np.ascontiguousarray(self.alpha[:, : self.dim])  # less to keep in the processor's cache
 
         def add(low: int, high: int) -> None:
-            kernels.sum_documents(text.ids, begin, end, low, high, self.alpha, self.sums)
+            kernels.sum_documents(text.ids, begin, end, low, high, alpha, self.sums)
 
         in_parts(add, text.sizes, pool, threads)
-        counts = np.bincount(text.ids, minlength=text.n_words)
-        # Not by BLAS, which may add in another order on another number of threads.
-        alpha = self.alpha[:, : self.dim].astype(np.float64)
-        mean = (counts[:, None] * alpha).sum(axis=0) / max(len(text.ids), 1)
-        self.mean = mean.astype(np.float32)
+        self.mean = (self.sums.sum(axis=0, dtype=np.float64) / max(len(text.ids), 1)).astype(np.float32)
         self.smoothing = smooth(text.documents_per_slice)
         self._read_background(pool, threads)
 

@@ -45,10 +45,14 @@ def sort_by_word(ids, begin, order):
 @njit(**_FAST)
 def sum_documents(ids, begin, end, low, high, alpha, sums):
     """Sum the context vectors of the words of documents low..high-1."""
+    total = np.zeros(sums.shape[1], dtype=np.float32)
     for d in range(low, high):
+        total[:] = float32(0.0)
         for i in range(begin[d], end[d]):
-            for k in range(sums.shape[1]):
-                sums[d, k] += alpha[ids[i], k]
+            word = ids[i]
+            for k in range(len(total)):
+                total[k] += alpha[word, k]
+        sums[d] = total
 
 
 @njit(**_FAST, inline="always")

@@ -340,7 +340,8 @@ def _pooled(results: list[Result], documents: Array) -> Array:
     z = np.array([result.z for result in results])
     pooled = np.empty(len(z))
     for members in np.array_split(np.argsort(documents, kind="stable"), max(1, min(_GROUPS, len(z) // _ALIKE))):
-        null = np.sort(np.concatenate([results[i].null[:_POOLED] for i in members]))
+        most = _POOLED if len(members) > _ALIKE else None
+        null = np.sort(np.concatenate([results[i].null[:most] for i in members]))
         above = len(null) - np.searchsorted(null, z[members])
         pooled[members] = (1 + above) / (1 + len(null))
     return pooled
