@@ -248,6 +248,8 @@ def test_wrong_questions(model: dw.Model, corpus: dw.Corpus, small: dw.Corpus) -
     assert "the earlier one first" in refused(between=((1900, 1903), (1902, 1905)))
     assert "two slices" in refused(between=(1900,))
     assert "`permutations` is 5" in refused(permutations=5)
+    assert "There is no device 'foo'" in refused(device="foo")
+    assert "is an option of the torch engine" in refused(engine="cpu", device="cuda")
     one = dw.Corpus.from_ids(["a"], [0] * 40, [0, 40], chunk_slice=[0], chunk_split=[0], slices=[1], subsample=None)
     with pytest.raises(dw.OptionError, match="a single slice"):
         dw.significance(dw.fit(one, dw.Spec(dim=2), passes=1), one)

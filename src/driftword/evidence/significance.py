@@ -289,7 +289,9 @@ def _device(engine: str, device: str | None) -> str | None:
     if choose_engine(engine, device) != "torch":
         return None
     check_package("torch")
-    return device or "cuda"
+    from driftword.engines.torch import find_device
+
+    return str(find_device(device))
 
 
 def _documents(scores: Scores, periods: tuple[Array, Array] | None) -> tuple[Scores, Array]:
