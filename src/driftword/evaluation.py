@@ -10,13 +10,12 @@ import polars as pl
 
 from driftword import checks
 from driftword.corpus import Corpus
-from driftword.corpus.corpus import as_corpus
 from driftword.corpus.splits import SPLITS
 from driftword.engines import choose_engine, make_engine
 from driftword.engines.parameters import Parameters, join_intercepts
 from driftword.errors import OptionError
 from driftword.held_out import HeldOut, Scores
-from driftword.model import Model, as_model
+from driftword.model import Model, as_model, corpus_of
 
 #: Frequency bands, by rank in the vocabulary.
 BANDS: Final = ((0, 100), (100, 1_000), (1_000, 5_000), (5_000, 25_000), (25_000, None))
@@ -57,11 +56,7 @@ def evaluate(
     split = checks.one_of("split", split, SPLITS)
     threads = checks.threads(threads)
     model = as_model(model)
-    text = model.open_corpus() if corpus is None else as_corpus(corpus)
-    if model.provenance.imported:
-        raise OptionError("Embeddings made elsewhere cannot be scored: they have no corpus")
-    if text is None:
-        raise OptionError("The model's corpus is no longer where it was; name it with `corpus`")
+    text = corpus_of(model, corpus)
     scores = score(model, text, split=split, threads=threads, engine=engine, device=device)
     if by is None:
         return pl.DataFrame([{"split": split, **scores.summary()}])

@@ -17,6 +17,7 @@ import polars as pl
 
 from driftword import checks, store, stored_arrays, tables
 from driftword.corpus import Corpus, Slices
+from driftword.corpus.corpus import as_corpus
 from driftword.corpus.slices import At
 from driftword.corpus.vocabulary import Vocabulary
 from driftword.errors import OptionError, StoreError
@@ -397,3 +398,15 @@ def as_model(model: Model | str | os.PathLike[str]) -> Model:
     if isinstance(model, str | os.PathLike):
         return Model.open(checks.path("model", model))
     raise OptionError(f"`model` is {checks.shown(model)}, which is not a model; give a Model or the path of one")
+
+
+def corpus_of(model: Model, corpus: Corpus | str | os.PathLike[str] | None = None) -> Corpus:
+    """Return the corpus that a model was fitted to, given or where it was then; refuse where there is none."""
+    if model.provenance.imported:
+        raise OptionError("Embeddings made elsewhere have no corpus, so they can be neither scored nor tested")
+    if isinstance(corpus, str | os.PathLike):
+        corpus = model.open_corpus(checks.path("corpus", corpus))  # with its dates shuffled, where they were
+    text = model.open_corpus() if corpus is None else as_corpus(corpus)
+    if text is None:
+        raise OptionError("The model's corpus is no longer where it was; name it with `corpus`")
+    return model.check_corpus(text)

@@ -285,3 +285,4 @@ def test_a_model_of_shuffled_dates_finds_its_corpus(corpus: dw.Corpus, tmp_path:
     assert model.title.endswith("with shuffled dates")
     assert "shuffled, seed 7" in model.summary()["dates"]
     assert dw.significance(model, permutations=19).height == len(WORDS)
+    assert dw.significance(model, corpus.path, "t3w1", permutations=20).height == 1  # named, and shuffled again

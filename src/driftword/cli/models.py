@@ -242,14 +242,9 @@ def evaluate_model(
       driftword evaluate sotu.model --by slice --csv
     """
     from driftword.evaluation import evaluate
-    from driftword.model import Model
 
     chosen = table_format(format, as_json, as_csv)
-    model = Model.open(path)
-    text = model.open_corpus(corpus)
-    if text is None:
-        raise OptionError("The model's corpus is no longer where it was; name it with `corpus`")
-    show(evaluate(model, text, split=split, by=by, threads=threads, engine=engine, device=device), chosen)
+    show(evaluate(path, corpus, split=split, by=by, threads=threads, engine=engine, device=device), chosen)
 
 
 @command("compare", no_args_is_help=True)

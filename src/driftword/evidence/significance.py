@@ -16,7 +16,6 @@ import polars as pl
 
 from driftword import checks, randomness
 from driftword.corpus import Corpus
-from driftword.corpus.corpus import as_corpus
 from driftword.corpus.passages import document_values
 from driftword.engines.registry import check_package, choose_engine
 from driftword.errors import DriftwordWarning, OptionError, StoreError
@@ -24,7 +23,7 @@ from driftword.evidence import permutation_test
 from driftword.evidence.document_scores import FREQUENT, DocumentScores, Scores
 from driftword.evidence.occurrences import read_text
 from driftword.evidence.permutation_test import CONFIDENCE, Result, testable
-from driftword.model import Model, as_model
+from driftword.model import Model, as_model, corpus_of
 from driftword.progress import Progress, progress
 from driftword.significance_table import SCHEMA, SignificanceTable, ranked
 
@@ -118,12 +117,12 @@ def significance(
     if len(model.slices) < 2:
         raise OptionError("The model has a single slice, so nothing changes; prepare the corpus with shorter slices")
     periods = None if between is None else _periods(model, between)
-    text = None if corpus is None else open_corpus(model, corpus)
+    text = None if corpus is None else corpus_of(model, corpus)
     kept = model.significance
     asked = {"permutations": permutations, "seed": seed, "within": within}
     if periods is None and kept is not None and kept.options() == asked:
         return ranked(kept.table) if chosen is None else kept.table[chosen]
-    text = text or open_corpus(model, None)
+    text = text or corpus_of(model)
     strata = None if within is None else document_values(text, within, option="within")
     if strata is not None and len(np.unique(strata)) == len(strata):
         raise OptionError(
@@ -144,16 +143,6 @@ def significance(
         except StoreError as error:
             warnings.warn(f"The result is not kept with the model: {error}", DriftwordWarning, stacklevel=2)
     return ranked(table)
-
-
-def open_corpus(model: Model, corpus: Corpus | str | os.PathLike[str] | None) -> Corpus:
-    """Return the corpus of a model, given or where it was when the model was fitted."""
-    if model.provenance.imported:
-        raise OptionError("Embeddings made elsewhere cannot be tested: they have no corpus")
-    text = model.open_corpus() if corpus is None else as_corpus(corpus)
-    if text is None:
-        raise OptionError("The model's corpus is no longer where it was; name it with `corpus`")
-    return model.check_corpus(text)
 
 
 def takes_less_than(

@@ -53,6 +53,10 @@ class Uncertainty:
             (centering.size * mean).astype(np.float32) if model.has_intercepts else np.zeros_like(self.alpha[0])
         )
 
+    def vectors(self, v: int) -> Array:
+        """Draw the embeddings of a word, ``(DRAWS, T, K)``."""
+        return np.asarray(self.model.rho_of(v), dtype=np.float64) + self.draws(v)
+
     def draws(self, v: int, n: int = DRAWS) -> Array:
         """Return how far a word's embeddings would be from those of the model, ``(n, T, K)``."""
         rho = np.asarray(self.model.rho_of(v), dtype=np.float64)  # (T, K)

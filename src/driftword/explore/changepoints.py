@@ -19,7 +19,7 @@ from driftword import checks
 from driftword.errors import OptionError
 from driftword.explore import vectors
 from driftword.explore.drift_ranking import effect_columns, rank_by_effect
-from driftword.explore.intervals import CONFIDENCE, CorpusLike, draw
+from driftword.explore.intervals import CONFIDENCE, CorpusLike, uncertainty
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.model import Model, as_model
 
@@ -89,7 +89,10 @@ def changes(
         return _ranking(model, n, min_count).filter(pl.col("rank") >= min_rank)
     names = checks.words("words", words)
     ids = [model.word_id(word) for word in names]
-    drawn = {v: vectors.without_frequency(model, draw(model, v, corpus)) for v in ids} if intervals else {}
+    drawn: dict[int, Array] = {}
+    if intervals:
+        source = uncertainty(model, corpus)
+        drawn = {v: vectors.without_frequency(model, source.vectors(v)) for v in ids}
     return pl.concat([_changes_of(model, v, n, min_count, min_rank, drawn=drawn.get(v)) for v in ids])
 
 

@@ -21,7 +21,7 @@ from driftword.corpus.slices import At
 from driftword.errors import OptionError
 from driftword.explore import vectors
 from driftword.explore.drift_metrics import METRICS, UNCERTAIN, measure, standard_error
-from driftword.explore.intervals import NORMAL_QUANTILE, CorpusLike, draw
+from driftword.explore.intervals import NORMAL_QUANTILE, CorpusLike, uncertainty
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.model import Model, as_model
 from driftword.significance_table import SignificanceTable
@@ -215,9 +215,8 @@ def rank_drift(
     labels = model.slices.labels
     table = _table(model, scores, positions, first, last)
     if intervals:
-        errors = [
-            standard_error(model, metric, first, last, v=int(v), drawn=draw(model, int(v), corpus)) for v in positions
-        ]
+        draws = uncertainty(model, corpus).vectors
+        errors = [standard_error(model, metric, first, last, v=v, drawn=draws(v)) for v in positions.tolist()]
         half = NORMAL_QUANTILE * pl.Series("error", errors, dtype=pl.Float64)
         table = table.with_columns(
             (table["drift"] - half).alias("drift_low"), (table["drift"] + half).alias("drift_high")

@@ -8,28 +8,28 @@ out the noise of the fit itself, and that the random walk smooths what changed a
 from __future__ import annotations
 
 import os
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from driftword.corpus import Corpus
 from driftword.explore.vectors import Array
-from driftword.model import Model
+from driftword.model import Model, corpus_of
+
+if TYPE_CHECKING:
+    from driftword.evidence.uncertainty import Uncertainty
 
 CONFIDENCE: Final = 0.9
 NORMAL_QUANTILE: Final = 1.6449  # standard errors on either side of an estimate
 CorpusLike = Corpus | str | os.PathLike[str] | None
 
 
-def draw(model: Model, v: int, corpus: CorpusLike = None) -> Array:
-    """Return what the vectors of a word would be with other documents, ``(draws, T, K)``."""
-    from driftword.evidence.significance import open_corpus
+def uncertainty(model: Model, corpus: CorpusLike = None) -> Uncertainty:
+    """Return what draws the vectors of words as they would be with other documents."""
     from driftword.evidence.uncertainty import Uncertainty
 
-    text = None if corpus is None else open_corpus(model, corpus)  # checked, whether or not it is needed
-    source = model.cached("uncertainty", lambda: Uncertainty(model, text or open_corpus(model, None)))
-    vectors: Array = np.asarray(model.rho_of(v), dtype=np.float64) + source.draws(v)
-    return vectors
+    text = None if corpus is None else corpus_of(model, corpus)  # checked, whether or not it is needed
+    return model.cached("uncertainty", lambda: Uncertainty(model, text or corpus_of(model)))
 
 
 def interval(draws: Array, estimate: Array) -> tuple[Array, Array]:

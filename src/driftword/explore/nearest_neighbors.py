@@ -13,7 +13,7 @@ from driftword import checks
 from driftword.corpus.slices import At
 from driftword.errors import OptionError
 from driftword.explore import vectors
-from driftword.explore.intervals import CorpusLike, draw, interval, support
+from driftword.explore.intervals import CorpusLike, interval, support, uncertainty
 from driftword.explore.slice_selection import representative_slices
 from driftword.explore.vectors import ALL, MIN_COUNT, Array
 from driftword.model import Model, as_model
@@ -73,7 +73,7 @@ def neighbors(
     results = list(_nearest(model, [v], at, n=n, metric=metric, min_count=min_count))
     table = _table([row for t, _, scores, nearest in results for row in _rows(model, t, scores, nearest)])
     if intervals:
-        drawn = draw(model, v, corpus)
+        drawn = uncertainty(model, corpus).vectors(v)
         shares = []
         for t, _, _, nearest in results:
             allowed = model.vocabulary.attested(t, min_count)
@@ -190,7 +190,7 @@ def equivalents(
     table = _nearest_to(model, query, to, n=n, min_count=min_count)
     if not intervals:
         return table
-    drawn = draw(model, v, corpus)[:, t if model.moves else 0] - vectors.mean(model, t)
+    drawn = uncertainty(model, corpus).vectors(v)[:, t if model.moves else 0] - vectors.mean(model, t)
     queries = vectors.unit(drawn).T.astype(np.float32)
     shares: list[float] = []
     for label in table["slice"].unique(maintain_order=True):
@@ -300,6 +300,7 @@ def similarity(
     intervals = checks.flag("intervals", intervals)
     interpolated = checks.flag("interpolated", interpolated)
     v = model.word_id(word)
+    source = uncertainty(model, corpus) if intervals else None
     parts = []
     for name in checks.words("others", others):
         w = model.word_id(name)
@@ -315,8 +316,8 @@ def similarity(
             "count_other": model.vocabulary.count(slice(None), w),
         }
         table = pl.DataFrame(columns, schema_overrides={"count": pl.Int64, "count_other": pl.Int64})
-        if intervals:
-            drawn = [_directions(model, draw(model, one, corpus)) for one in (v, w)]
+        if source is not None:
+            drawn = [_directions(model, source.vectors(one)) for one in (v, w)]
             low, high = interval(np.einsum("dtk,dtk->dt", *drawn), table["similarity"].to_numpy())
             ends = {"similarity_low": np.maximum(low, -1), "similarity_high": np.minimum(high, 1)}
             table = table.with_columns(pl.Series(name, values) for name, values in ends.items())
@@ -380,7 +381,7 @@ def towards(
     types = {"count": pl.Int64, "count_low": pl.Int64, "count_high": pl.Int64}
     table = pl.DataFrame(columns, schema_overrides=types)
     if intervals:
-        drawn = _directions(model, draw(model, v, corpus))
+        drawn = _directions(model, uncertainty(model, corpus).vectors(v))
         low_, high_ = interval(np.einsum("dtk,tk->dt", drawn, vectors.unit(end - start)), table["position"].to_numpy())
         table = table.with_columns(pl.Series("position_low", low_), pl.Series("position_high", high_))
     return _observed_only(model, table, "position", [[v], *ids], interpolated=interpolated)

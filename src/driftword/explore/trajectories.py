@@ -12,7 +12,7 @@ import polars as pl
 from driftword import checks
 from driftword.corpus.slices import At
 from driftword.explore import vectors
-from driftword.explore.intervals import CorpusLike, draw, interval
+from driftword.explore.intervals import CorpusLike, interval, uncertainty
 from driftword.explore.nearest_neighbors import neighbors
 from driftword.explore.slice_selection import attested_slices, representative_slices
 from driftword.explore.vectors import MIN_COUNT, Array
@@ -62,17 +62,18 @@ def trajectory(
     shown = None if at is None else vectors.slice_numbers(model, at)
     parts = [_trajectory(model, word, shown, n=n, metric=metric, min_count=min_count) for word in names]
     if intervals:
-        parts = [_with_band(model, part, corpus, min_count) for part in parts]
+        source = uncertainty(model, corpus)
+        parts = [_with_band(model, part, source.vectors(model.word_id(part["word"][0])), min_count) for part in parts]
     return pl.concat(parts)
 
 
-def _with_band(model: Model, table: pl.DataFrame, corpus: CorpusLike, min_count: int) -> pl.DataFrame:
-    """Add the interval of each position."""
+def _with_band(model: Model, table: pl.DataFrame, drawn: Array, min_count: int) -> pl.DataFrame:
+    """Add the interval of each position, from draws of the word's vectors."""
     v = model.word_id(table["word"][0])
     rows = vectors.without_frequency(model, np.asarray(model.rho_of(v), dtype=np.float64))
     attested = attested_slices(model, v, min_count)
     axis = _main_axis(rows, int(attested[0]), int(attested[-1]))
-    drawn = vectors.without_frequency(model, draw(model, v, corpus))
+    drawn = vectors.without_frequency(model, drawn)
     low, high = interval((drawn - drawn.mean(axis=1, keepdims=True)) @ axis, table["position"].to_numpy())
     return table.with_columns(pl.Series("position_low", low), pl.Series("position_high", high))
 
