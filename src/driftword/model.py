@@ -164,8 +164,7 @@ class Model:
         self._significance = found
         if self._store is None:
             return
-        self._store.check_current()
-        with store.amend(self._store.folder, kind=KIND) as writer:
+        with store.amend(self._store, kind=KIND) as writer:
             self._write_significance(writer)
         self._store = store.open_store(self._store.folder, kind=KIND)
 

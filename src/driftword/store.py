@@ -170,15 +170,16 @@ def create(path: str | os.PathLike[str], *, kind: str, overwrite: bool = False) 
 
 
 @contextlib.contextmanager
-def amend(path: str | os.PathLike[str], *, kind: str) -> Iterator[Writer]:
+def amend(stored: Store, *, kind: str) -> Iterator[Writer]:
     """Add files or facts to a store atomically: the block finds the facts in the `Writer`, and may write new files.
 
     A new directory takes the place of the old one when the block ends without an exception. Files that stay are
-    shared by both, with the checksums they had.
+    shared by both, with the checksums they had. A store that has been replaced since it was opened is left alone.
     """
-    given = check_path(path)
+    given = stored.folder
     with writing(given), reserved(given) as lock, partial_path(lock.target) as partial:
-        former = open_store(given, kind=kind).meta
+        stored.check_current()
+        former = stored.meta
         partial.mkdir()
         for name in former["files"]:
             _share(lock.target / name, partial / name)
