@@ -15,7 +15,8 @@ from driftword import store
 from driftword.errors import DriftwordWarning
 from driftword.evidence.significance import takes_less_than
 from driftword.explore import rank_drift
-from driftword.significance_table import SCHEMA, ranked
+from driftword.pages import content
+from driftword.significance_table import SCHEMA, SignificanceTable, ranked
 
 SLICES, DOCUMENTS, LENGTH, TOPICS = 6, 300, 60, 6
 WORDS = [f"t{t}w{i}" for t in range(TOPICS) for i in range(8)]
@@ -156,6 +157,16 @@ def test_a_result_that_cannot_be_kept_is_not_lost(corpus: dw.Corpus, tmp_path: P
     assert dw.Model.open(tmp_path / "a.model").significance is None
 
 
+def test_it_is_not_kept_with_another_model(corpus: dw.Corpus, tmp_path: Path) -> None:
+    model = dw.fit(corpus, dw.Spec(dim=4, context=4), passes=2, out=tmp_path / "a.model")
+    dw.fit(corpus, dw.Spec(dim=5, context=4), passes=2, out=tmp_path / "a.model", overwrite=True)
+    with pytest.warns(DriftwordWarning, match="has been replaced"):
+        dw.significance(model, corpus, permutations=19)
+    replaced = dw.Model.open(tmp_path / "a.model")
+    assert replaced.significance is None
+    assert replaced.spec.dim == 5
+
+
 def test_a_damaged_table_is_noticed(corpus: dw.Corpus, tmp_path: Path) -> None:
     model = dw.fit(corpus, dw.Spec(dim=4, context=4), passes=2, out=tmp_path / "a.model")
     dw.significance(model, permutations=19)
@@ -183,7 +194,32 @@ def test_drift_and_changes_show_it(model: dw.Model, table: pl.DataFrame) -> None
     assert dw.changes(model, "t3w1")["q"].drop_nulls().min() > 0.05  # type: ignore[operator]
 
 
+def test_pages_say_whether_a_word_changed(model: dw.Model, table: pl.DataFrame, tmp_path: Path) -> None:
+    rare = SignificanceTable(
+        model.significance.table.with_columns(  # type: ignore[union-attr]
+            pl.when(pl.col("word") != "t5w5").then(name).alias(name) for name in ("effect", "low", "high", "p", "q")
+        ),
+        1000,
+        0,
+    )
+    shown = dw.Model(
+        model.rho, model.alpha, model.intercepts, vocabulary=model.vocabulary, spec=model.spec,
+        provenance=model.provenance,
+    )  # fmt: skip
+    shown.keep_significance(rare)
+    words = ["t0w0", "t3w1", "t5w5"]
+    html = dw.report(shown, tmp_path / "r.html", words=words, n=1, passages=False).read_text()
+    pages = dict(zip(words, html.split("<h1>")[-len(words) :], strict=True))
+    assert "changed</b>, significant at a false discovery rate of 5%" in pages["t0w0"]
+    assert "<b>not distinguishable from chance</b>" in pages["t3w1"]
+    assert "so neither are its change points" in pages["t3w1"]
+    assert "too few documents" in pages["t5w5"]
+    assert content.start(shown)["table"][0]["verdict"] == "significant at a false discovery rate of 5%"
+
+
 def test_without_a_test_there_is_nothing_to_show(small_model: dw.Model) -> None:
+    assert {row["verdict"] for row in content.start(small_model)["table"]} == {None}
+    assert content.word(small_model, "ship")["significance"] is None
     for table in (dw.drift(small_model), dw.changes(small_model)):
         assert table["effect"].is_null().all()
         assert table["q"].is_null().all()

@@ -25,6 +25,7 @@ def demo(
     from driftword.evidence.significance import significance
     from driftword.model import Model
     from driftword.pages.offline_report import report
+    from driftword.significance_table import verdict
 
     console = terminal.out()
     console.print("[bold]State of the Union addresses, 1790-2026[/bold]\n")
@@ -36,14 +37,12 @@ def demo(
     terminal.print_comparison(scores, console)
 
     model = Model.open(out / "dynamic-8.model")
-    significance(model, corpus)
+    tested = significance(model, corpus)
     console.print("\n[bold]The words that changed most[/bold]")
     terminal.print_ranking(explore.rank_drift(model, n=12), console)
-    verdicts = dict.fromkeys(WORDS, "not tested")
-    if (tested := model.significance) is not None:
-        verdicts = {word: tested.verdict(model.word_id(word)) for word in WORDS}
+    rates = dict(tested.select("word", "q").iter_rows())
     for word in WORDS:
-        console.print(f"\n[bold]{word}[/bold] and its neighbours ({verdicts[word]})")
+        console.print(f"\n[bold]{word}[/bold] and its neighbours; its change is {verdict(rates[word])}")
         terminal.print_neighbors(explore.neighbors(model, word, n=8), model, word, console)
     console.print(f"\n[bold]{WORDS[0]}[/bold] in the speeches")
     terminal.print_passages(corpus.passages(WORDS[0], n=8, width=32), console)

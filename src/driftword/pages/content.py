@@ -92,7 +92,7 @@ def between(
         "sort": sort,
         "words_compared": ranking.describe(),
         "eligible": ranking.eligible,
-        "table": [row | {"verdict": verdict(row["q"])} for row in table.to_dicts()],
+        "table": [row | {"verdict": verdict(row["q"]) if ranking.tested else None} for row in table.to_dicts()],
         "columns": table.columns,
         "figures": {},
         "cite": citation(model),
