@@ -18,13 +18,14 @@ periods     The same, abruptly after half of the time, and two periods are compa
 halves      Documents are divided into two halves, and each half is fitted: the difference of
             drift and of similarity, divided by its standard error. It should have a standard
             deviation of 1.
-dates       Abrupt exchanges: how often the 90% interval of a change point holds its date.
+dates       Abrupt exchanges: how often the date that `significance` finds is right, beside that
+            of the trajectory alone, and how often its 90% interval holds it.
 
 `join` joins consecutive slices. `short` cuts documents into pieces of that many words, at
 most 62,000, each a document. `uneven=1` puts most documents into the last of 16 slices, and
-at most 4% into each of the others. `abrupt` is the share of time after which abrupt changes
-come. `seed`, `passes`, `engine` and `permutations` can be given too; all other names are
-options of `Spec`.
+at most 4% into each of the others. `share` exchanges only that share of the occurrences.
+`abrupt` is the share of time after which abrupt changes come. `seed`, `passes`, `engine` and
+`permutations` can be given too; all other names are options of `Spec`.
 """
 
 from __future__ import annotations
@@ -36,8 +37,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 import driftword as dw
+from driftword.significance_table import HALF_WIDTH
 from machine import describe
 from options import parse_arguments
 from planted import (
@@ -231,37 +234,46 @@ def report_halves(models: list[dw.Model], corpora: list[dw.Corpus], seed: int) -
     pairs = eligible[: 2 * COMPARED].reshape(-1, 2)
     labels = models[0].slices.labels
     names = [tuple(models[0].words[v] for v in pair) for pair in pairs]
-    found: dict[str, list[float]] = {"drift": [], "similarity": []}
+    found: dict[str, list[float]] = {}
     for one, other in names:
-        values: dict[str, list[tuple[float, float]]] = {name: [] for name in found}
+        values: dict[str, list[tuple[float, float]]] = {}
         for model, corpus in zip(models, corpora, strict=True):
-            drift = dw.drift(
-                model, one, metric="absolute", between=(labels[0], labels[-1]), intervals=True, corpus=corpus
-            )
-            similarity = dw.similarity(model, one, other, interpolated=True, intervals=True, corpus=corpus)
-            for name, table in (("drift", drift), ("similarity", similarity[len(labels) // 2])):
+            options: Any = {"intervals": True, "corpus": corpus}
+            tables = {
+                metric: dw.drift(model, one, metric=metric, between=(labels[0], labels[-1]), **options)
+                for metric in ("absolute", "cosine", "relative")
+            }
+            tables["similarity"] = dw.similarity(model, one, other, interpolated=True, **options)[len(labels) // 2]
+            for name, table in tables.items():
+                column = "similarity" if name == "similarity" else "drift"
                 row = table.row(0, named=True)
-                values[name].append((row[name], (row[f"{name}_high"] - row[f"{name}_low"]) / 2 / 1.6449))
+                error = (row[f"{column}_high"] - row[f"{column}_low"]) / 2 / HALF_WIDTH
+                values.setdefault(name, []).append((row[column], error))
         for name, ((a, a_error), (b, b_error)) in values.items():
-            found[name].append((a - b) / np.hypot(a_error, b_error))
+            found.setdefault(name, []).append((a - b) / np.hypot(a_error, b_error))
     for name, z in found.items():
         print(f"    {name}: {len(z)} words, standard deviation {np.std(z):.2f}, mean {np.mean(z):+.2f}", flush=True)
 
 
 def report_dates(model: dw.Model, corpus: dw.Corpus, planted: Planted, abrupt: float) -> None:
-    """Print how often intervals of dates hold the date at which words were exchanged."""
+    """Print how often dates are right, and intervals of dates hold the date at which words were exchanged."""
     true_slice = int(share_moved(KINDS.index("abrupt"), len(model.slices), abrupt).argmax())
-    held, exact, widths = [], [], []
-    for v in planted.changed[planted.kind == KINDS.index("abrupt")]:
-        table = dw.changes(model, model.words[v], n=1, min_count=0, intervals=True, corpus=corpus)
-        if table.height:
-            low, at, high = (model.slices.index(table[name][0]) for name in ("slice_low", "slice", "slice_high"))
-            held.append(low <= true_slice <= high)
-            exact.append(at == true_slice)
-            widths.append(high - low + 1)
+    words = planted.changed[planted.kind == KINDS.index("abrupt")]
+    names = [model.words[v] for v in words]
+    by_trajectory = dw.changes(model, names, n=1, min_count=0)  # before the test, which finds better dates
+    smoothed = dict(by_trajectory.select("word", "slice").iter_rows())
+    table = dw.significance(model, corpus).filter(pl.col("change").is_not_null() & pl.col("word").is_in(names))
+    dates = np.array(
+        [[model.slices.index(row[n]) for n in ("change_low", "change", "change_high")] for row in table.to_dicts()]
+    ).reshape(-1, 3)
+    low, at, high = dates.T
+    held, wide = (low <= true_slice) & (true_slice <= high), high > low
+    label = model.slices.labels[true_slice]
     print(
-        f"    {len(held)} words: held {np.mean(held):.2f}, exact {np.mean(exact):.2f}, "
-        f"{np.mean(widths):.1f} slices wide on average",
+        f"    {len(dates)} of {len(words)} words significant: held {held.mean():.2f} (of {wide.sum()} intervals of "
+        f"several slices {held[wide].mean():.2f}), {np.mean(high - low + 1):.1f} slices wide on average; date right "
+        f"{np.mean(at == true_slice):.2f}, by the trajectory alone "
+        f"{np.mean([smoothed.get(word) == label for word in table['word']]):.2f}",
         flush=True,
     )
 
@@ -275,6 +287,7 @@ def main() -> None:
     given = parse_arguments(sys.argv[3:])
     join, short, uneven = (int(given.pop(name, [d])[0]) for name, d in (("join", 1), ("short", 0), ("uneven", 0)))
     passes, engine, abrupt = (given.pop(n, [d])[0] for n, d in (("passes", 8), ("engine", "auto"), ("abrupt", 0.5)))
+    share = float(given.pop("share", [1])[0])
     permutations, seeds = given.pop("permutations", [1000])[0], given.pop("seed", [0])
     spec = dw.Spec(**{name: values[0] for name, values in given.items()})
     for seed in seeds:
@@ -289,8 +302,9 @@ def main() -> None:
             report_halves(models, corpora, seed)
             continue
         corpus, planted = plant(
-            source, join=join, subsample=source.subsample or "auto", seed=seed, changes=mode != "null", abrupt=abrupt
-        )
+            source, join=join, subsample=source.subsample or "auto", seed=seed, changes=mode != "null", abrupt=abrupt,
+            share=share,
+        )  # fmt: skip
         sizes = np.bincount(corpus.chunk_slice[np.unique(corpus.chunk_document, return_index=True)[1]])
         fitted = dw.fit(corpus, spec, passes=passes, seed=seed, engine=engine)
         begin = time.perf_counter()

@@ -108,9 +108,9 @@ def choose_words(counts: Array, rng: np.random.Generator) -> dict[str, Array]:
 
 
 def plant(
-    corpus: dw.Corpus, *, join: int, subsample: float | str, seed: int, changes: bool, abrupt: float
+    corpus: dw.Corpus, *, join: int, subsample: float | str, seed: int, changes: bool, abrupt: float, share: float = 1
 ) -> tuple[dw.Corpus, Planted]:
-    """Return the corpus with permuted dates and, if wanted, planted changes."""
+    """Return the corpus with permuted dates and, if wanted, planted changes of a share of the occurrences."""
     rng = np.random.default_rng(seed)
     n_slices = -(-len(corpus.slices) // join)
     documents, first = np.unique(corpus.chunk_document, return_index=True)
@@ -133,7 +133,7 @@ def plant(
 
         partner = np.arange(len(corpus.words))
         partner[planted.changed] = planted.partner
-        exchanged = drawn(planted.changed, planted.kind, 1)
+        exchanged = drawn(planted.changed, planted.kind, share)
         tokens[exchanged] = partner[tokens[exchanged]]
         lost = drawn(planted.thinned, planted.kind[::2], THINNING)
         kept = np.ones(len(tokens), dtype=bool)

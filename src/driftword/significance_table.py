@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
@@ -14,10 +15,13 @@ from driftword import checks
 
 #: False discovery rate up to which a word is called significant.
 LEVEL: Final = 0.05
+#: What intervals hold, and how many standard errors that is on either side of an estimate.
+CONFIDENCE: Final = 0.9
+HALF_WIDTH: Final = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 #: Columns of the table of results, one row a word.
 SCHEMA: Final = {
     "word": pl.String, "effect": pl.Float64, "low": pl.Float64, "high": pl.Float64, "p": pl.Float64, "q": pl.Float64,
-    "documents": pl.Int64, "slices": pl.Int64,
+    "change": pl.String, "change_low": pl.String, "change_high": pl.String, "documents": pl.Int64, "slices": pl.Int64,
 }  # fmt: skip
 SIGNIFICANT: Final = "significant at a false discovery rate of 5%"
 BY_CHANCE: Final = "not distinguishable from chance"

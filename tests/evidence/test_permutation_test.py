@@ -13,6 +13,7 @@ from twin import sums_over_time
 from driftword.evidence import permutation_test as test
 from driftword.evidence.document_scores import Expected, Scores, smooth
 from driftword.evidence.significance import false_discovery_rates
+from driftword.significance_table import HALF_WIDTH
 
 
 def random_word(documents: int, *, slices: int = 6, dim: int = 5, shift: float = 0.0, seed: int = 0) -> Any:
@@ -98,12 +99,12 @@ def test_a_word_that_changes_is_found_and_one_that_does_not_is_not() -> None:
 
 def test_the_effect_is_the_share_that_time_explains() -> None:
     """Of all variation; its interval holds the mean over many samples in about 90% of them."""
-    effects, held = [], []
+    effects = []
     for seed in range(150):
         found = test.run(prepared(150, shift=1.2, dim=3, seed=seed), permutations=199, seed=0, v=seed)
         effects.append((found.effect, found.error))
     mean = np.mean([effect for effect, _ in effects])
-    held = [abs(effect - mean) <= test.CONFIDENCE * error for effect, error in effects]
+    held = [abs(effect - mean) <= HALF_WIDTH * error for effect, error in effects]
     assert 0.82 <= np.mean(held) <= 0.98
     assert 0.02 < mean < 0.08  # the shift has a variance of 1.2² / 12 x (weights), beside 3 dimensions of noise
 

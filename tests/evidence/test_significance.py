@@ -64,6 +64,8 @@ def test_the_exchanged_words_are_found_and_no_others(table: pl.DataFrame) -> Non
     assert "t2w0" not in called  # which has become rare
     found = {row["word"]: row for row in table.iter_rows(named=True)}
     assert all(found[word]["low"] > 0.05 for word in CHANGED)
+    assert {found[word][name] for word in CHANGED for name in ("change", "change_low", "change_high")} == {"1903"}
+    assert table.filter(pl.col("q") > 0.05)["change"].is_null().all()
     assert (table["p"] >= 1 / 1001).all()
     assert (table["low"] < table["effect"]).all()
     assert (table["effect"] < table["high"]).all()
@@ -108,6 +110,7 @@ def test_two_periods_are_compared(model: dw.Model, corpus: dw.Corpus) -> None:
     assert across["p"][:2].max() < 0.01 < across["p"][2:].min()
     before = dw.significance(model, corpus, words, between=(1900, 1902))
     assert before["p"].min() > 0.01
+    assert across["change"].is_null().all()
     assert set(before["slices"]) == {2}
     assert before["documents"].max() <= DOCUMENTS // 3
 
@@ -188,6 +191,13 @@ def test_drift_and_changes_show_it(model: dw.Model, table: pl.DataFrame) -> None
     by_drift = dw.drift(model, n=None, skip=0, metric="absolute")["drift"]
     assert by_drift.is_sorted(descending=True)
     assert dw.drift(model, n=None, skip=0, between=(1901, 1903))["drift"].is_sorted(descending=True)
+    moved = model.significance.table.with_columns(change=pl.when(pl.col("word") == "t0w0").then(pl.lit("1902")))  # type: ignore[union-attr]
+    other = dw.Model(
+        model.rho, model.alpha, model.intercepts, vocabulary=model.vocabulary, spec=model.spec,
+        provenance=model.provenance,
+    )  # fmt: skip
+    other.keep_significance(SignificanceTable(moved, 1000, 0))
+    assert dw.changes(other, "t0w0")["slice"][0] == "1902"  # the documents' date goes before the trajectory's
     points = dw.changes(model, n=4)
     assert set(points["word"][:2]) == set(CHANGED)
     assert points["slice"][:2].to_list() == ["1903", "1903"]

@@ -11,6 +11,7 @@ import pytest
 
 import driftword as dw
 from driftword.evidence.uncertainty import Uncertainty, solve_chain
+from driftword.explore.drift_metrics import _spread_of_square
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +92,26 @@ def test_intervals_hold_what_they_are_about(small_model: dw.Model) -> None:
         assert filled.drop(f"{column}_low", f"{column}_high").width == table.width - 2
     for metric in ("absolute", "cosine"):
         assert dw.drift(small_model, "ship", metric=metric, intervals=True)["drift_low"].is_not_null().all()
+
+
+@pytest.mark.parametrize("size", [0.0, 1.0, 10.0])
+def test_a_length_is_as_uncertain_as_its_signal_and_noise_make_it(size: float) -> None:
+    """Noise of unequal variances: as uncertain as many samples show; a little more where there is no signal."""
+    random = np.random.default_rng(0)
+    deviations = np.geomspace(1, 0.1, 30)
+    signal = size * deviations * random.normal(size=30)
+    samples = signal + deviations * random.normal(size=(400, 30))
+    true = float((samples**2).sum(axis=1).std())
+    found = [_spread_of_square(x, x + deviations * random.normal(size=(200, 30))) for x in samples[:100]]
+    assert 0.93 < np.mean(found) / true < (1.25 if size == 0 else 1.07)
+
+
+def test_more_occurrences_are_surer(uncertainty: Uncertainty) -> None:
+    counts = np.asarray(uncertainty.model.counts)
+    often, seldom = int(counts.sum(axis=0).argmax()), int(counts.sum(axis=0).argmin())
+    errors = [uncertainty.count_error(v, [0, len(counts) - 1]) for v in (often, seldom)]
+    assert 0 < errors[0] < errors[1]
+    assert uncertainty.count_error(often, []) == 0
 
 
 def test_support_is_a_share_of_draws(small_model: dw.Model) -> None:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from driftword.engines import cpu_kernels as kernels
 from driftword.engines.array_engine import ArrayEngine
-from driftword.engines.matmul_kernels import LANES, TILE
+from driftword.engines.matmul_kernels import LANES, TILE, padded
 from driftword.engines.parameters import INTERCEPT_UNIT, Parameters, broadcast
 from driftword.engines.rounds import Blocks, Sampler, Step, Text
 
@@ -52,8 +52,8 @@ class CpuEngine(ArrayEngine):
         max_rows = int(np.add.reduceat(blocks.run_end - blocks.run_begin, blocks.run_offsets[:-1]).max())
         max_tokens = max_rows + int(np.diff(blocks.run_offsets).max()) * 2 * step.half_window
         wave = int(np.diff(blocks.wave_offsets).max())
-        width = _padded(p.rho.shape[2], LANES)
-        rho_rows = _padded(max_rows, max(LANES, TILE)) + _padded(step.pool, TILE)
+        width = padded(p.rho.shape[2], LANES)
+        rho_rows = padded(max_rows, max(LANES, TILE)) + padded(step.pool, TILE)
         buffers = [
             (np.empty((wave, rows), np.int32), np.empty((wave, rows, width), np.float32), np.empty(wave, np.int64))
             for rows in (rho_rows, max_tokens)
@@ -127,8 +127,3 @@ class CpuEngine(ArrayEngine):
     def _map(self, task: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         """Run a task on every item, in threads if there are several."""
         return [task(item) for item in items] if self.threads == 1 else list(self._pool.map(task, items))
-
-
-def _padded(count: int, unit: int) -> int:
-    """Round up to a multiple."""
-    return -(-count // unit) * unit

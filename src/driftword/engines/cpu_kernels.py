@@ -9,17 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numba import float32, int32, njit, uint32, uint64
 
-from driftword.engines.matmul_kernels import LANES, TILE, add_product
+from driftword.engines.matmul_kernels import LANES, TILE, add_product, padded
 from driftword.engines.thread_barrier import add_and_get, wait_for_all
 from driftword.randomness import GOLDEN_GAMMA, MULTIPLIER_1, MULTIPLIER_2
 
 _FAST = {"fastmath": {"reassoc", "contract", "arcp", "nsz"}, "cache": True, "nogil": True, "error_model": "numpy"}
-
-
-@njit(**_FAST, inline="always")
-def _padded(count, unit):
-    """Round up to a multiple."""
-    return (count + unit - 1) // unit * unit
 
 
 @njit(**_FAST, inline="always")
@@ -148,8 +142,8 @@ def likelihood_step(
     """
     columns_of_rho = rho.shape[2]
     width = rho_gradients.shape[2]
-    rows = _padded(_padded(max_rows, LANES), TILE)
-    columns = _padded(pool, TILE)
+    rows = padded(padded(max_rows, LANES), TILE)
+    columns = padded(pool, TILE)
     max_tokens = alpha_gradients.shape[1]
     context = np.zeros((rows, width), dtype=np.float32)
     context_transposed = np.zeros((columns_of_rho, rows), dtype=np.float32)  # (K, B)
@@ -256,18 +250,18 @@ def _gradients(
     for i in range(n_rows):
         for k in range(columns_of_rho):
             context_transposed[k, i] = context[i, k]
-    for i in range(n_rows, _padded(n_rows, TILE)):  # rows that only pad the last tile
+    for i in range(n_rows, padded(n_rows, TILE)):  # rows that only pad the last tile
         for k in range(width):
             context_gradient[i, k] = float32(0.0)
     for m in range(columns):
         for i in range(rows):
             negative_residual[m, i] = float32(0.0)
-    n_padded = _padded(n_rows, LANES)
+    n_padded = padded(n_rows, LANES)
     add_product(negative_vectors, context_transposed, columns, n_padded, columns_of_rho, negative_residual)
     for m in range(pool):
         for i in range(n_rows):
             negative_residual[m, i] = -weight * sigmoid(negative_residual[m, i])
-    add_product(negative_residual.T, negative_vectors, _padded(n_rows, TILE), width, pool, context_gradient)
+    add_product(negative_residual.T, negative_vectors, padded(n_rows, TILE), width, pool, context_gradient)
     for m in range(n_rows, n_rows + columns):
         for k in range(width):
             rho_gradients[m, k] = float32(0.0)

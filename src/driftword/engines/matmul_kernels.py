@@ -15,10 +15,17 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.extending import intrinsic, register_jitable
 
 TILE: Final = 8
 LANES: Final = 16 if llvm.get_host_cpu_features().get("avx512f") else 8
+
+
+@register_jitable
+def padded(count: Any, unit: int) -> Any:
+    """Round up to a multiple, in kernels and outside."""
+    return (count + unit - 1) // unit * unit
+
 
 _BYTE_POINTER = ir.IntType(8).as_pointer()
 _FLOAT = ir.FloatType()

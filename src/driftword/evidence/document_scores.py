@@ -26,9 +26,9 @@ import numpy as np
 import numpy.typing as npt
 
 from driftword import randomness
-from driftword.engines.matmul_kernels import LANES, TILE
+from driftword.engines.matmul_kernels import LANES, TILE, padded
 from driftword.evidence import score_kernels as kernels
-from driftword.evidence.occurrences import Text, in_parts
+from driftword.evidence.occurrences import DocumentText, in_parts
 from driftword.model import Model
 
 Array = npt.NDArray[Any]
@@ -66,7 +66,7 @@ class Expected:
 class DocumentScores:
     """Computes scores of any words; everything that words share is computed once."""
 
-    def __init__(self, model: Model, text: Text, *, seed: int, pool: ThreadPoolExecutor, threads: int) -> None:
+    def __init__(self, model: Model, text: DocumentText, *, seed: int, pool: ThreadPoolExecutor, threads: int) -> None:
         self.text, self.half_window, self.seed = text, model.spec.context // 2, seed
         self.alpha, self.rho = _coordinates(model, pool)
         self.dim = min(self.alpha.shape[1], DIRECTIONS)
@@ -86,12 +86,12 @@ class DocumentScores:
         positions, groups = background_positions(self.text, self.seed)
         begin = np.searchsorted(groups, np.arange(2 * self.text.n_slices + 1))
         self.group_size = np.diff(begin)
-        sizes = _padded(self.group_size, LANES)  # each group of positions fills whole vectors
+        sizes = padded(self.group_size, LANES)  # each group of positions fills whole vectors
         self.group_end = np.cumsum(sizes)
         self.group_begin = self.group_end - sizes
         rows = np.arange(len(positions)) + (self.group_begin - begin[:-1])[groups]
         self.contexts = np.zeros((self.rho.shape[1], int(sizes.sum())), dtype=np.float32)
-        self.relative = np.zeros((int(sizes.sum()), _padded(self.dim + 1, LANES)), dtype=np.float32)
+        self.relative = np.zeros((int(sizes.sum()), padded(self.dim + 1, LANES)), dtype=np.float32)
         text = self.text
 
         def write(low: int, high: int) -> None:
@@ -102,6 +102,8 @@ class DocumentScores:
             )  # fmt: skip
 
         in_parts(write, np.ones(len(positions), dtype=np.int64), pool, threads)
+        relative = self.relative[:, : self.dim]
+        self.variance = np.einsum("ik,ik->k", relative, relative).astype(np.float64) / max(len(positions), 1)
 
     def of_word(self, v: int) -> Scores:
         """Return the scores of one word, by document."""
@@ -119,7 +121,7 @@ class DocumentScores:
     def group_ends(self, *, frequent: bool) -> Array:
         """Return where the positions end that frequent words, or others, need of each group."""
         sizes = self.group_end - self.group_begin
-        return np.asarray(self.group_begin + (sizes if frequent else _padded(-(-sizes // 4), LANES)))
+        return np.asarray(self.group_begin + (sizes if frequent else padded(-(-sizes // 4), LANES)))
 
     def group_positions(self, end: Array) -> Array:
         """Return how many positions there are up to these ends, by half and slice, ``(2, T)``."""
@@ -129,7 +131,7 @@ class DocumentScores:
         """Return where words would be expected; a few dozen at a time are quickest."""
         if not len(words):
             return []
-        rows = _padded(len(words), TILE)
+        rows = padded(len(words), TILE)
         rho = np.zeros((rows, self.rho.shape[1]), dtype=np.float32)
         rho[: len(words)] = self.rho[words]
         sums = np.zeros((len(self.group_begin), rows, self.relative.shape[1]), dtype=np.float32)
@@ -177,7 +179,7 @@ def expected_context(sums: Array, chances: Array, positions: Array, smoothing: S
     return Expected(mean, noise, total)
 
 
-def background_positions(text: Text, seed: int) -> tuple[Array, Array]:
+def background_positions(text: DocumentText, seed: int) -> tuple[Array, Array]:
     """Draw positions of every slice; return them with their groups, 2 t + half, in the order of these."""
     lengths = text.sizes
     by_slice = np.argsort(text.slice_of, kind="stable")
@@ -202,7 +204,7 @@ def background_positions(text: Text, seed: int) -> tuple[Array, Array]:
     return positions[order], group[order]
 
 
-def _halves(text: Text, seed: int) -> Array:
+def _halves(text: DocumentText, seed: int) -> Array:
     """Divide the documents of every slice into two halves at random."""
     random = randomness.bits(randomness.key(seed, "halves"), np.arange(len(text.slice_of)))
     order = np.lexsort((random, text.slice_of))
@@ -244,15 +246,10 @@ def _coordinates(model: Model, pool: ThreadPoolExecutor) -> tuple[Array, Array]:
     variance, axes = (a[..., ::-1] for a in np.linalg.eigh(centered.T @ centered / max(len(rho) - 1, 1)))
     scale = np.sqrt(np.maximum(variance, max(float(variance.max()), 1e-12) * _FLAT))
     alpha = np.asarray(model.alpha, dtype=np.float64) @ (axes * scale)
-    coordinates = np.zeros((len(rho), _padded(rho.shape[1] + 1, LANES)), dtype=np.float32)
+    coordinates = np.zeros((len(rho), padded(rho.shape[1] + 1, LANES)), dtype=np.float32)
     coordinates[:, : rho.shape[1]] = rho @ (axes / scale)
     if model.intercepts is not None:
         intercepts = np.asarray(model.intercepts, dtype=np.float64)
         intercepts = intercepts * weights if len(intercepts) == len(weights) else intercepts
         coordinates[:, rho.shape[1]] = intercepts.sum(axis=0)
     return alpha.astype(np.float32), coordinates
-
-
-def _padded(count: Any, unit: int) -> Any:
-    """Round up to a multiple."""
-    return -(-count // unit) * unit

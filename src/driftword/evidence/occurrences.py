@@ -25,7 +25,7 @@ _SHARES: Final = 8  # of the work for each thread, so that none waits long for a
 
 
 @dataclass(frozen=True)
-class Text:
+class DocumentText:
     """Tokens of all splits, sorted by document; a document that spans several slices counts as one in each."""
 
     ids: Array  # (n,)
@@ -73,7 +73,7 @@ class Text:
         return np.flatnonzero(self.ids == v)
 
 
-def read_text(corpus: Corpus, pool: ThreadPoolExecutor, threads: int, *, train: bool = False) -> Text:
+def read_documents(corpus: Corpus, pool: ThreadPoolExecutor, threads: int, *, train: bool = False) -> DocumentText:
     """Read what one pass sees of a corpus, or of its training text alone."""
     document, slice_of = (np.asarray(a, dtype=np.int64) for a in (corpus.chunk_document, corpus.chunk_slice))
     n_slices = len(corpus.slices)
@@ -97,7 +97,7 @@ def read_text(corpus: Corpus, pool: ThreadPoolExecutor, threads: int, *, train: 
     ids = np.empty(offsets[-1], dtype=np.int32)
     if len(ids):
         in_parts(sample(ids), weights, pool, threads)
-    return Text(
+    return DocumentText(
         ids, offsets, chunk_document[order].astype(np.int32), (units % n_slices).astype(np.int32), units // n_slices,
         n_slices, len(corpus.words),
     )  # fmt: skip

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftword import randomness
-from driftword.engines.matmul_kernels import LANES, TILE
+from driftword.engines.matmul_kernels import LANES, TILE, padded
 from driftword.evidence import score_kernels as kernels
 from driftword.evidence.document_scores import Expected, Scores, Smoothing
 
@@ -31,7 +31,6 @@ WAVES: Final = 6
 LEAST_DOCUMENTS: Final = 8
 FEW_DOCUMENTS: Final = 64  # up to which permutations are drawn one by one
 NOISE_BLOCKS: Final = 8  # of consecutive slices, whose noise has one sign
-CONFIDENCE: Final = 1.6449  # standard errors of a 90% interval
 LEAST_WEIGHT: Final = 1e-3
 COLLINEAR: Final = 1e-3
 
@@ -45,6 +44,19 @@ class Result:
     p: float
     z: float  # Q, standardised by its permuted values
     null: Array  # (permutations,) permuted values of Q, standardised
+
+
+@dataclass(frozen=True)
+class Centered:
+    """What a word's documents say, without what is expected and what all of them have in common."""
+
+    scores: Array  # (D, K) divided by the roots, so that their noise is about the same
+    root: Array  # (D,) of the documents' weights
+    slice_of: Array  # (D,)
+
+    def among(self, chosen: Array) -> Centered:
+        """Return some of the documents."""
+        return Centered(self.scores[chosen], self.root[chosen], self.slice_of[chosen])
 
 
 @dataclass(frozen=True)
@@ -81,6 +93,16 @@ def waves_over_time(slice_of: Array, n_slices: int, strata: Array | None = None)
     return np.stack(columns, axis=1) if columns else np.zeros((len(time), 0)), np.array(weights)
 
 
+def center(scores: Scores, expected: Array, strata: Array | None = None) -> Centered:
+    """Take away what is expected in each slice, ``(T, K)``, and what all documents have in common."""
+    weight = scores.weights.astype(np.float64)[:, None]
+    rest = scores.contexts - weight * expected[scores.slice_of]
+    rest -= weight * (_sums(rest, strata) / np.maximum(_sums(weight, strata), LEAST_WEIGHT))
+    # A text that uses a word fifty times must not count fifty times.
+    root = np.sqrt(np.maximum(weight, LEAST_WEIGHT))
+    return Centered(_centered(rest / root, strata), root[:, 0], scores.slice_of)
+
+
 def prepare(
     scores: Scores,
     expected: Expected,
@@ -90,22 +112,17 @@ def prepare(
     n_times: int,
     strata: Array | None = None,
 ) -> Prepared | None:
-    """Take away what is expected, and what all documents have in common; None where nothing can be exchanged."""
+    """Prepare a test; None where nothing can be exchanged."""
     waves, weights = waves_over_time(time, n_times, strata)
     if not len(weights):
         return None
-    weight = scores.weights.astype(np.float64)[:, None]
-    rest = scores.contexts - weight * expected.mean[scores.slice_of]
-    rest -= weight * (_sums(rest, strata) / np.maximum(_sums(weight, strata), LEAST_WEIGHT))
-    # A text that uses a word fifty times must not count fifty times.
-    root = np.sqrt(np.maximum(weight, LEAST_WEIGHT))
-    rest = _centered(rest / root, strata)
-    pulls = waves * (weight / root)  # of each document's slice on the sums
+    documents = center(scores, expected.mean, strata)
+    pulls = waves * documents.root[:, None]  # of each document's slice on the sums
     n_slices = len(expected.mean)
-    leverage = np.stack([np.bincount(scores.slice_of, weights=pull, minlength=n_slices) for pull in pulls.T])
+    leverage = np.stack([np.bincount(documents.slice_of, weights=pull, minlength=n_slices) for pull in pulls.T])
     noise = (leverage / expected.chances @ smoothing.weights)[:, :, None] * expected.noise  # (n, T, K)
     borders = np.unique(np.arange(NOISE_BLOCKS) * n_slices // NOISE_BLOCKS)
-    return Prepared(rest, waves, weights, np.add.reduceat(noise, borders, axis=1), strata)
+    return Prepared(documents.scores, waves, weights, np.add.reduceat(noise, borders, axis=1), strata)
 
 
 def run(word: Prepared, *, permutations: int, seed: int, v: int) -> Result:
@@ -163,12 +180,12 @@ def permuted_sums(scores: Array, waves: Array, strata: Array, *, permutations: i
     """Return the sums over time when dates are exchanged within strata, ``(waves, K, permutations)``."""
     members = np.argsort(strata, kind="stable")
     begin = np.r_[0, np.flatnonzero(np.diff(strata[members])) + 1, len(strata)]
-    padded = np.zeros((len(scores), -(-scores.shape[1] // LANES) * LANES), dtype=np.float32)
-    padded[:, : scores.shape[1]] = scores
-    out = np.empty((permutations, waves.shape[1], padded.shape[1]), dtype=np.float32)
+    rounded = np.zeros((len(scores), padded(scores.shape[1], LANES)), dtype=np.float32)
+    rounded[:, : scores.shape[1]] = scores
+    out = np.empty((permutations, waves.shape[1], rounded.shape[1]), dtype=np.float32)
     rows = np.zeros((TILE * waves.shape[1], len(scores)), dtype=np.float32)
     key = np.uint64(randomness.key(seed, "permutations", v))
-    kernels.permute(padded, waves, begin, members, key, rows, out)
+    kernels.permute(rounded, waves, begin, members, key, rows, out)
     return np.ascontiguousarray(out[:, :, : scores.shape[1]].transpose(1, 2, 0))
 
 

@@ -213,3 +213,32 @@ def permute(scores, waves, begin, members, key, rows, out):
             for q in range(n_waves):
                 for k in range(width):
                     out[first + p, q, k] = sums[p * n_waves + q, k]
+
+
+@njit(**_FAST)
+def change_evidence(sums, weights, noise, sizes, out):
+    """Write the log evidence of a change after each slice but the last, for every size of changes, (sizes, T - 1).
+
+    `sums` are those of the scores of every slice, (T, K), with their weights, (T,); `noise` is the variance of scores
+    in each direction, (K,).
+    """
+    n, dim = sums.shape
+    before, total = np.zeros(dim), np.zeros(dim)
+    all_weights, weight = 0.0, 0.0
+    for t in range(n):
+        all_weights += weights[t]
+        for k in range(dim):
+            total[k] += sums[t, k]
+    for t in range(n - 1):
+        weight += weights[t]
+        after = all_weights - weight
+        share = weight * after / all_weights
+        for k in range(dim):
+            before[k] += sums[t, k]
+        for g in range(len(sizes)):
+            value = 0.0
+            for k in range(dim):
+                difference = (total[k] - before[k]) / after - before[k] / weight
+                signal = sizes[g] * share * noise[k]
+                value += signal / (1.0 + signal) * share * difference * difference / noise[k] - np.log1p(signal)
+            out[g, t] = value / 2

@@ -19,16 +19,16 @@ from driftword.corpus import Corpus
 from driftword.corpus.passages import document_values
 from driftword.engines.registry import check_package, choose_engine
 from driftword.errors import DriftwordWarning, OptionError, StoreError
-from driftword.evidence import permutation_test
+from driftword.evidence import change_dates, permutation_test
+from driftword.evidence.change_dates import ChangeDate
 from driftword.evidence.document_scores import FREQUENT, DocumentScores, Scores
-from driftword.evidence.occurrences import read_text
-from driftword.evidence.permutation_test import CONFIDENCE, Result, testable
+from driftword.evidence.occurrences import read_documents
+from driftword.evidence.permutation_test import Result, testable
 from driftword.model import Model, as_model, corpus_of
 from driftword.progress import Progress, progress
-from driftword.significance_table import SCHEMA, SignificanceTable, ranked
+from driftword.significance_table import HALF_WIDTH, LEVEL, SCHEMA, SignificanceTable, ranked
 
 Array = npt.NDArray[Any]
-Found = tuple[Result | None, int, int]  # what was found about a word, and its documents and slices
 _BATCH: Final = 64  # words whose expected contexts are computed at a time
 _DEVICE_BATCH: Final = 1024  # on a device
 _QUICKEST: Final = 1e-3  # seconds that a core needs for a word, at least
@@ -47,6 +47,20 @@ class Question:
     strata: Array | None  # of each document of the text, within which dates are exchanged
     permutations: int
     seed: int
+
+    def strata_of(self, own: Scores) -> Array | None:
+        """Return within what the documents of a word exchange their dates."""
+        return None if self.strata is None else self.strata[own.document]
+
+
+@dataclass
+class Found:
+    """What was found about a word."""
+
+    documents: int
+    slices: int
+    result: Result | None = None
+    change: ChangeDate | None = None
 
 
 def significance(
@@ -102,9 +116,10 @@ def significance(
     One row per word, significant ones first, by effect: word; effect, the share of the variation between documents
     that time explains beyond chance, with its 90% interval, low and high; p, the share of exchanges with as much
     dependence on time, never 0; q, the false discovery rate if this word and all those with more evidence are called
-    changed, over the whole vocabulary where that is tested, otherwise over the words given; and the number of
-    documents and slices in which the word occurs. A word in fewer than 8 documents, or in a single slice, is not
-    tested: only its documents and slices are given.
+    changed, over the whole vocabulary where that is tested, otherwise over the words given; change, the first slice of
+    the new use where the word is significant (q up to 0.05), as if it had changed at once, with its 90% interval,
+    change_low and change_high (null with `between`); and the number of documents and slices in which the word occurs.
+    A word in fewer than 8 documents, or in a single slice, is not tested: only its documents and slices are given.
     """
     model = as_model(model)
     permutations = checks.whole("permutations", permutations, least=19, most=1_000_000)
@@ -192,7 +207,7 @@ def run_tests(
     pool = ThreadPoolExecutor(threads)
     try:
         bar.stage("reading")
-        text = read_text(corpus, pool, threads)
+        text = read_documents(corpus, pool, threads)
         scores = DocumentScores(model, text, seed=seed, pool=pool, threads=threads)
         if len(words) > 1:
             _ = text.by_word  # sorted once, by one thread
@@ -221,14 +236,24 @@ def _test_batch(scores: DocumentScores, words: Array, question: Question) -> dic
         chosen = _chosen(found, frequent=frequent)
         for v, expected in zip(chosen, scores.expected(np.array(chosen), frequent=frequent), strict=True):
             own, time = documents[v]
-            strata = None if question.strata is None else question.strata[own.document]
+            strata = question.strata_of(own)
             prepared = permutation_test.prepare(
                 own, expected, scores.smoothing, time=time, n_times=n_times, strata=strata
             )  # fmt: skip
             if prepared is not None:
                 result = permutation_test.run(prepared, permutations=question.permutations, seed=question.seed, v=v)
-                found[v] = (result, *found[v][1:])
+                found[v].result = result
+                found[v].change = _change(scores, question, own, expected.mean, result)
     return found
+
+
+def _change(
+    scores: DocumentScores, question: Question, own: Scores, expected: Array, result: Result | None
+) -> ChangeDate | None:
+    """Return when a word changed, if it may be significant, over all of the time."""
+    if question.periods is not None or result is None or result.p > LEVEL:
+        return None
+    return change_dates.find(permutation_test.center(own, expected, question.strata_of(own)), scores.variance)
 
 
 def _test_on_device(
@@ -251,26 +276,33 @@ def _test_on_device(
             for batch in torch_permutations.batches(
                 _chosen(found, frequent=frequent), documents, question.permutations
             ):
-                tested = [
-                    (*documents[v], None if question.strata is None else question.strata[documents[v][0].document])
-                    for v in batch
-                ]
+                tested = [(*documents[v], question.strata_of(documents[v][0])) for v in batch]
+                contexts = expected(batch, frequent=frequent)
                 results = torch_permutations.run_batch(
-                    tested, expected(batch, frequent=frequent), scores.smoothing, n_times=n_times,
-                    permutations=question.permutations, generator=generator,
+                    tested, contexts, scores.smoothing, n_times=n_times, permutations=question.permutations,
+                    generator=generator,
                 )  # fmt: skip
-                found |= {v: (result, *found[v][1:]) for v, result in zip(batch, results, strict=True)}
+                when = pool.map(
+                    lambda v, result, mean: _change(scores, question, v[0], mean, result),
+                    tested, results, contexts[0].cpu().numpy(),
+                )  # fmt: skip
+                for v, result, change in zip(batch, results, when, strict=True):
+                    found[v].result, found[v].change = result, change
         yield found
 
 
 def _untested(documents: dict[int, tuple[Scores, Array]]) -> dict[int, Found]:
     """Return in how many documents and slices words occur."""
-    return {v: (None, len(own.document), len(np.unique(own.slice_of))) for v, (own, _) in documents.items()}
+    return {v: Found(len(own.document), len(np.unique(own.slice_of))) for v, (own, _) in documents.items()}
 
 
 def _chosen(found: dict[int, Found], *, frequent: bool) -> list[int]:
     """Return the words that can be tested and are frequent, or are not."""
-    return [v for v, (_, n, slices) in found.items() if (n >= FREQUENT) == frequent and testable(n, slices)]
+    return [
+        v
+        for v, word in found.items()
+        if (word.documents >= FREQUENT) == frequent and testable(word.documents, word.slices)
+    ]
 
 
 def _device(engine: str, device: str | None) -> str | None:
@@ -293,15 +325,20 @@ def _documents(scores: Scores, periods: tuple[Array, Array] | None) -> tuple[Sco
 
 
 def _table(model: Model, words: Array, found: list[Found]) -> pl.DataFrame:
-    tested = [(result, documents) for result, documents, _ in found if result is not None]
-    rates = iter(false_discovery_rates([result for result, _ in tested], np.array([n for _, n in tested])))
-    rows = []
-    for v, (result, documents, slices) in zip(words.tolist(), found, strict=True):
+    tested = [word for word in found if word.result is not None]
+    rates = iter(
+        false_discovery_rates([word.result for word in tested if word.result], np.array([w.documents for w in tested]))
+    )
+    labels, rows = model.slices.labels, []
+    for v, word in zip(words.tolist(), found, strict=True):
         values: tuple[float | None, ...] = (None,) * 5
-        if result is not None:
-            half = CONFIDENCE * result.error
-            values = (result.effect, result.effect - half, result.effect + half, result.p, float(next(rates)))
-        rows.append((model.words[v], *values, documents, slices))
+        dates: tuple[str | None, ...] = (None,) * 3
+        if (result := word.result) is not None:
+            half, rate = HALF_WIDTH * result.error, float(next(rates))
+            values = (result.effect, result.effect - half, result.effect + half, result.p, rate)
+            if rate <= LEVEL and word.change is not None:
+                dates = tuple(labels[t] for t in word.change)
+        rows.append((model.words[v], *values, *dates, word.documents, word.slices))
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 

@@ -26,13 +26,14 @@ import numpy.typing as npt
 from driftword import randomness
 from driftword.corpus import Corpus
 from driftword.evidence import score_kernels as kernels
-from driftword.evidence.occurrences import Text, read_text
+from driftword.evidence.occurrences import DocumentText, read_documents
 from driftword.held_out import measure_contexts
 from driftword.model import Model
 from driftword.schedule import Schedule
 
 Array = npt.NDArray[Any]
 DRAWS: Final = 200
+_KEPT: Final = 4  # words whose draws are kept: a page asks for the same ones several times
 
 
 class Uncertainty:
@@ -40,9 +41,10 @@ class Uncertainty:
 
     def __init__(self, model: Model, corpus: Corpus, *, seed: int = 0) -> None:
         self.model, self.seed = model, seed
+        self._kept: dict[int, Array] = {}
         threads = os.cpu_count() or 1
         with ThreadPoolExecutor(threads) as pool:
-            self.text: Text = read_text(corpus, pool, threads, train=True)
+            self.text: DocumentText = read_documents(corpus, pool, threads, train=True)
         spec = model.spec
         distances = corpus.slices.distances[: 0 if spec.model == "static" else None]
         centering = measure_contexts(corpus, spec.context // 2)
@@ -54,8 +56,13 @@ class Uncertainty:
         )
 
     def vectors(self, v: int) -> Array:
-        """Draw the embeddings of a word, ``(DRAWS, T, K)``."""
-        return np.asarray(self.model.rho_of(v), dtype=np.float64) + self.draws(v)
+        """Draw the embeddings of a word, ``(DRAWS, T, K)``; those of the last few words are kept."""
+        if v not in self._kept:
+            if len(self._kept) >= _KEPT:
+                self._kept.pop(next(iter(self._kept)))
+            self._kept[v] = np.asarray(self.model.rho_of(v), dtype=np.float64) + self.draws(v)
+            self._kept[v].flags.writeable = False
+        return self._kept[v]
 
     def draws(self, v: int, n: int = DRAWS) -> Array:
         """Return how far a word's embeddings would be from those of the model, ``(n, T, K)``."""
@@ -75,6 +82,17 @@ class Uncertainty:
         moved = solve_chain(mass[:, None, None] * moment, self._diagonal(dim, contexts.shape[1]),
                             self._couplings(dim, contexts.shape[1]), gradient)  # fmt: skip
         return np.ascontiguousarray(moved[:, :dim].transpose(2, 0, 1))
+
+    def count_error(self, v: int, slices: list[int]) -> float:
+        """Return the standard error of the logarithm of how often a word occurs in some slices."""
+        here = np.isin(self.text.slice_of, slices)
+        document = self.text.chunk_document[self.text.chunk_of[self.text.positions(v)]]
+        counts = np.bincount(document, minlength=len(here)) * here
+        if not counts.any():
+            return 0.0
+        of_slice, sizes = self.text.slice_of, self.text.sizes
+        rates = np.bincount(of_slice, weights=counts) / np.maximum(np.bincount(of_slice, weights=sizes), 1)
+        return float(np.sqrt(((counts - sizes * rates[of_slice]) ** 2).sum()) / counts.sum())
 
     def _contexts(self, v: int) -> tuple[Array, Array]:
         """Return the contexts of a word's occurrences, centred and with a 1 for the intercept, and their documents."""

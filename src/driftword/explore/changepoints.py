@@ -3,14 +3,15 @@
 A change point splits the slices into a before and an after whose mean vectors are as far apart as possible. Only
 slices in which the word is observed are looked at: the others are interpolated and tell nothing of when. A random walk
 smooths abrupt changes, which draws the best split towards the middle of the time; so among all splits that explain
-nearly as much, the one at the largest step is taken.
+nearly as much, the one at the largest step is taken. Documents are not smoothed: where `significance` found in them
+that and when a word changed, that date is taken.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -19,9 +20,12 @@ from driftword import checks
 from driftword.errors import OptionError
 from driftword.explore import vectors
 from driftword.explore.drift_ranking import effect_columns, rank_by_effect
-from driftword.explore.intervals import CONFIDENCE, CorpusLike, uncertainty
+from driftword.explore.intervals import CorpusLike, change_dates
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.model import Model, as_model
+
+if TYPE_CHECKING:
+    from driftword.evidence.change_dates import ChangeDates
 
 CHANGE_PEERS: Final = 100  # words of similar frequency with which a change is compared
 #: A figure or a page names only changes that are larger than those of this share of words of similar frequency.
@@ -60,8 +64,8 @@ def changes(
     min_rank
         Only change points of at least this `rank`.
     intervals
-        Also give the 90% interval of every date, for `words`: when the change would seem to come with other documents
-        of the same kind. This reads the corpus.
+        Also give the 90% interval of every date, for `words`: when the documents show that the change came, taken as
+        a sudden one. This reads the corpus.
     corpus
         The corpus that the model was fitted to, or its path; by default where it was then.
 
@@ -89,11 +93,8 @@ def changes(
         return _ranking(model, n, min_count).filter(pl.col("rank") >= min_rank)
     names = checks.words("words", words)
     ids = [model.word_id(word) for word in names]
-    drawn: dict[int, Array] = {}
-    if intervals:
-        source = uncertainty(model, corpus)
-        drawn = {v: vectors.without_frequency(model, source.vectors(v)) for v in ids}
-    return pl.concat([_changes_of(model, v, n, min_count, min_rank, drawn=drawn.get(v)) for v in ids])
+    dates = change_dates(model, corpus) if intervals else None
+    return pl.concat([_changes_of(model, v, n, min_count, min_rank, dates=dates) for v in ids])
 
 
 class _Split(NamedTuple):
@@ -105,8 +106,11 @@ class _Split(NamedTuple):
     variation: Array
 
 
-def _split(rows: Array, observed: Array) -> _Split:
-    """Split the vectors of words, (T, words, K), each in the slices where it is observed."""
+def _split(rows: Array, observed: Array, known: Array | None = None) -> _Split:
+    """Split the vectors of words, (T, words, K), each in the slices where it is observed.
+
+    `known` holds slices in which words changed, 0 where that is not known; the first possible one from there is taken.
+    """
     slices, size = observed.shape
     occurs = np.maximum(observed.sum(axis=0), 1)
     weight = observed.astype(np.float32)
@@ -125,6 +129,9 @@ def _split(rows: Array, observed: Array) -> _Split:
     # A random walk covers a squared distance in proportion to time even if nothing happens.
     step = _squared_lengths(rows - rows[previous, np.arange(size)]) / np.maximum(times - previous, 1)
     best = np.where(possible & (gain >= _NEARLY * gain.max(axis=0)), step, -1).argmax(axis=0)
+    if known is not None:
+        later = possible & (times >= known)
+        best = np.where((known > 0) & later.any(axis=0), later.argmax(axis=0), best)
     best_gain, early = gain[best, np.arange(size)], passed[best, np.arange(size)]
     distance = np.sqrt(best_gain * occurs / np.maximum(early * (occurs - early), 1))
     variation = np.maximum(_squared_lengths(centered).sum(axis=0), 1e-12)
@@ -139,7 +146,8 @@ def _ranking(model: Model, n: int, min_count: int) -> pl.DataFrame:
     """Find for every word the change point that explains most of its trajectory."""
     counts, observed = np.asarray(model.counts), model.vocabulary.observed
     blocks = [slice(begin, begin + _BLOCK) for begin in range(0, len(model.words), _BLOCK)]
-    splits = [_split(_rows(model, block), observed[:, block]) for block in blocks]
+    known = _known_dates(model, np.arange(len(model.words)))
+    splits = [_split(_rows(model, block), observed[:, block], known[block]) for block in blocks]
     split = _Split(*(np.concatenate(columns) for columns in zip(*splits, strict=True)))
     sums = np.cumsum(counts if model.vocabulary.counted else observed, axis=0, dtype=np.int64)
     old = sums[np.maximum(split.slice - 1, 0), np.arange(len(model.words))]
@@ -162,13 +170,14 @@ def _ranking(model: Model, n: int, min_count: int) -> pl.DataFrame:
 
 
 def _changes_of(
-    model: Model, v: int, n: int, min_count: int, min_rank: float, *, drawn: Array | None = None
+    model: Model, v: int, n: int, min_count: int, min_rank: float, *, dates: ChangeDates | None = None
 ) -> pl.DataFrame:
     """Split the trajectory of one word again and again where that explains most, as long as it beats noise."""
     rows, observed = _rows(model, [v]), model.vocabulary.observed[:, [v]]
     counts = np.asarray(model.counts)[:, v].astype(np.int64) if model.vocabulary.counted else observed[:, 0].astype(int)
     least = min_count if model.vocabulary.counted else 1
-    whole = _split(rows, observed)
+    known = _known_dates(model, np.array([v]))
+    whole = _split(rows, observed, known)
     peers = _peer_distances(model, v)
     parts = {(0, len(rows)): whole}
     points: list[tuple[int, float, float, int, int, float]] = []
@@ -176,14 +185,15 @@ def _changes_of(
     while accepted < n:
         (low, high), split = max(parts.items(), key=lambda part: part[1].gain[0])
         explained = min(float(split.gain[0] / whole.variation[0]), 1.0)
-        if explained <= _NOISE:
+        if explained <= _NOISE and not (known[0] and (low, high) == (0, len(rows))):
             break
         point = low + int(split.slice[0])
         if min(counts[low:point].sum(), counts[point:high].sum()) >= least:
             accepted += 1
             distance = float(split.distance[0])
-            dates = (point, point) if drawn is None else _dates(drawn[:, low:high], observed[low:high], low)
-            points.append((point, distance, explained, *dates, _share_below(distance, peers)))
+            when = None if dates is None else dates.of_word(v, low, high)
+            ends = (point, point) if when is None else (min(when.low, point), max(when.high, point))
+            points.append((point, distance, explained, *ends, _share_below(distance, peers)))
         del parts[low, high]
         for begin, end in ((low, point), (point, high)):
             parts[begin, end] = _split(rows[begin:end], observed[begin:end])
@@ -200,21 +210,21 @@ def _changes_of(
         "count_after": between[after],
     }
     table = _table(model, np.full(len(points), v), slices.astype(np.int64), columns)
-    if drawn is None:
+    if dates is None:
         return table
     labels = model.slices.labels
-    ends = {"slice_low": np.minimum(first, slices), "slice_high": np.maximum(last, slices)}
     return table.with_columns(
-        pl.Series(name, [labels[int(t)] for t in values], dtype=pl.String) for name, values in ends.items()
+        pl.Series(name, [labels[int(t)] for t in values], dtype=pl.String)
+        for name, values in (("slice_low", first), ("slice_high", last))
     )
 
 
-def _dates(drawn: Array, observed: Array, low: int) -> tuple[int, int]:
-    """Return the interval of the change point of drawn trajectories, (draws, T, K), that begin in slice `low`."""
-    rows = np.ascontiguousarray(drawn.transpose(1, 0, 2), dtype=np.float32)
-    found = low + _split(rows, np.repeat(observed, rows.shape[1], axis=1)).slice
-    edges = np.quantile(found, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], method="nearest")
-    return int(edges[0]), int(edges[1])
+def _known_dates(model: Model, words: Array) -> Array:
+    """Return the slices in which words changed, as their documents show; 0 where that is not known."""
+    if (found := model.significance) is None:
+        return np.zeros(len(words), dtype=np.int64)
+    numbers = {label: t for t, label in enumerate(model.slices.labels)}
+    return np.array([numbers.get(label, 0) for label in found.table["change"].gather(words)], dtype=np.int64)
 
 
 class _Peers:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from driftword.errors import OptionError
 from driftword.explore import vectors
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.model import Model
+
+if TYPE_CHECKING:
+    from driftword.evidence.uncertainty import Uncertainty
 
 #: What each metric measures, in a few words.
 METRICS: Final = {
@@ -26,6 +30,7 @@ METRICS: Final = {
 NEIGHBORS: Final = 25  # nearest neighbours that "neighbors" and "ranks" compare
 FREQUENCY_PEERS: Final = 200  # words of similar frequency that "relative" compares with, fewer in a small vocabulary
 _BATCH: Final = 512
+_NORMAL: Final = np.array([NormalDist().inv_cdf((i + 0.5) / 20) for i in range(20)])
 
 
 def measure(model: Model, metric: str, first: int, last: int, *, wanted: Array) -> Array:
@@ -81,22 +86,43 @@ def _cosine_distance(one: Array, other: Array) -> Array:
 UNCERTAIN: Final = ("relative", "absolute", "cosine")
 
 
-def standard_error(model: Model, metric: str, first: int, last: int, *, v: int, drawn: Array) -> float:
-    """Return the standard error of a word's drift, from draws of its vectors, ``(draws, T, K)``."""
-    if metric == "cosine":
-        ends = [vectors.unit(drawn[:, t] - vectors.mean(model, t)) for t in (first, last)]
-        return float((ends[0] * ends[1]).sum(axis=1).std(ddof=1))
-    rows = np.asarray(model.rho_of(v), dtype=np.float64)
-    moved = vectors.without_frequency(model, rows[last] - rows[first])
+def standard_error(model: Model, metric: str, first: int, last: int, *, v: int, source: Uncertainty) -> float:
+    """Return the standard error of a word's drift, as it would be with other documents."""
+    drawn = source.vectors(v)[:, [first, last]]
+    rows = np.asarray(model.rho_of(v), dtype=np.float64)[[first, last]]
+    if metric == "cosine":  # half the squared distance between the two directions
+        center = np.stack([vectors.mean(model, t) for t in (first, last)])
+        rows, drawn = vectors.unit(rows - center), vectors.unit(drawn - center)
+        return _spread_of_square(rows[1] - rows[0], drawn[:, 1] - drawn[:, 0]) / 2
+    moved = vectors.without_frequency(model, rows[1] - rows[0])
     distance = max(float(np.linalg.norm(moved)), 1e-12)
-    # To first order, a distance changes by what is added along its own direction.
-    along = vectors.without_frequency(model, drawn[:, last] - drawn[:, first]) @ (moved / distance)
-    error = float(along.std(ddof=1))
+    error = _spread_of_square(moved, vectors.without_frequency(model, drawn[:, 1] - drawn[:, 0])) / (2 * distance)
     if metric == "absolute":
         return error
-    difference = vectors.moving(model, last) - vectors.moving(model, first)
+    # With other documents, other words would be the peers, too: the word would be more or less frequent.
     counts = np.asarray(model.counts)[[first, last]].sum(axis=0)
-    return error / distance / float(_peers(np.linalg.norm(difference, axis=1), counts)[2][v])
+    values, median, deviation = _peers(
+        np.linalg.norm(vectors.moving(model, last) - vectors.moving(model, first), axis=1), counts
+    )
+    order = np.argsort(counts, kind="stable")
+    frequency = np.log(max(int(counts[v]), 1)) + source.count_error(v, [first, last]) * _NORMAL
+    at = [np.interp(frequency, np.log(np.maximum(counts[order], 1)), curve[order]) for curve in (median, deviation)]
+    return float(np.hypot(error / distance / deviation[v], ((values[v] - at[0]) / at[1]).std()))
+
+
+def _spread_of_square(vector: Array, drawn: Array) -> float:
+    """Return the standard deviation of a vector's squared length, from draws of the vector, ``(draws, K)``.
+
+    With noise of covariance S around a signal s, it is the root of 4 s'Ss + 2 tr(S^2). The vector is the signal and
+    noise of the same kind, which adds tr(S^2) to what s'Ss seems to be.
+    """
+    noise, n = drawn - drawn.mean(axis=0), len(drawn) - 1
+    covariance = noise.T @ noise / n
+    trace = float(np.trace(covariance))
+    # Few draws of many dimensions make tr(S^2) too large; this takes out by how much.
+    squared = max(n * n / ((n - 1) * (n + 2)) * (float((covariance**2).sum()) - trace**2 / n), 0.0)
+    signal = max(float(vector @ covariance @ vector) - squared, 0.0)
+    return float(np.sqrt(4 * signal + 2 * squared))
 
 
 def _relative(scores: Array, frequency: Array) -> Array:

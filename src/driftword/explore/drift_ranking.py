@@ -21,10 +21,10 @@ from driftword.corpus.slices import At
 from driftword.errors import OptionError
 from driftword.explore import vectors
 from driftword.explore.drift_metrics import METRICS, UNCERTAIN, measure, standard_error
-from driftword.explore.intervals import NORMAL_QUANTILE, CorpusLike, uncertainty
+from driftword.explore.intervals import CorpusLike, uncertainty
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.model import Model, as_model
-from driftword.significance_table import SignificanceTable
+from driftword.significance_table import HALF_WIDTH, SignificanceTable
 
 MOST_SKIPPED: Final = 200
 _TWO_SLICES: Final = "give two slices, such as (1900, 2000)"
@@ -215,9 +215,9 @@ def rank_drift(
     labels = model.slices.labels
     table = _table(model, scores, positions, first, last)
     if intervals:
-        draws = uncertainty(model, corpus).vectors
-        errors = [standard_error(model, metric, first, last, v=v, drawn=draws(v)) for v in positions.tolist()]
-        half = NORMAL_QUANTILE * pl.Series("error", errors, dtype=pl.Float64)
+        source = uncertainty(model, corpus)
+        errors = [standard_error(model, metric, first, last, v=v, source=source) for v in positions.tolist()]
+        half = HALF_WIDTH * pl.Series("error", errors, dtype=pl.Float64)
         table = table.with_columns(
             (table["drift"] - half).alias("drift_low"), (table["drift"] + half).alias("drift_high")
         )

@@ -15,12 +15,15 @@ import numpy as np
 from driftword.corpus import Corpus
 from driftword.explore.vectors import Array
 from driftword.model import Model, corpus_of
+from driftword.significance_table import HALF_WIDTH
 
 if TYPE_CHECKING:
+    from driftword.evidence.change_dates import ChangeDates
     from driftword.evidence.uncertainty import Uncertainty
 
-CONFIDENCE: Final = 0.9
-NORMAL_QUANTILE: Final = 1.6449  # standard errors on either side of an estimate
+#: By how much the context vectors and the fit itself, which draws leave out, widen the intervals of similarities.
+#: Measured between two halves of the documents (`benchmarks/calibration.py halves`): 1.15 (UN), 1.3 (SOTU, arXiv).
+OTHER_NOISE: Final = 1.22
 CorpusLike = Corpus | str | os.PathLike[str] | None
 
 
@@ -32,10 +35,18 @@ def uncertainty(model: Model, corpus: CorpusLike = None) -> Uncertainty:
     return model.cached("uncertainty", lambda: Uncertainty(model, text or corpus_of(model)))
 
 
-def interval(draws: Array, estimate: Array) -> tuple[Array, Array]:
+def change_dates(model: Model, corpus: CorpusLike = None) -> ChangeDates:
+    """Return what finds in the documents when words changed."""
+    from driftword.evidence.change_dates import ChangeDates
+
+    text = None if corpus is None else corpus_of(model, corpus)
+    return model.cached("change dates", lambda: ChangeDates(model, text or corpus_of(model)))
+
+
+def interval(draws: Array, estimate: Array, *, factor: float = 1.0) -> tuple[Array, Array]:
     """Return the interval around an estimate from draws of it, along their first axis."""
     # Not quantiles of the draws: noise makes vectors less similar to others, so that these lie to one side.
-    half = NORMAL_QUANTILE * draws.std(axis=0, ddof=1)
+    half = factor * HALF_WIDTH * draws.std(axis=0, ddof=1)
     return np.asarray(estimate - half), np.asarray(estimate + half)
 
 

@@ -13,7 +13,7 @@ from driftword import checks
 from driftword.corpus.slices import At
 from driftword.errors import OptionError
 from driftword.explore import vectors
-from driftword.explore.intervals import CorpusLike, interval, support, uncertainty
+from driftword.explore.intervals import OTHER_NOISE, CorpusLike, interval, support, uncertainty
 from driftword.explore.slice_selection import representative_slices
 from driftword.explore.vectors import ALL, MIN_COUNT, Array
 from driftword.model import Model, as_model
@@ -293,8 +293,7 @@ def similarity(
     Returns
     -------
     One row per other word and slice: slice; word; other; similarity (null where one of the two does not occur in the
-    training text); count and count_other. With intervals also similarity_low and similarity_high, which leave out the
-    noise of the fit itself.
+    training text); count and count_other. With intervals also similarity_low and similarity_high.
     """
     model = as_model(model)
     intervals = checks.flag("intervals", intervals)
@@ -318,7 +317,8 @@ def similarity(
         table = pl.DataFrame(columns, schema_overrides={"count": pl.Int64, "count_other": pl.Int64})
         if source is not None:
             drawn = [_directions(model, source.vectors(one)) for one in (v, w)]
-            low, high = interval(np.einsum("dtk,dtk->dt", *drawn), table["similarity"].to_numpy())
+            cosines = np.einsum("dtk,dtk->dt", *drawn)
+            low, high = interval(cosines, table["similarity"].to_numpy(), factor=OTHER_NOISE)
             ends = {"similarity_low": np.maximum(low, -1), "similarity_high": np.minimum(high, 1)}
             table = table.with_columns(pl.Series(name, values) for name, values in ends.items())
         parts.append(_observed_only(model, table, "similarity", [[v], [w]], interpolated=interpolated))
@@ -382,7 +382,8 @@ def towards(
     table = pl.DataFrame(columns, schema_overrides=types)
     if intervals:
         drawn = _directions(model, uncertainty(model, corpus).vectors(v))
-        low_, high_ = interval(np.einsum("dtk,tk->dt", drawn, vectors.unit(end - start)), table["position"].to_numpy())
+        positions = np.einsum("dtk,tk->dt", drawn, vectors.unit(end - start))
+        low_, high_ = interval(positions, table["position"].to_numpy(), factor=OTHER_NOISE)
         table = table.with_columns(pl.Series("position_low", low_), pl.Series("position_high", high_))
     return _observed_only(model, table, "position", [[v], *ids], interpolated=interpolated)
 

@@ -1,0 +1,99 @@
+"""When the use of a word changed: from which slice on its documents differ from those before.
+
+If the use changes in slice t, what its documents say (see `document_scores`) has one mean before t and another from t
+on. The noise of each direction k of the scores has its own variance v_k, and the means differ by amounts with standard
+deviations proportional to v_k: so much a context moves when an embedding moves by the same in all directions. All
+slices, and all orders of magnitude of the change, count as equally likely beforehand. Bayes' rule then gives the
+probability of each slice.
+
+Trajectories are smoothed by the random walk; the documents are not. So they tell better when a change came.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from driftword.corpus import Corpus
+from driftword.evidence import score_kernels as kernels
+from driftword.evidence.document_scores import FREQUENT, DocumentScores
+from driftword.evidence.occurrences import read_documents
+from driftword.evidence.permutation_test import Centered, center
+from driftword.model import Model
+from driftword.significance_table import CONFIDENCE
+
+Array = npt.NDArray[Any]
+#: Variances of the change, in units of those of the noise, times documents.
+SIZES: Final = np.geomspace(1e-3, 1e3, 13)
+#: Documents that the variances of all contexts count for, where a word has few of its own.
+VARIANCE_PRIOR: Final = 64
+
+
+class ChangeDate(NamedTuple):
+    """The first slice of the new use, most likely, and the first and last slice of its 90% interval."""
+
+    slice: int
+    low: int
+    high: int
+
+
+class ChangeDates:
+    """Finds when words of a model changed; everything that words share is computed once."""
+
+    def __init__(self, model: Model, corpus: Corpus, *, seed: int = 0) -> None:
+        threads = os.cpu_count() or 1
+        with ThreadPoolExecutor(threads) as pool:
+            text = read_documents(corpus, pool, threads)
+            self.scores = DocumentScores(model, text, seed=seed, pool=pool, threads=threads)
+
+    def of_word(self, v: int, low: int, high: int) -> ChangeDate | None:
+        """Return when a word changed within the slices `low` to `high` - 1; None where it has no two slices there."""
+        own = self.scores.of_word(v)
+        expected = self.scores.expected(np.array([v]), frequent=len(own.document) >= FREQUENT)[0]
+        inside = (own.slice_of >= low) & (own.slice_of < high)
+        found = find(center(own, expected.mean).among(inside), self.scores.variance)
+        return found
+
+
+def find(documents: Centered, variance: Array) -> ChangeDate | None:
+    """Return when the use of a word changed; `variance` is that of all contexts, ``(K,)``."""
+    chance = probabilities(documents, variance)
+    if not chance.any():
+        return None
+    low, high = shortest(chance)
+    return ChangeDate(int(chance.argmax()), low, high)
+
+
+def probabilities(documents: Centered, variance: Array) -> Array:
+    """Return the probability of each slice that the new use begins there, ``(last slice + 1,)``."""
+    slices, number = np.unique(documents.slice_of, return_inverse=True)
+    chance = np.zeros(int(slices[-1]) + 1 if len(slices) else 1)
+    if len(slices) < 2:
+        return chance
+    order = np.argsort(number, kind="stable")
+    begin = np.searchsorted(number[order], np.arange(len(slices)))
+    weights = np.add.reduceat(documents.root[order] ** 2, begin)
+    sums = np.add.reduceat((documents.scores * documents.root[:, None])[order], begin)
+    n, total = len(number), sums.sum(axis=0)
+    own = np.maximum((documents.scores**2).sum(axis=0) - total**2 / weights.sum(), 0) / (n - 1)
+    shape = variance * (own.sum() / max(float(variance.sum()), 1e-300))
+    noise = np.maximum((n * own + VARIANCE_PRIOR * shape) / (n + VARIANCE_PRIOR), 1e-300)
+    evidence = np.empty((len(SIZES), len(slices) - 1))
+    kernels.change_evidence(sums, weights, noise, SIZES * len(noise) / noise.sum(), evidence)
+    likelihood = np.exp(evidence - evidence.max()).sum(axis=0)
+    chance[slices[1:]] = likelihood / likelihood.sum()
+    return chance
+
+
+def shortest(chance: Array) -> tuple[int, int]:
+    """Return the first and last slice of the shortest period that holds a change with the confidence asked for."""
+    filled = np.r_[0, np.cumsum(chance)]
+    end = np.searchsorted(filled, filled[:-1] + CONFIDENCE * filled[-1] * (1 - 1e-12))
+    begin = np.flatnonzero(end < len(filled))
+    held = filled[end[begin]] - filled[begin]
+    first = int(begin[np.lexsort((-held, end[begin] - begin))[0]])
+    return first, int(end[first]) - 1
