@@ -287,7 +287,7 @@ def main() -> None:
     given = parse_arguments(sys.argv[3:])
     join, short, uneven = (int(given.pop(name, [d])[0]) for name, d in (("join", 1), ("short", 0), ("uneven", 0)))
     passes, engine, abrupt = (given.pop(n, [d])[0] for n, d in (("passes", 8), ("engine", "auto"), ("abrupt", 0.5)))
-    share = float(given.pop("share", [1])[0])
+    abrupt, share = float(abrupt), float(given.pop("share", [1])[0])
     permutations, seeds = given.pop("permutations", [1000])[0], given.pop("seed", [0])
     spec = dw.Spec(**{name: values[0] for name, values in given.items()})
     for seed in seeds:

@@ -26,6 +26,10 @@ SCHEMA: Final = {
 SIGNIFICANT: Final = "significant at a false discovery rate of 5%"
 BY_CHANCE: Final = "not distinguishable from chance"
 TOO_FEW: Final = "too few documents to tell"
+CHANGE_DATE: Final = (
+    "change: the slice that best divides its documents into before and after, and its 90% interval where that is "
+    "longer; a gradual change has no date of its own"
+)
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,13 @@ def verdict(q: float | None) -> str:
     if q is None:
         return TOO_FEW
     return SIGNIFICANT if q <= LEVEL else BY_CHANCE
+
+
+def dated(change: str | None, low: str | None, high: str | None) -> str:
+    """Write a date of change with its interval, where that is longer than a slice."""
+    if change is None:
+        return ""
+    return change if low == high else f"{change} ({low} to {high})"
 
 
 def ranked(table: pl.DataFrame) -> pl.DataFrame:

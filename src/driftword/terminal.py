@@ -18,7 +18,7 @@ from rich.text import Text
 from driftword.corpus import Corpus
 from driftword.explore.drift_ranking import DriftRanking
 from driftword.model import Model
-from driftword.significance_table import LEVEL, SIGNIFICANT, verdict
+from driftword.significance_table import CHANGE_DATE, LEVEL, SIGNIFICANT, dated, verdict
 from driftword.tables import cell
 from driftword.visible_text import escape_json, visible, visible_lines
 
@@ -27,7 +27,7 @@ _CHART_ROWS: Final = 4
 _CHART_COLUMNS: Final = 72
 _SIDE_BY_SIDE: Final = 5
 _LINE: Final = 24
-_LEFT_OUT: Final = "the noise of the fit itself, and the smoothing of the walk, are not in it"
+_LEFT_OUT: Final = "another fit, and the smoothing of the walk, are not part of this"
 
 
 def out() -> Console:
@@ -125,7 +125,13 @@ def print_ranking(ranking: DriftRanking, console: Console) -> None:
 def print_significance(table: pl.DataFrame, tested: pl.DataFrame, console: Console, *, all_words: bool) -> None:
     """Print a test of words, and what it found in words."""
     verdicts = [verdict(q).removesuffix(" at a false discovery rate of 5%") for q in table["q"]]
-    print_table(table.with_columns(pl.Series("verdict", verdicts, dtype=pl.String)), console)
+    dates = [dated(*row) for row in table.select("change", "change_low", "change_high").iter_rows()]
+    shown = table.drop("change_low", "change_high").with_columns(
+        pl.Series("change", dates, dtype=pl.String), pl.Series("verdict", verdicts, dtype=pl.String)
+    )
+    if not table["change"].is_not_null().any():
+        shown = shown.drop("change")
+    print_table(shown, console)
     found = int((tested["q"] <= LEVEL).sum())
     few = int(tested["q"].is_null().sum())
     if all_words:
@@ -137,7 +143,8 @@ def print_significance(table: pl.DataFrame, tested: pl.DataFrame, console: Conso
     family = "" if all_words else " over these words, or over all where all have been tested"
     console.print(
         "effect: share of the variation between documents that time explains beyond chance, with its 90% interval; "
-        f"q: false discovery rate{family} (5% or less: significant)",
+        f"q: false discovery rate{family} (5% or less: significant)"
+        + (f"; {CHANGE_DATE}" if "change" in shown.columns else ""),
         style="dim",
     )
 
@@ -234,8 +241,16 @@ def _print_trajectory(table: pl.DataFrame, console: Console) -> None:
 
 def print_what_intervals_leave_out(table: pl.DataFrame, console: Console) -> None:
     """Say what the intervals in a table hold, and what not."""
-    if {"drift_low", "position_low", "similarity_low", "slice_low"} & set(table.columns):
-        console.print(f"low, high: 90% intervals, as documents of the same kind would vary; {_LEFT_OUT}", style="dim")
+    if {"drift_low", "position_low", "similarity_low"} & set(table.columns):
+        console.print(
+            f"low, high: where it would be in 90% of cases with other documents of the same kind; {_LEFT_OUT}",
+            style="dim",
+        )
+    elif "slice_low" in table.columns:
+        console.print(
+            "slice_low, slice_high: when the documents show that the change came, in 90% of cases, if it came at once",
+            style="dim",
+        )
     elif "support" in table.columns:
         console.print(
             "support: how often it would be among the nearest if there were other documents of the same kind; "

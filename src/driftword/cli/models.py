@@ -189,32 +189,37 @@ def fit_model(
         again = command_line(*(part for part in sys.argv[1:] if part != "--resume"), "--resume")
         end(f"Interrupted; the last checkpoint is kept. Continue with: {again}", 130)
     options = {"threads": threads, "engine": "auto" if engine == "reference" else engine, "device": device}
-    _test_significance(model, corpus, options, wanted=significance, limit=(time.perf_counter() - begin) / 5)
+    tested = _test_significance(model, corpus, options, wanted=significance, limit=(time.perf_counter() - begin) / 5)
     if as_json:
         terminal.print_json(model.info())
         return
     console = terminal.out()
     terminal.print_facts(model.summary(), console)
+    if not tested and significance is None and len(model.slices) > 1:
+        ask = f"Which words changed by more than chance is not tested yet: {command_line('significance', out)}"
+        console.print("\n" + visible(ask), markup=False)
     console.print("\n" + visible(f"Written to {out}. Next: {command_line('explore', out)}"), markup=False)
 
 
 def _test_significance(
     model: Model, corpus: Corpus, options: dict[str, Any], *, wanted: bool | None, limit: float
-) -> None:
-    """Test which words changed, if that is wanted or quick; the model is stored, whatever happens here."""
+) -> bool:
+    """Test which words changed, if that is wanted or quick; tell whether. The model is stored, whatever happens."""
     from driftword import terminal
     from driftword.evidence.significance import significance, takes_less_than
 
     if wanted is False or len(model.slices) < 2:
-        return
+        return False
     try:
         if wanted or takes_less_than(limit, model, corpus, **options):
             significance(model, corpus, **options)
+            return True
     except KeyboardInterrupt:
         again = command_line("significance", model.path)
         end(f"Interrupted; the model is complete, but its words are not tested. Test them with: {again}", 130)
     except DriftwordError as error:
         terminal.warn(f"The words are not tested: {error}")
+    return False
 
 
 @command("evaluate", no_args_is_help=True)

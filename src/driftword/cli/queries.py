@@ -271,7 +271,8 @@ def significance(
     The contexts of a word in each document are compared with those that the model expects there. Then documents
     exchange their dates, many times: if the use of the word did not change, that makes no difference. "effect" is the
     share of the variation between documents that time explains beyond chance, with its 90% interval from "low" to
-    "high"; "q" is the false discovery rate if this word and all those with more evidence are called changed.
+    "high"; "q" is the false discovery rate if this word and all those with more evidence are called changed; "change"
+    is the slice that best divides the documents of a significant word into before and after, with its 90% interval.
 
     A test of all words is kept with the model. drift, changes, explore and report then use it.
 
