@@ -89,13 +89,6 @@ def verdict(q: float | None) -> str:
     return SIGNIFICANT if q <= LEVEL else BY_CHANCE
 
 
-def dated(change: str | None, low: str | None, high: str | None) -> str:
-    """Write a date of change with its interval, where that is longer than a slice."""
-    if change is None:
-        return ""
-    return change if low == high else f"{change} ({low} to {high})"
-
-
 def ranked(table: pl.DataFrame) -> pl.DataFrame:
     """Put significant words first, then the others, each by effect."""
     significant = (pl.col("q") <= LEVEL).fill_null(value=False)

@@ -18,7 +18,7 @@ from rich.text import Text
 from driftword.corpus import Corpus
 from driftword.explore.drift_ranking import DriftRanking
 from driftword.model import Model
-from driftword.significance_table import CHANGE_DATE, LEVEL, SIGNIFICANT, dated, verdict
+from driftword.significance_table import BY_CHANCE, CHANGE_DATE, LEVEL, SIGNIFICANT, TOO_FEW, verdict
 from driftword.tables import cell
 from driftword.visible_text import escape_json, visible, visible_lines
 
@@ -124,12 +124,15 @@ def print_ranking(ranking: DriftRanking, console: Console) -> None:
 
 def print_significance(table: pl.DataFrame, tested: pl.DataFrame, console: Console, *, all_words: bool) -> None:
     """Print a test of words, and what it found in words."""
-    verdicts = [verdict(q).removesuffix(" at a false discovery rate of 5%") for q in table["q"]]
-    dates = [dated(*row) for row in table.select("change", "change_low", "change_high").iter_rows()]
-    shown = table.drop("change_low", "change_high").with_columns(
-        pl.Series("change", dates, dtype=pl.String), pl.Series("verdict", verdicts, dtype=pl.String)
+    verdicts = {SIGNIFICANT: "significant", BY_CHANCE: "not significant", TOO_FEW: "too few documents"}
+    ends = table.select("change_low", "change_high").iter_rows()
+    shown = table.drop("change_low", "change_high", "slices").with_columns(
+        pl.Series("verdict", [verdicts[verdict(q)] for q in table["q"]], dtype=pl.String)
     )
-    if not table["change"].is_not_null().any():
+    if table["change"].is_not_null().any():
+        interval = ["" if low == high else f"{low} to {high}" for low, high in ends]
+        shown.insert_column(shown.columns.index("change") + 1, pl.Series("90% interval", interval, dtype=pl.String))
+    else:
         shown = shown.drop("change")
     print_table(shown, console)
     found = int((tested["q"] <= LEVEL).sum())

@@ -221,6 +221,7 @@ def test_pages_say_whether_a_word_changed(model: dw.Model, table: pl.DataFrame, 
     html = dw.report(shown, tmp_path / "r.html", words=words, n=1, passages=False).read_text()
     pages = dict(zip(words, html.split("<h1>")[-len(words) :], strict=True))
     assert "changed</b>, significant at a false discovery rate of 5%" in pages["t0w0"]
+    assert "the documents from <b>1903</b> on differ most" in pages["t0w0"]
     assert "<b>not distinguishable from chance</b>" in pages["t3w1"]
     assert "so neither are its change points" in pages["t3w1"]
     assert "too few documents" in pages["t5w5"]

@@ -7,8 +7,8 @@ first:
     Q = sum_k |S_k|^2 / k
 
 If the use of the word does not depend on time, its documents may exchange their dates. So Q is compared with what it is
-when they do. Exchanges are the rotations of a random cycle of the documents: a group of permutations, so that the test
-is exact, and one Fourier transform gives the sums of all of them. For few documents, and where dates are exchanged
+when they do. Exchanges are the rotations of a random cycle of the documents: one Fourier transform gives the sums of
+all of them. For few documents, and where dates are exchanged
 within strata only, drawing permutations one by one is quicker. What the expected contexts contribute by chance is added
 to the permuted sums with random signs.
 """
