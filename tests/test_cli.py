@@ -51,27 +51,6 @@ def test_a_newcomer_with_a_csv(csv: Path, tmp_path: Path) -> None:
     assert len(json.loads(run("passages", tmp_path / "c", "harbour", "-n", 5, "--json").stdout)) == 5
 
 
-def test_which_words_changed(csv: Path, tmp_path: Path) -> None:
-    run("prepare", csv, "--text", "body", "--time", "year", "--out", tmp_path / "c")
-    fitted = run("fit", tmp_path / "c", "--dim", 4, "--passes", 2, "--no-significance", "--out", tmp_path / "m")
-    assert "not tested" not in fitted.stdout  # it was not wanted
-    done = run("significance", tmp_path / "m", "-n", 3, "--permutations", 99)
-    assert done.returncode == 0, done.stderr
-    assert "words that were tested" in done.stdout
-    assert "q: false discovery rate (5% or less: significant)" in done.stdout
-    periods = run("significance", tmp_path / "m", "harbour", "--between", "1850:1854,1855:1859", "--json")
-    assert json.loads(periods.stdout)[0]["word"] == "harbour"
-    for options, message in (
-        (["--within", "colour"], "no column 'colour'"),
-        (["--between", "1855"], "--between is '1855'"),
-        (["--permutations", 3], "--permutations is 3"),
-        (["windmill"], "'windmill'"),
-    ):
-        wrong = run("significance", tmp_path / "m", *options)
-        assert (wrong.returncode, wrong.stdout) == (2, "")
-        assert message in wrong.stderr
-
-
 def test_lists_of_words_come_from_files(csv: Path, tmp_path: Path) -> None:
     (tmp_path / "stop.txt").write_text("the\nand\n\nOf\n")
     done = run("prepare", csv, "--stopwords", tmp_path / "stop.txt", "-o", tmp_path / "c", "--json", "--no-phrases")

@@ -47,6 +47,23 @@ QUESTIONS = {
 }
 
 
+def test_which_words_changed(model: Path, small: dw.Corpus) -> None:
+    out = model.with_name("tested.model")
+    fitted = run("fit", small.path, "--dim", "4", "--passes", "2", "--no-significance", "--out", out)
+    assert "not tested" not in fitted  # it was not wanted
+    done = run("significance", out, "-n", "3", "--permutations", "99")
+    assert "words that were tested" in done
+    assert "q: false discovery rate (5% or less: significant)" in " ".join(done.split())
+    periods = run("significance", out, "ship", "--between", "1850:1854,1855:1859", "--json")
+    assert json.loads(periods)[0]["word"] == "ship"
+    for options, message in (
+        (["--within", "colour"], "no column 'colour'"),
+        (["--between", "1855"], "--between is '1855'"),
+        (["--permutations", "3"], "--permutations is 3"),
+    ):
+        assert message in run("significance", out, *options, status=2)
+
+
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_every_question_has_three_forms(model: Path, question: str) -> None:
     given = QUESTIONS[question]
