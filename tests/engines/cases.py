@@ -70,7 +70,7 @@ def make_prior(slices: int, **changes: Any) -> Prior:
 def make_step(slices: int = 1, **changes: Any) -> Step:
     """Return a step; what is not an option of it is one of the prior."""
     options: dict[str, Any] = {"learning_rate": 0.05, "half_window": 2, "negatives": 20, "pool": 8}
-    options |= {name: changes.pop(name) for name in (*options, "centering") if name in changes}
+    options |= {name: changes.pop(name) for name in (*options, "centering", "frozen") if name in changes}
     return Step(**options, prior=make_prior(slices, **changes))
 
 

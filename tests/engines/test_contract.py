@@ -109,6 +109,23 @@ def test_rounds_are_those_of_the_reference(
         np.testing.assert_allclose(after[name], getattr(reference.parameters, name), rtol=1e-3, atol=1e-4, err_msg=name)
 
 
+def test_some_context_vectors_stay_and_a_prior_has_a_center(make: Make, sliced: Parameters, corpus: dw.Corpus) -> None:
+    center = np.random.default_rng(1).normal(size=sliced.rho.shape)
+    step = make_step(SLICES, frozen=4, center=center, intercept=np.array([3.0, 0.0, 1.0]), rho=np.full(SLICES, 30.0))
+    plan = make_plan(block=110)
+    engine, reference = make(sliced), ReferenceEngine(copy.deepcopy(sliced), SAMPLER)
+    before = values(engine)
+    for part, same in zip(engine.read(corpus, plan), read_pass(corpus, plan), strict=True):
+        engine.round(part, step)
+        reference.round(same, step)
+    after = values(engine)
+    np.testing.assert_array_equal(after["alpha"][:4], before["alpha"][:4])
+    assert (after["alpha"][4:] != before["alpha"][4:]).all()
+    for name in NAMES:
+        np.testing.assert_allclose(after[name], getattr(reference.parameters, name), rtol=1e-3, atol=1e-4, err_msg=name)
+    assert np.abs(after["rho"] - center).mean() < np.abs(before["rho"] - center).mean()
+
+
 def test_a_round_without_text_takes_the_step_of_the_prior(make: Make, sliced: Parameters, corpus: dw.Corpus) -> None:
     engine = make(sliced)
     rounds = engine.read(corpus, make_plan(block=110, rounds=4))

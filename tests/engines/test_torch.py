@@ -154,7 +154,7 @@ cpu = torch.device("cpu")
 for dim, slices, pool, half_window, filling in ((5, 1, 7, 2, 3), (20, 3, 16, 4, 0), (33, 5, 20, 1, 1)):
     text = make_text([30, 1, 17], [0, 0, slices - 1], 12)
     parameters = single(make_parameters(slices, 12, dim, intercept=filling > 0))
-    step = make_step(slices, half_window=half_window, pool=pool)
+    step = make_step(slices, half_window=half_window, pool=pool, frozen=2)
     tensors = [torch.tensor(np.asarray(a)) for a in (text.ids, text.offsets, text.slice_of.astype(np.int64))]
     (part,) = make_rounds(*tensors, make_plan(block=12, run=5))
     sampler = DeviceSampler(Sampler.make(np.ones(12), 1), cpu)
@@ -206,11 +206,11 @@ from triton.compiler import ASTSource
 from driftword.engines import triton_kernels as kernels
 
 F, I, L = "*fp32", "*i32", "*i64"
-blocks = [F] * 4 + [I] * 7 + [F] * 3 + ["i32"] * 3 + ["fp32"] * 3
+blocks = [F] * 4 + [I] * 7 + [F] * 3 + ["i32"] * 3 + ["fp32"] * 3 + ["i32"]
 signatures = [
     ("likelihood_step", blocks, [100, 104, 128, 32, 64, 64, 32, "tf32", False]),
     ("likelihood_step", blocks, [100, 104, 128, 32, 64, 64, 32, "tf32", True]),
-    ("take_steps", [F, F, L, L, I, F, "i32", "fp32"], [104, 128, 8]),
+    ("take_steps", [F, F, L, L, I, F, "i32", "fp32", "i32"], [104, 128, 8]),
     ("random_walk_step", [F] * 3 + ["i32"] * 3 + ["fp32", F, F, "i32"], [512]),
     ("score", [F, F] + [L] * 5 + [I, F, F, "i32", "i32", "fp32"], [4, 20, 100, 104, 128, 8]),
 ]

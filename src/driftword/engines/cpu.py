@@ -67,7 +67,7 @@ class CpuEngine(ArrayEngine):
                 self.sampler.alias, p.rho, p.rho_accumulator, p.alpha, p.alpha_accumulator, *buffers[0], *buffers[1],
                 log_likelihood, counters, thread, self.threads, max_rows, step.pool,
                 np.float32(step.negatives / step.pool), step.half_window, np.float32(INTERCEPT_UNIT),
-                np.float32(step.learning_rate),
+                np.float32(step.learning_rate), step.frozen,
             )  # fmt: skip
 
         self._map(run, range(self.threads))
@@ -97,7 +97,7 @@ class CpuEngine(ArrayEngine):
         dim = p.alpha.shape[1]
 
         def step_contexts(words: tuple[int, int]) -> None:
-            low, high = words
+            low, high = max(words[0], step.frozen), max(words[1], step.frozen)
             kernels.independent_prior_step(
                 p.alpha[low:high], p.alpha_accumulator[low:high], learning_rate, np.float32(prior.alpha)
             )
@@ -110,12 +110,19 @@ class CpuEngine(ArrayEngine):
             for k in range(dim):  # BLAS might add in another order on another number of threads
                 mean[k] = (step.centering.frequencies * p.alpha[:, k]).sum()
         mean_context = (size / INTERCEPT_UNIT * mean).astype(np.float32)
-        prior_of_rho = [values.astype(np.float32) for values in (prior.rho, prior.walk, prior.intercept_walk)]
+        prior_of_rho = [
+            values.astype(np.float32) for values in (prior.rho, prior.walk, prior.intercepts, prior.intercept_walk)
+        ]
 
         def step_words(words: tuple[int, int]) -> None:
+            low, high = words
+            if prior.center is not None:
+                p.rho[:, low:high] -= prior.center[:, low:high]
             kernels.random_walk_step(p.rho, p.rho_accumulator, *words, learning_rate, *prior_of_rho, dim, mean_context)
-            if p.has_intercepts:
-                p.alpha[words[0] : words[1]] -= mean
+            if prior.center is not None:
+                p.rho[:, low:high] += prior.center[:, low:high]
+            if size:
+                p.alpha[low:high] -= mean
 
         self._map(step_words, ranges)
 

@@ -54,20 +54,20 @@ def sigmoid(x):
 
 
 @njit(**_FAST)
-def _adagrad(words, gradients, count, thread, threads, values, accumulator, learning_rate):
-    """Take the Adagrad step of one block, for the words of one thread.
+def _adagrad(words, gradients, count, thread, threads, frozen, values, accumulator, learning_rate):
+    """Take the Adagrad step of one block, for the words of one thread; the first `frozen` ones do not move.
 
     All squared gradients are accumulated first, then every word is updated: the order of words does not matter.
     """
     width = values.shape[1]
     for r in range(count):
         word = words[r]
-        if word % threads == thread:
+        if word % threads == thread and word >= frozen:
             for k in range(width):
                 accumulator[word, k] += gradients[r, k] * gradients[r, k]
     for r in range(count):
         word = words[r]
-        if word % threads == thread:
+        if word % threads == thread and word >= frozen:
             for k in range(width):
                 values[word, k] += learning_rate * gradients[r, k] / np.sqrt(accumulator[word, k])
 
@@ -134,6 +134,7 @@ def likelihood_step(
     half_window,
     intercept,
     learning_rate,
+    frozen,
 ):
     """Take the steps of all blocks, wave by wave, as one of several threads that call this at the same time.
 
@@ -170,11 +171,12 @@ def likelihood_step(
         for b in range(first, wave_offsets[w + 1]):
             j, t = b - first, slice_of[b]
             _adagrad(
-                rho_words[j], rho_gradients[j], n_rho[j], thread, threads, rho[t], rho_accumulator[t], learning_rate
+                rho_words[j], rho_gradients[j], n_rho[j], thread, threads, 0, rho[t], rho_accumulator[t], learning_rate
             )
             _adagrad(
-                alpha_words[j], alpha_gradients[j], n_alpha[j], thread, threads, alpha, alpha_accumulator, learning_rate
-            )
+                alpha_words[j], alpha_gradients[j], n_alpha[j], thread, threads, frozen, alpha, alpha_accumulator,
+                learning_rate,
+            )  # fmt: skip
         wait_for_all(counters, 0, threads)
 
 
@@ -296,10 +298,22 @@ def independent_prior_step(values, accumulator, learning_rate, precision):
 
 
 @njit(**_FAST)
-def random_walk_step(rho, accumulator, low, high, learning_rate, precision, walk, intercept_walk, dim, mean_context):
+def random_walk_step(
+    rho,
+    accumulator,
+    low,
+    high,
+    learning_rate,
+    precision,
+    walk,
+    intercept_precision,
+    intercept_walk,
+    dim,
+    mean_context,
+):
     """Take the proximal step of the random walk for words low..high-1: tridiagonal systems (Thomas algorithm).
 
-    Column `dim`, if there is one, holds intercepts: they have a walk of their own and no other prior. What the mean
+    Column `dim`, if there is one, holds intercepts: they have precisions and a walk of their own. What the mean
     context contributes to log odds, in their unit, is then added to them.
     """
     n_slices = len(rho)
@@ -342,20 +356,22 @@ def random_walk_step(rho, accumulator, low, high, learning_rate, precision, walk
                 shift += value * mean_context[k]
             shifts[t] = shift
         if rho.shape[2] > dim:
-            _intercept_step(rho, accumulator, v, inverse_learning_rate, intercept_walk, upper[:, 0], rhs[:, 0])
+            _intercept_step(
+                rho, accumulator, v, inverse_learning_rate, intercept_precision, intercept_walk, upper[:, 0], rhs[:, 0]
+            )
             for t in range(n_slices):
                 rho[t, v, dim] += shifts[t]
 
 
 @njit(**_FAST)
-def _intercept_step(rho, accumulator, v, inverse_learning_rate, walk, upper, rhs):
+def _intercept_step(rho, accumulator, v, inverse_learning_rate, precision, walk, upper, rhs):
     """Take the proximal step of the walk of one word's intercepts."""
     n_slices, last = len(rho), rho.shape[2] - 1
     carried = value = before = float32(0.0)
     for t in range(n_slices):
         after = walk[t] if t + 1 < n_slices else float32(0.0)
         metric = np.sqrt(accumulator[t, v, last]) * inverse_learning_rate
-        diagonal = metric + carried
+        diagonal = metric + precision[t] + carried
         inverse_pivot = float32(1.0) / (diagonal + after)
         upper[t] = after * inverse_pivot
         rhs[t] = (metric * rho[t, v, last] + before * value) * inverse_pivot

@@ -154,6 +154,7 @@ def likelihood_step(parameters: Parameters, wave: list[Block], step: Step) -> fl
     total = 0.0
     for block, found in [(block, block_gradients(parameters, block, step)) for block in wave]:
         log_likelihood, rho_gradients, alpha_gradients = found
+        alpha_gradients = [(word, gradient) for word, gradient in alpha_gradients if word >= step.frozen]
         for gradients, values, accumulator in (
             (rho_gradients, parameters.rho[block.t], parameters.rho_accumulator[block.t]),
             (alpha_gradients, parameters.alpha, parameters.alpha_accumulator),
@@ -171,16 +172,19 @@ def prior_step(parameters: Parameters, step: Step) -> None:
 
     For each word and dimension of rho it minimises, with h = sqrt(accumulator) / learning rate,
     sum_t h_t (x_t - y_t)^2 / 2 + sum_t walk_t / 2 (x_t - x_{t-1})^2 + sum_t precision_t / 2 x_t^2.
-    Intercepts have a walk of their own, and no other prior.
+    Intercepts have precisions and a walk of their own. Where the prior has a center, all of this is about
+    the differences from it.
     """
-    rho, alpha, prior = parameters.rho, parameters.alpha, step.prior
-    metric = np.sqrt(parameters.alpha_accumulator) / step.learning_rate
-    alpha *= metric / (metric + prior.alpha)
+    rho, prior = parameters.rho, step.prior
+    metric = np.sqrt(parameters.alpha_accumulator[step.frozen :]) / step.learning_rate
+    parameters.alpha[step.frozen :] *= metric / (metric + prior.alpha)
+    center = 0 if prior.center is None else prior.center
+    rho -= center
     metric = np.sqrt(parameters.rho_accumulator) / step.learning_rate
     n_slices, _, columns = rho.shape
     precision, walk = (np.repeat(values[:, None], columns, axis=1) for values in (prior.rho, prior.walk))
     if parameters.has_intercepts:
-        precision[:, -1], walk[:, -1] = 0, prior.intercept_walk
+        precision[:, -1], walk[:, -1] = prior.intercepts, prior.intercept_walk
     matrix = np.zeros((*rho.shape[1:], n_slices, n_slices))  # (V, K, T, T)
     for t in range(n_slices):
         matrix[..., t, t] += metric[t] + precision[t]
@@ -189,7 +193,7 @@ def prior_step(parameters: Parameters, step: Step) -> None:
             matrix[..., t - 1, t - 1] += walk[t - 1]
             matrix[..., t, t - 1] = matrix[..., t - 1, t] = -walk[t - 1]
     target = np.moveaxis(metric * rho, 0, -1)[..., None]  # (V, K, T, 1)
-    rho[:] = np.moveaxis(np.linalg.solve(matrix, target)[..., 0], -1, 0)
+    rho[:] = center + np.moveaxis(np.linalg.solve(matrix, target)[..., 0], -1, 0)
 
 
 def center_contexts(parameters: Parameters, centering: Centering) -> None:

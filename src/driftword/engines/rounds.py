@@ -66,6 +66,7 @@ class Step:
     pool: int  # negatives that a block draws
     prior: Prior  # the round's share of it
     centering: Centering | None = None  # for a model with intercepts
+    frozen: int = 0  # words, the first ones, whose context vectors do not move
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from torch import Tensor
 from driftword.corpus import Corpus
 from driftword.engines import torch_steps
 from driftword.engines.parameters import INTERCEPT_UNIT, Floats, Parameters
+from driftword.engines.prior import Prior
 from driftword.engines.rounds import PassPlan, Sampler, Step, Text, wave_offsets
 from driftword.engines.torch_blocks import (
     BlockBatch,
@@ -85,6 +86,7 @@ class TorchEngine:
             )  # fmt: skip
         self._blocks_done = 0
         self._uploaded: tuple[Floats, Tensor] | None = None
+        self._uploaded_center: tuple[Floats, Tensor] | None = None
 
     @property
     def parameters(self) -> Parameters:
@@ -172,8 +174,9 @@ class TorchEngine:
     def _prior_step(self, step: Step) -> None:
         """Take the proximal step of the prior."""
         torch_steps.independent_prior_step(
-            self._alpha, self._alpha_accumulator, learning_rate=step.learning_rate, precision=step.prior.alpha
-        )
+            self._alpha[step.frozen :], self._alpha_accumulator[step.frozen :], learning_rate=step.learning_rate,
+            precision=step.prior.alpha,
+        )  # fmt: skip
         dim = self._alpha.shape[1]
         prior = torch_steps.DevicePrior.make(step.prior, dim, self._rho.dim, self.device)
         random_walk_step: Any = _triton_launch().random_walk_step if self._triton else torch_steps.random_walk_step
@@ -185,9 +188,24 @@ class TorchEngine:
             mean_context[:dim] = step.centering.size / INTERCEPT_UNIT * mean
         for low, high in self._rho.word_groups():
             with self._rho.words_on_device(low, high) as (rho, accumulator):
+                center = self._center(step.prior, low, high)
+                if center is not None:
+                    rho[..., : center.shape[2]] -= center
                 random_walk_step(rho, accumulator, prior, learning_rate=step.learning_rate)
+                if center is not None:
+                    rho[..., : center.shape[2]] += center
                 if mean_context is not None:
                     rho[..., dim] += rho @ mean_context
+
+    def _center(self, prior: Prior, low: int, high: int) -> Tensor | None:
+        """Return the center of the prior for words low..high-1; all of it is uploaded once where it fits."""
+        if prior.center is None:
+            return None
+        if not self._rho.resident:
+            return to_device(prior.center[:, low:high].astype("f4"), self.device)
+        if self._uploaded_center is None or self._uploaded_center[0] is not prior.center:
+            self._uploaded_center = (prior.center, to_device(prior.center.astype("f4"), self.device))
+        return self._uploaded_center[1][:, low:high]
 
     def _frequencies(self, frequencies: Floats) -> Tensor:
         """Return the frequencies of words on the device, uploaded once."""

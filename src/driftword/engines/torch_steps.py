@@ -55,8 +55,9 @@ def likelihood_step(
         [(residual[..., None] * context)[row_mask], (negative_residual.mT @ context).reshape(-1, rho.shape[2])]
     )
     adagrad(rho.flatten(0, 1), rho_accumulator.flatten(0, 1), cells, gradients, learning_rate=step.learning_rate)
-    gradients = (window.mT @ context_gradient)[token_mask]
-    adagrad(alpha, alpha_accumulator, token_words[token_mask], gradients, learning_rate=step.learning_rate)
+    moving = token_mask & (token_words >= step.frozen)
+    gradients = (window.mT @ context_gradient)[moving]
+    adagrad(alpha, alpha_accumulator, token_words[moving], gradients, learning_rate=step.learning_rate)
     return logsigmoid(eta)[row_mask].double().sum()
 
 
@@ -101,7 +102,7 @@ class DevicePrior:
     def make(cls, prior: Prior, dim: int, columns: int, device: torch.device) -> DevicePrior:
         """Upload a prior, for `dim` columns of embeddings among all of rho's."""
         precision, walk = (np.zeros((len(prior.rho) + extra, columns), dtype=np.float32) for extra in (0, 1))
-        precision[:, :dim] = prior.rho[:, None]
+        precision[:, :dim], precision[:, dim:] = prior.rho[:, None], prior.intercepts[:, None]
         walk[1:-1, :dim], walk[1:-1, dim:] = prior.walk[:, None], prior.intercept_walk[:, None]
         return cls(torch.from_numpy(precision).to(device), torch.from_numpy(walk).to(device))
 

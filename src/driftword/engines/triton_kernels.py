@@ -64,6 +64,7 @@ def likelihood_step(
     learning_rate,
     weight,
     intercept,
+    frozen,
     DIM: tl.constexpr,
     COLUMNS: tl.constexpr,
     WIDTH: tl.constexpr,
@@ -138,14 +139,15 @@ def likelihood_step(
     for start in range(low, high, TOKENS):
         code, offsets, mask = _tokens(token_word, token_rows, start, high, k, DIM, TOKENS)
         gradient = tl.dot(_window(code[:, None], row[None, :]), context_gradient, input_precision=PRECISION)
-        tl.atomic_add(alpha_accumulator + offsets, gradient * gradient, mask=mask, sem="relaxed")
+        moves = mask & (offsets >= frozen * DIM)
+        tl.atomic_add(alpha_accumulator + offsets, gradient * gradient, mask=moves, sem="relaxed")
     tl.debug_barrier()
     _adagrad(rho, rho_accumulator, own_offsets, own_mask, own_gradient, learning_rate)
     _adagrad(rho, rho_accumulator, negative_offsets, negative_mask, negative_gradient, learning_rate)
     for start in range(low, high, TOKENS):
         code, offsets, mask = _tokens(token_word, token_rows, start, high, k, DIM, TOKENS)
         gradient = tl.dot(_window(code[:, None], row[None, :]), context_gradient, input_precision=PRECISION)
-        _adagrad(alpha, alpha_accumulator, offsets, mask, gradient, learning_rate)
+        _adagrad(alpha, alpha_accumulator, offsets, mask & (offsets >= frozen * DIM), gradient, learning_rate)
 
 
 @triton.jit
@@ -158,12 +160,18 @@ def take_steps(
     gradients,
     first_row,
     learning_rate,
+    frozen,
     COLUMNS: tl.constexpr,
     WIDTH: tl.constexpr,
     CHUNK: tl.constexpr,
 ):
-    """Take the Adagrad step of one row, by the sums of its gradients, which stand at `places`, and their squares."""
+    """Take the Adagrad step of one row, by the sums of its gradients, which stand at `places`, and their squares.
+
+    The first `frozen` rows do not move.
+    """
     n = first_row + tl.program_id(0)
+    if tl.load(rows + n) < frozen:
+        return
     k = tl.arange(0, WIDTH)
     total = tl.zeros((WIDTH,), dtype=tl.float32)
     squares = tl.zeros((WIDTH,), dtype=tl.float32)

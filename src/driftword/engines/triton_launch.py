@@ -54,7 +54,7 @@ def likelihood_step(
         *rho_and_accumulator, *alpha_and_accumulator, batch.row_word, batch.row_offsets, batch.token_word,
         batch.token_rows, batch.token_offsets, batch.slice_of, batch.negatives, totals,
         *(gradients or (totals, totals)), first_negative, low, words,
-        step.learning_rate, step.negatives / step.pool, INTERCEPT_UNIT if columns > dim else 0.0,
+        step.learning_rate, step.negatives / step.pool, INTERCEPT_UNIT if columns > dim else 0.0, step.frozen,
         DIM=dim, COLUMNS=columns, WIDTH=_tile(columns), ROWS=_tile(batch.max_rows), POOL=step.pool,
         POOL_WIDTH=_tile(step.pool), TOKENS=TOKENS, PRECISION=precision, WRITE_DOWN=gradients is not None,
         **{"num_warps": min(max(_tile(columns) // 16, 4), 16), **options},
@@ -113,14 +113,14 @@ class OrderedSteps:
                 rho_and_accumulator, alpha_and_accumulator, self._batch, blocks, step, totals=totals,
                 precision=precision, gradients=self._gradients, first_negative=self._most_rows,
             )  # fmt: skip
-            for pair, rows, gradients in (
-                (rho_and_accumulator, self._rho, self._gradients[0]),
-                (alpha_and_accumulator, self._alpha, self._gradients[1]),
+            for pair, rows, gradients, frozen in (
+                (rho_and_accumulator, self._rho, self._gradients[0], 0),
+                (alpha_and_accumulator, self._alpha, self._gradients[1], step.frozen),
             ):
                 first, end = rows.waves[wave], rows.waves[wave + 1]
                 columns = gradients.shape[1]
                 kernels.take_steps[(end - first,)](
-                    *pair, rows.rows, rows.offsets, rows.places, gradients, first, step.learning_rate,
+                    *pair, rows.rows, rows.offsets, rows.places, gradients, first, step.learning_rate, frozen,
                     COLUMNS=columns, WIDTH=_tile(columns), CHUNK=STEP_CHUNK, num_warps=STEP_WARPS,
                 )  # fmt: skip
 
