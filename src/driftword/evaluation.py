@@ -11,10 +11,10 @@ import polars as pl
 from driftword import checks
 from driftword.corpus import Corpus
 from driftword.corpus.splits import SPLITS
-from driftword.engines import choose_engine, make_engine
+from driftword.engines import Engine, choose_engine, make_engine
 from driftword.engines.parameters import Parameters, join_intercepts
 from driftword.errors import OptionError
-from driftword.held_out import HeldOut, Scores
+from driftword.held_out import HeldOut, Scores, mean_and_error
 from driftword.model import Model, as_model, corpus_of
 
 #: Frequency bands, by rank in the vocabulary.
@@ -42,7 +42,7 @@ def evaluate(
     split
         ``"test"``, ``"valid"`` or ``"train"``.
     by
-        ``"slice"`` or ``"band"`` (of frequency) for one row each; by default one row for all text.
+        ``"slice"``, ``"band"`` (of frequency) or ``"group"`` for one row each; by default one row for all text.
     threads
         Number of threads; all cores by default.
     engine, device
@@ -51,13 +51,17 @@ def evaluate(
     Returns
     -------
     L_pos, L_neg and L = L_pos + L_neg with standard errors over documents, and the number of positions and documents.
+    By group also how much the group's own embeddings gain in L over those of all text (over_all_text).
     """
-    by = checks.optional(checks.one_of, "by", by, known=("slice", "band"))
+    by = checks.optional(checks.one_of, "by", by, known=("slice", "band", "group"))
     split = checks.one_of("split", split, SPLITS)
     threads = checks.threads(threads)
     model = as_model(model)
     text = corpus_of(model, corpus)
-    scores = score(model, text, split=split, threads=threads, engine=engine, device=device)
+    options: dict[str, Any] = {"split": split, "threads": threads, "engine": engine, "device": device}
+    scores = score(model, text, **options)
+    if by == "group":
+        return _by_group(model, text, scores, options)
     if by is None:
         return pl.DataFrame([{"split": split, **scores.summary()}])
     rows: list[dict[str, Any]] = []
@@ -75,14 +79,36 @@ def evaluate(
     return pl.DataFrame(rows)
 
 
-def score(model: Model, corpus: Corpus, *, split: str, engine: str = "auto", **options: Any) -> Scores:
-    """Score every position of a split."""
+def _by_group(model: Model, corpus: Corpus, scores: Scores, options: dict[str, Any]) -> pl.DataFrame:
+    """Compare, group by group, with what the embeddings of all text predict."""
+    if not model.groups:
+        raise OptionError("The model has no groups; prepare its corpus with `group`, or choose another `by`")
+    common = score(model, corpus, groups=False, **options)
+    difference = scores.positive + scores.negative - common.positive - common.negative
+    rows = []
+    for number, name in enumerate(model.groups):
+        here = scores.group_of == number
+        if here.any():
+            gain, error = mean_and_error(difference[here], scores.document[here])
+            rows.append({"group": name, **scores.summary(here), "over_all_text": gain, "over_all_text_se": error})
+    return pl.DataFrame(rows)
+
+
+def score(
+    model: Model, corpus: Corpus, *, split: str, groups: bool = True, engine: str = "auto", **options: Any
+) -> Scores:
+    """Score every position of a split, with the embeddings of its group where there are any and they are wanted."""
     name = choose_engine(engine, options.get("device"))
-    model.check_corpus(corpus)
     held_out = HeldOut(corpus, split)
     if not len(held_out.text.ids):
         raise OptionError(f"The corpus has no {split} text to score")
-    rho, alpha = (np.asarray(a, dtype=np.float32) for a in (model.rho, model.alpha))
-    rho = join_intercepts(rho, model.intercepts)
-    runner = make_engine(name, Parameters(rho, alpha, rho[:, :0], alpha[:0]), held_out.sampler, **options)
-    return held_out.score(runner, context=model.spec.context)
+
+    def start(model: Model) -> Engine:
+        rho, alpha = (np.asarray(a, dtype=np.float32) for a in (model.rho, model.alpha))
+        rho = join_intercepts(rho, model.intercepts)
+        return make_engine(name, Parameters(rho, alpha, rho[:, :0], alpha[:0]), held_out.sampler, **options)
+
+    if model.groups and groups:
+        engines = (start(model.group(group)) for group in model.groups)
+        return held_out.score_groups(engines, context=model.spec.context)
+    return held_out.score(start(model), context=model.spec.context)

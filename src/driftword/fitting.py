@@ -26,8 +26,9 @@ from driftword.engines import Engine, choose_engine, make_engine
 from driftword.engines.parameters import Floats, Parameters, initial_parameters, split_intercepts
 from driftword.engines.rounds import Sampler
 from driftword.errors import DriftwordWarning, FitError, OptionError, StoreError
+from driftword.group_fitting import GroupFit
 from driftword.held_out import EXPONENT, KNOWS_NOTHING, HeldOut, frequency_log_odds, measure_contexts
-from driftword.model import KIND, Model
+from driftword.model import KIND, GroupEmbeddings, Model
 from driftword.progress import Progress, progress
 from driftword.provenance import Provenance, machine, versions
 from driftword.schedule import Schedule
@@ -125,7 +126,7 @@ def fit(
         checkpoints = None
         if out is not None:
             store.check_free(out, kind=KIND, overwrite=overwrite)
-            values = (schedule.n_slices + 1) * len(corpus.words) * spec.dim
+            values = ((1 + len(corpus.groups)) * schedule.n_slices + 1) * len(corpus.words) * spec.dim
             check_space(Path(out), values * (2 if half_precision else 4))
             lock = stack.enter_context(reserved(out))  # before the work, and until it is stored
             store.check_free(out, kind=KIND, overwrite=overwrite)
@@ -149,7 +150,7 @@ def fit(
             elif training.best_pass == len(training.history) < passes:
                 training.snapshot_best()
         training.warn_if_useless()
-        model = _make_model(training, checkpoints, name, threads, half_precision=half_precision)
+        model = _make_model(training, checkpoints, name, threads, half_precision=half_precision, bar=bar)
         if out is None or checkpoints is None:
             return model
         stored = _store(model, out, training, checkpoints, overwrite=overwrite)
@@ -192,7 +193,7 @@ class _Training:
         start_engine: Callable[[Parameters, Sampler], Engine],
         state: tuple[Parameters, History] | None,
     ) -> None:
-        self.corpus, self.schedule = corpus, schedule
+        self.corpus, self.schedule, self.start_engine = corpus, schedule, start_engine
         spec = schedule.spec
         sampler = Sampler.make(corpus.raw_counts, spec.exponent)
         reader = ThreadPoolExecutor(1)  # the first pass need not wait for the text it will be scored on
@@ -334,12 +335,15 @@ class _Training:
 
 
 def _make_model(
-    training: _Training, checkpoints: Checkpoints | None, engine: str, threads: int | None, *, half_precision: bool
-) -> Model:
+    training: _Training, checkpoints: Checkpoints | None, engine: str, threads: int | None, *, half_precision: bool,
+    bar: Progress,
+) -> Model:  # fmt: skip
     corpus, schedule = training.corpus, training.schedule
     dtype = np.float16 if half_precision else np.float32
+    best = training.best_embeddings(checkpoints)
+    groups = _fit_groups(training, best, dtype, bar)
     with np.errstate(over="ignore"):  # found below
-        rho, alpha = (np.asarray(values, dtype) for values in training.best_embeddings(checkpoints))
+        rho, alpha = (np.asarray(values, dtype) for values in best)
     rho, intercepts = split_intercepts(rho, alpha.shape[1])
     if schedule.spec.model == "frequency":
         rho = rho[:1]  # the walk keeps it the same in every slice
@@ -360,5 +364,22 @@ def _make_model(
     )
     return Model(
         rho, alpha, intercepts, vocabulary=corpus.vocabulary, spec=schedule.spec, provenance=provenance,
-        history=training.history, best_pass=training.best_pass,
+        history=training.history, best_pass=training.best_pass, groups=groups,
     )  # fmt: skip
+
+
+def _fit_groups(
+    training: _Training, best: tuple[Floats, Floats], dtype: type[np.floating[Any]], bar: Progress
+) -> dict[str, GroupEmbeddings]:
+    """Fit the groups of the corpus, if it has any and the model moves."""
+    corpus, schedule = training.corpus, training.schedule
+    if not corpus.groups or schedule.spec.model not in ("dynamic", "binned") or len(best[0]) < 2:
+        return {}
+    start = (np.asarray(best[0], dtype=np.float32), np.asarray(best[1], dtype=np.float32))
+    found = {}
+    for name, group in GroupFit(corpus, schedule, start, training.start_engine).run(bar).items():
+        rho, intercepts = split_intercepts(group.rho.astype(dtype), start[1].shape[1])
+        found[name] = GroupEmbeddings(
+            rho, intercepts, group.corpus.counts, group.corpus.train_counts, tuple(group.history)
+        )
+    return found

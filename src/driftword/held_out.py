@@ -9,6 +9,7 @@ of one document are not independent.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -50,6 +51,7 @@ class Scores:
     negative: Array  # (n,)
     document: Array  # (n,) numbered from 0
     slice_of: Array  # (n,)
+    group_of: Array  # (n,) 0 where there are no groups
     word: Array  # (n,)
     document_runs: DocumentRuns
 
@@ -140,6 +142,7 @@ class HeldOut:
         self.document = np.repeat(document, lengths)
         self.document_runs = DocumentRuns.find(self.document)
         self.slice_of = np.repeat(corpus.chunk_slice[self.text.chunk], lengths)
+        self.chunk_group = np.asarray(corpus.chunk_group)[self.text.chunk]
 
     def frequency_scores(self, corpus: Corpus) -> tuple[float, float]:
         """Return L_pos and L of a model that knows how frequent words are in the training text, and nothing else."""
@@ -150,7 +153,19 @@ class HeldOut:
 
     def score(self, engine: Engine, *, context: int) -> Scores:
         """Score every position with an engine."""
-        positive, negative = engine.score(
-            self.text, sampler=self.sampler, half_window=context // 2, negatives=NEGATIVES, key=self.key
-        )
-        return Scores(positive, negative, self.document, self.slice_of, self.text.ids, self.document_runs)
+        return self._scores(*self._score(self.text, engine, context))
+
+    def score_groups(self, engines: Iterable[Engine], *, context: int) -> Scores:
+        """Score the positions of every group with an engine of its own."""
+        lengths, scores = np.diff(self.text.offsets), np.zeros((2, len(self.text.ids)))
+        for number, engine in enumerate(engines):
+            here = self.chunk_group == number
+            scores[:, np.repeat(here, lengths)] = self._score(self.text.select(here), engine, context)
+        return self._scores(*scores)
+
+    def _score(self, text: Text, engine: Engine, context: int) -> tuple[Array, Array]:
+        return engine.score(text, sampler=self.sampler, half_window=context // 2, negatives=NEGATIVES, key=self.key)
+
+    def _scores(self, positive: Array, negative: Array) -> Scores:
+        group_of = np.repeat(self.chunk_group, np.diff(self.text.offsets))
+        return Scores(positive, negative, self.document, self.slice_of, group_of, self.text.ids, self.document_runs)

@@ -7,7 +7,8 @@ whatever its size, and reading one slice neither loads nor checks the others.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -18,6 +19,7 @@ import polars as pl
 from driftword import checks, store, stored_arrays, tables
 from driftword.corpus import Corpus, Slices
 from driftword.corpus.corpus import as_corpus
+from driftword.corpus.groups import group_number
 from driftword.corpus.slices import At
 from driftword.corpus.vocabulary import Vocabulary
 from driftword.errors import OptionError, StoreError
@@ -28,8 +30,20 @@ from driftword.spec import Spec
 from driftword.stored_arrays import StoredArray
 
 KIND: Final = "model"
+_GROUP_ARRAYS: Final = ("rho", "intercepts", "counts", "train_counts")
 SIGNIFICANCE: Final = "significance.parquet"
 _T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class GroupEmbeddings:
+    """The embeddings of one group of documents, its intercepts, and how often words occur in it."""
+
+    rho: npt.NDArray[Any] | StoredArray  # (T, V, K)
+    intercepts: npt.NDArray[Any] | StoredArray | None  # (T, V)
+    counts: npt.NDArray[Any] | StoredArray  # (T, V)
+    train_counts: npt.NDArray[Any] | StoredArray  # (T, V)
+    history: Sequence[dict[str, Any]] = ()
 
 
 class Model:
@@ -55,6 +69,8 @@ class Model:
         The pass whose embeddings these are: the one with the best validation score.
     path
         Where it is stored; None for a model in memory.
+    groups
+        Names of the groups of documents that have embeddings of their own; see `group`.
     """
 
     def __init__(
@@ -68,8 +84,10 @@ class Model:
         provenance: Provenance,
         history: Sequence[dict[str, Any]] = (),
         best_pass: int | None = None,
+        groups: Mapping[str, GroupEmbeddings] | None = None,
         stored: store.Store | None = None,
     ) -> None:
+        self._groups = dict(groups or {})
         self._rho = rho
         self._alpha = alpha
         self._intercepts = intercepts
@@ -93,6 +111,7 @@ class Model:
         try:
             spec, provenance = Spec.from_dict(meta["spec"]), Provenance.from_dict(meta["provenance"])
             history = list(meta["history"])
+            groups = {str(name): list(passes) for name, passes in meta.get("groups", {}).items()}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise store.damaged(stored.folder, "meta.json is incomplete") from error
         try:
@@ -107,7 +126,7 @@ class Model:
             stored.lazy_array("rho"), stored.lazy_array("alpha"),
             stored.lazy_array("intercepts") if "intercepts.npy" in stored else None,
             vocabulary=Vocabulary(tuple(words), slices, counts, train_counts), spec=spec, provenance=provenance,
-            history=history, best_pass=meta.get("best_pass"), stored=stored,
+            history=history, best_pass=meta.get("best_pass"), groups=_open_groups(stored, groups), stored=stored,
         )  # fmt: skip
 
     def save(self, out: str | os.PathLike[str], *, overwrite: bool = False) -> Model:
@@ -144,6 +163,12 @@ class Model:
             "best_pass": self.best_pass,
             "provenance": self.provenance.to_dict(),
         }
+        if self._groups:
+            writer.meta["groups"] = {name: list(group.history) for name, group in self._groups.items()}
+        for number, group in enumerate(self._groups.values()):
+            for name in _GROUP_ARRAYS:
+                if (values := getattr(group, name)) is not None:
+                    writer.array(f"group{number}_{name}", stored_arrays.whole(values))
         self._write_significance(writer)
 
     @property
@@ -201,6 +226,11 @@ class Model:
             return None
         return self.check_corpus(corpus)
 
+    def documents_of(self, corpus: Corpus) -> Corpus:
+        """Return what of a corpus the embeddings are about: the documents of the group, if this is the model of one."""
+        group = self.provenance.group
+        return corpus if group is None else corpus.of_group(group)
+
     def check_corpus(self, corpus: Corpus) -> Corpus:
         """Return a corpus if it is the one that the model was fitted to; raise `OptionError` if it is another."""
         if not isinstance(corpus, Corpus):
@@ -222,6 +252,31 @@ class Model:
             self._store.check_current()
 
     # -- what is in it -----------------------------------------------------------------
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names of the groups of documents that have embeddings of their own."""
+        return tuple(self._groups)
+
+    def group(self, name: str) -> Model:
+        """Return the model of one group: its embeddings and counts, which every question can be asked of.
+
+        Parameters
+        ----------
+        name
+            The name of the group.
+        """
+        number = group_number(self.groups, name)
+        name = self.groups[number]
+        return self.cached(("group", name), lambda: self._group(name))
+
+    def _group(self, name: str) -> Model:
+        group = self._groups[name]
+        vocabulary = Vocabulary(self.words, self.slices, group.counts, group.train_counts)
+        return Model(
+            group.rho, self._alpha, group.intercepts, vocabulary=vocabulary, spec=self.spec,
+            provenance=replace(self.provenance, group=name), history=self.history, best_pass=self.best_pass,
+        )  # fmt: skip
 
     @property
     def rho(self) -> npt.NDArray[Any]:
@@ -283,6 +338,7 @@ class Model:
         """What to call it: the name of its corpus, or its own."""
         path = self.provenance.corpus_path or self.path
         name = Path(path).stem if path else "corpus"
+        name = name if self.provenance.group is None else f"{name}, {self.provenance.group}"
         return name if self.provenance.shuffled_dates is None else f"{name} with shuffled dates"
 
     @property
@@ -299,11 +355,16 @@ class Model:
         number = self.slices.index(at)
         return number if self.moves else 0
 
-    def __getitem__(self, key: str | tuple[str, At]) -> npt.NDArray[Any]:
-        """Return the vectors of a word in all slices, or in one: ``model["iraq"]``, ``model["iraq", 2008]``."""
+    def __getitem__(self, key: str | tuple[str, At] | tuple[str, At, str]) -> npt.NDArray[Any]:
+        """Return the vectors of a word in all slices, or in one: ``model["iraq"]``, ``model["iraq", 2008]``.
+
+        Where there are groups, also those of a group: ``model["iraq", 2008, "USA"]``.
+        """
         if isinstance(key, tuple):
+            if len(key) == 3:
+                return self.group(key[2])[key[0], key[1]]
             if len(key) != 2:
-                raise OptionError(f"{len(key)} values are too many or too few; give a word, or a word and a slice")
+                raise OptionError(f"{len(key)} values are too many or too few; give a word, a slice and a group")
             return np.asarray(self.rho_at(self.slice_index(key[1]))[self.word_id(key[0])])
         return self.rho_of(self.word_id(key))
 
@@ -347,6 +408,7 @@ class Model:
             "slices": len(self.slices),
             "first_slice": self.slices.labels[0],
             "last_slice": self.slices.labels[-1],
+            "groups": list(self.groups),
             "spec": self.spec.to_dict(),
             "passes": len(self.history),
             "best_pass": best.get("pass"),
@@ -376,6 +438,7 @@ class Model:
             "validation": validation.format(**scores),
             "corpus": f"{made.corpus_path or 'in memory'} ({made.corpus})",
             "made by": f"{made.engine} engine ({ran_on}), seed {made.seed}",
+            **({"groups": ", ".join(self.groups)} if self.groups else {}),
             **({} if made.shuffled_dates is None else {"dates": f"shuffled, seed {made.shuffled_dates}"}),
             **({} if self.significance is None else {"tested": self.significance.describe()}),
         }
@@ -390,8 +453,25 @@ class Model:
         return tables.html_facts("Model", self.summary())
 
 
-def as_model(model: Model | str | os.PathLike[str]) -> Model:
-    """Return a model, opening it where its path is given."""
+def _open_groups(stored: store.Store, groups: Mapping[str, list[dict[str, Any]]]) -> dict[str, GroupEmbeddings]:
+    """Find the embeddings of groups in a store."""
+
+    def array(number: int, name: str) -> npt.NDArray[Any] | StoredArray | None:
+        return stored.lazy_array(f"group{number}_{name}") if f"group{number}_{name}.npy" in stored else None
+
+    found = {}
+    for number, (group, history) in enumerate(groups.items()):
+        rho, intercepts, counts, train_counts = (array(number, name) for name in _GROUP_ARRAYS)
+        if rho is None or counts is None or train_counts is None:
+            raise store.damaged(stored.folder, f"the embeddings of the group '{group}' are missing")
+        found[group] = GroupEmbeddings(rho, intercepts, counts, train_counts, history)
+    return found
+
+
+def as_model(model: Model | str | os.PathLike[str], group: str | None = None) -> Model:
+    """Return a model, opening it where its path is given; where a group is named, the model of that."""
+    if group is not None:
+        return as_model(model).group(group)
     if isinstance(model, Model):
         return model
     if isinstance(model, str | os.PathLike):
@@ -408,4 +488,4 @@ def corpus_of(model: Model, corpus: Corpus | str | os.PathLike[str] | None = Non
     text = model.open_corpus() if corpus is None else as_corpus(corpus)
     if text is None:
         raise OptionError("The model's corpus is no longer where it was; name it with `corpus`")
-    return model.check_corpus(text)
+    return model.documents_of(model.check_corpus(text))

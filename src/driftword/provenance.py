@@ -36,6 +36,8 @@ class Provenance:
         As in `fit`.
     shuffled_dates
         Seed with which the dates of its documents were shuffled before.
+    group
+        The group of documents that it is about; None for all of them.
     ran_on, machine
         What the engine ran on, and the machine.
     versions
@@ -50,6 +52,7 @@ class Provenance:
     passes: int | None = None
     threads: int | None = None
     shuffled_dates: int | None = None
+    group: str | None = None
     ran_on: str | None = None
     machine: str | None = None
     versions: Mapping[str, str] = field(default_factory=dict)

@@ -53,6 +53,9 @@ class Spec:
         need not. Without, it is the paper's model.
     intercept_precision
         Precision of the random walk of intercepts in the same unit; by default a 300th of the drift precision.
+    group_precision
+        Precision of the differences between the embeddings of a group and those of all text, where a corpus has
+        groups; a larger value keeps groups closer together.
     learning_rate
         Step size of Adagrad; in a context of more than eight words, of which each moves, it is smaller in proportion.
     final_rate
@@ -90,6 +93,7 @@ class Spec:
     prior_slices: str = "all"
     intercept: bool = True
     intercept_precision: float | None = None
+    group_precision: float = 300.0
     learning_rate: float = 0.4
     final_rate: float = 0.1
     binned_rate: float = 0.05
@@ -119,7 +123,8 @@ class Spec:
         checked["context"] = checks.whole("context", self.context, least=2, most=_MAX_COUNT)
         if checked["context"] % 2:
             raise OptionError(f"`context` is {self.context}; it must be even (8: four words on either side)")
-        for name in ("drift_precision", "learning_rate", "binned_rate", "initial_scale", "initial_accumulator"):
+        positive = ("drift_precision", "group_precision", "learning_rate", "binned_rate", "initial_scale")
+        for name in (*positive, "initial_accumulator"):
             checked[name] = checks.real(name, getattr(self, name), positive=True)
         for name in ("prior_precision", "intercept_precision"):
             checked[name] = checks.optional(checks.real, name, getattr(self, name), low=0)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +19,7 @@ import polars as pl
 
 from driftword import checks, randomness, store, tables
 from driftword.corpus.from_ids import KIND, check_ids
+from driftword.corpus.groups import group_number
 from driftword.corpus.metadata import CorpusMetadata
 from driftword.corpus.passages import find_lines
 from driftword.corpus.slices import At, Slices
@@ -51,6 +53,8 @@ class Corpus(TokenizedText):
         Probability with which a pass keeps a token of each word, ``(n_words,)``.
     slices
         Labels and date ranges of the slices.
+    groups, chunk_group
+        Names of the groups of documents, if there are any, and the group of each chunk.
     """
 
     #: Seed with which the dates of documents were shuffled; None where they are as they came.
@@ -71,7 +75,8 @@ class Corpus(TokenizedText):
             slices = Slices.from_table(pl.read_parquet(stored.open_file("slices.parquet")))
         except (OSError, pl.exceptions.PolarsError) as error:
             raise store.damaged(stored.folder, "a table cannot be read") from error
-        names = ("tokens", "offsets", "chunk_slice", "chunk_split", "chunk_document", "counts")
+        names = ["tokens", "offsets", "chunk_slice", "chunk_split", "chunk_document", "counts"]
+        names += ["chunk_group"] if metadata.groups else []
         arrays = {name: stored.lazy_array(name) for name in names}
         arrays["raw_counts"] = vocabulary["raw_count"].to_numpy()
         return cls(arrays, vocabulary["word"].to_list(), slices, metadata=metadata, stored=stored)
@@ -87,6 +92,8 @@ class Corpus(TokenizedText):
         chunk_split: Sequence[str] | npt.ArrayLike,
         slices: Slices | Sequence[str | int],
         chunk_document: npt.ArrayLike | None = None,
+        groups: Sequence[str] = (),
+        chunk_group: npt.ArrayLike | None = None,
         raw_counts: npt.ArrayLike | None = None,
         subsample: float | str | None = None,
         seed: int = 0,
@@ -109,6 +116,8 @@ class Corpus(TokenizedText):
             The slices in order of time, or labels such as years.
         chunk_document
             Document of each chunk; by default each chunk is one.
+        groups, chunk_group
+            Names of groups of documents, and the number of the group of each chunk; by default there are none.
         raw_counts
             Occurrences of each word before the text was subsampled, if it was.
         subsample
@@ -123,7 +132,8 @@ class Corpus(TokenizedText):
         path, overwrite = checks.optional(checks.path, "out", out), checks.flag("overwrite", overwrite)
         checked = check_ids(
             words, ids, offsets, chunk_slice=chunk_slice, chunk_split=chunk_split, slices=slices,
-            chunk_document=chunk_document, raw_counts=raw_counts, subsample=subsample, seed=seed,
+            chunk_document=chunk_document, groups=groups, chunk_group=chunk_group, raw_counts=raw_counts,
+            subsample=subsample, seed=seed,
         )  # fmt: skip
         if path is None:
             return cls(checked.arrays, checked.words, checked.slices, metadata=checked.metadata)
@@ -158,6 +168,30 @@ class Corpus(TokenizedText):
         shuffled = Corpus(arrays, self.words, self.slices, metadata=self._metadata, stored=self._store)
         shuffled.shuffled = seed
         return shuffled
+
+    def of_group(self, group: str) -> Corpus:
+        """Return the documents of one group as a corpus of their own, with the same words, slices and splits.
+
+        Parameters
+        ----------
+        group
+            The name of the group.
+        """
+        chosen = np.flatnonzero(self.chunk_group == group_number(self.groups, group))
+        begin, end = self.offsets[:-1][chosen], self.offsets[1:][chosen]
+        arrays = {
+            "tokens": self.tokens[concatenated_ranges(begin, end)],
+            "offsets": np.r_[0, np.cumsum(end - begin)],
+            **{name: getattr(self, name)[chosen] for name in ("chunk_slice", "chunk_split", "chunk_document")},
+        }
+        counts = np.zeros(self.counts.shape, dtype=np.int64)
+        token_slice = np.repeat(arrays["chunk_slice"], np.diff(arrays["offsets"]))
+        np.add.at(counts, (token_slice, arrays["tokens"].astype(np.int64)), 1)
+        arrays |= {"counts": counts.astype(self.counts.dtype), "raw_counts": self.raw_counts}
+        for array in arrays.values():
+            array.setflags(write=False)
+        metadata = replace(self._metadata, groups=())
+        return Corpus(arrays, self.words, self.slices, metadata=metadata, stored=self._store)
 
     def chunks(self, split: str = "train", *, at: At | None = None, pass_number: int = 0) -> Iterator[npt.NDArray[Any]]:
         """Yield the token ids of each chunk of a split, after subsampling.
@@ -234,6 +268,12 @@ class Corpus(TokenizedText):
         sizes = np.bincount(self.chunk_split, weights=np.diff(self.offsets), minlength=len(SPLITS))
         return {name: int(size) for name, size in zip(SPLITS, sizes, strict=True)}
 
+    def group_sizes(self) -> dict[str, int]:
+        """Return the number of documents in each group."""
+        _, first = np.unique(self.chunk_document, return_index=True)
+        sizes = np.bincount(np.asarray(self.chunk_group)[first], minlength=max(len(self.groups), 1))
+        return {name: int(size) for name, size in zip(self.groups, sizes, strict=False)}
+
     def passages(
         self,
         word: str,
@@ -282,6 +322,7 @@ class Corpus(TokenizedText):
             "first_slice": self.slices.labels[0],
             "last_slice": self.slices.labels[-1],
             "empty_slices": int((per_slice == 0).sum()),
+            "groups": self.group_sizes(),
             "splits": self.split_sizes(),
             "subsample": self.subsample,
             "tokens_a_pass": round(self.expected_tokens()),

@@ -72,6 +72,8 @@ def check_ids(
     chunk_split: Sequence[str] | npt.ArrayLike,
     slices: Slices | Sequence[str | int],
     chunk_document: npt.ArrayLike | None,
+    groups: Sequence[str],
+    chunk_group: npt.ArrayLike | None,
     raw_counts: npt.ArrayLike | None,
     subsample: float | str | None,
     seed: int,
@@ -104,7 +106,10 @@ def check_ids(
         raw = counts.sum(axis=0, dtype=np.int64)
     else:
         raw = _whole(raw_counts, "raw_counts", below=_LARGEST // n_words, length=n_words).astype(np.int64)
-    metadata = CorpusMetadata(checks.seed(seed), choose_subsample(subsample, raw), (Input("ids"),))
+    names = () if isinstance(groups, tuple) and not groups else tuple(checks.words("groups", groups))
+    if (chunk_group is not None) != bool(names):
+        raise OptionError("`groups` and `chunk_group` belong together; give both, or none")
+    metadata = CorpusMetadata(checks.seed(seed), choose_subsample(subsample, raw), (Input("ids"),), groups=names)
     arrays = {
         "tokens": tokens,
         "offsets": borders,
@@ -114,6 +119,8 @@ def check_ids(
         "counts": counts,
         "raw_counts": raw,
     }
+    if chunk_group is not None:
+        arrays["chunk_group"] = _whole(chunk_group, "chunk_group", below=len(names), length=n_chunks).astype(np.int32)
     for array in arrays.values():
         array.setflags(write=False)
     return CheckedIds(arrays, words, slices, metadata)

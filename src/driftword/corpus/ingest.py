@@ -286,6 +286,12 @@ class Ingestion:
             self._raw_ids[raw] = number
         return number
 
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the documents besides text and date."""
+        names = dict.fromkeys(name for _, schema in self._parts for name in schema)
+        return [name for name in names if name not in ("text", "date")]
+
     def store_documents(self, path: Path, label: Callable[[pl.Series], pl.Series]) -> None:
         """Store the documents as one table; `label` names the slice of each day, null for documents to leave out."""
         kinds: dict[str, set[pl.DataType]] = {}

@@ -43,6 +43,8 @@ class CorpusMetadata:
         What users of the text are asked to cite.
     options, report
         What `prepare` was asked for, and what it read and left out.
+    groups
+        Names of the groups of documents, if there are any.
     versions
         Versions of the packages that decide the result.
     """
@@ -53,6 +55,7 @@ class CorpusMetadata:
     citation: str | None = None
     options: CorpusOptions = field(default_factory=CorpusOptions)
     report: PreparationReport = field(default_factory=PreparationReport)
+    groups: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=versions)
 
     @classmethod
@@ -65,6 +68,7 @@ class CorpusMetadata:
             citation=meta.get("citation"),
             options=CorpusOptions.from_dict(meta["options"]),
             report=PreparationReport.from_dict(meta["report"]),
+            groups=tuple(str(name) for name in meta.get("groups", ())),
             versions=meta.get("versions", {}),
         )
 

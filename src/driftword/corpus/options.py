@@ -32,6 +32,8 @@ class CorpusOptions:
     stopwords: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     subsample: float | str | None = None
+    group: str | None = None
+    groups: tuple[str, ...] | int | None = None
 
     @classmethod
     def from_dict(cls, options: Mapping[str, Any]) -> CorpusOptions:

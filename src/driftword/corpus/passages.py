@@ -140,7 +140,9 @@ def check_columns(corpus: TokenizedText, names: list[str], *, option: str) -> No
 def document_values(corpus: TokenizedText, name: str, *, option: str) -> npt.NDArray[np.int64]:
     """Return a number for the value that each document has in a column; those without one have a number, too."""
     check_columns(corpus, [name], option=option)
-    return _texts(corpus.documents.select(name).collect()[name]).rank("dense").fill_null(0).to_numpy().astype(np.int64)
+    return (
+        as_texts(corpus.documents.select(name).collect()[name]).rank("dense").fill_null(0).to_numpy().astype(np.int64)
+    )
 
 
 def check_where(where: Mapping[str, Any] | None) -> dict[str, str] | None:
@@ -163,13 +165,13 @@ def check_where(where: Mapping[str, Any] | None) -> dict[str, str] | None:
 
 def _common_values(column: pl.Series) -> str:
     """Say which values a column has, the most frequent ones."""
-    values = _texts(column).alias("value").drop_nulls().value_counts(name="documents")
+    values = as_texts(column).alias("value").drop_nulls().value_counts(name="documents")
     values = values.sort(pl.col("documents"), pl.col("value"), descending=[True, False])
     names = [checks.quoted(value) for value in values["value"].head(_MAX_NAMED)]
     return f"has {', '.join(names)}{', ...' if values.height > _MAX_NAMED else ''}" if names else "is empty"
 
 
-def _texts(column: pl.Series) -> pl.Series:
+def as_texts(column: pl.Series) -> pl.Series:
     """Return the values of a column as text."""
     if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
         values = [None if value is None else str(value) for value in column.to_list()]
@@ -179,7 +181,7 @@ def _texts(column: pl.Series) -> pl.Series:
 
 def _equals(column: pl.Series, value: str) -> npt.NDArray[np.bool_]:
     """Return where a column has a value, as Polars or Python would write it, or as a number."""
-    same = _texts(column).eq_missing(value)
+    same = as_texts(column).eq_missing(value)
     if not same.any() and not column.dtype.is_nested():
         distinct = column.drop_nulls().unique().to_list()
         matching = [one for one in distinct if str(one) == value]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,11 +25,13 @@ from driftword.corpus import sources
 from driftword.corpus.corpus import Corpus
 from driftword.corpus.dates import DateReader
 from driftword.corpus.from_ids import KIND, write_tables
+from driftword.corpus.groups import check_column, check_groups, choose_groups
 from driftword.corpus.id_stream import IdStream
 from driftword.corpus.ingest import Ingestion
 from driftword.corpus.languages import LanguageFilter
 from driftword.corpus.metadata import CorpusMetadata
 from driftword.corpus.options import CorpusOptions
+from driftword.corpus.passages import as_texts
 from driftword.corpus.phrases import CONNECTORS, ROUNDS, PhraseRule, PhraseTable, find_and_join
 from driftword.corpus.preparation_report import PreparationReport
 from driftword.corpus.slices import SliceRule, Slices, check_rule, make_slices
@@ -60,6 +62,8 @@ def prepare(
     phrase_min_count: int | None = None,
     connectors: Iterable[str] = CONNECTORS,
     subsample: float | str | None = "auto",
+    group: str | None = None,
+    groups: Sequence[str] | int | None = None,
     seed: int = 0,
     time_format: str | None = None,
     time_from_name: str | None = None,
@@ -101,6 +105,12 @@ def prepare(
         See `PhraseRule`.
     subsample
         Threshold t of the subsampling; ``"auto"`` chooses it by the size of the corpus, None keeps all tokens.
+    group
+        A column that divides the documents into groups, such as ``"country"``. A model then also has embeddings of
+        each group.
+    groups
+        Values of that column that become groups, or how many of the largest; all other documents are one group more,
+        ``"others"``. By default all values, if they are few.
     seed
         Seed of the splits and the subsampling.
     time_format
@@ -130,6 +140,7 @@ def prepare(
     time_from_name = checks.optional(checks.text, "time_from_name", time_from_name)
     encoding = checks.optional(checks.text, "encoding", encoding)
     language = checks.optional(checks.text, "language", language)
+    group = checks.optional(checks.text, "group", group, lines=True)
     source = checks.plain(source)
     if isinstance(source, str | os.PathLike):
         checks.path("source", source)
@@ -142,6 +153,7 @@ def prepare(
             phrase_threshold=phrase_threshold, phrase_min_count=phrase_min_count,
             connectors=tuple(checks.word_list("connectors", connectors)), subsample=subsample,
             stopwords=tuple(checks.word_list("stopwords", stopwords)), keep=tuple(checks.word_list("keep", keep)),
+            group=group, groups=check_groups(group, groups),
         )
     )  # fmt: skip
     seed = checks.seed(seed)
@@ -155,6 +167,8 @@ def prepare(
     ):
         ingestion = Ingestion(Path(spool), rule, time_format=time_format, language=language_filter, bar=bar)
         report = ingestion.read(opened, text, time, skip_bad_dates=skip_bad_dates)
+        if group is not None:
+            check_column(group, ingestion.columns)
         options = _spelled(options, ingestion.rule)
         sliced = _lay_slices(ingestion, options)
         tokenized = _tokenize(sliced.stream, ingestion.words, options, bar)
@@ -163,6 +177,7 @@ def prepare(
         token_writer = _write_tokens(writer, sliced, tokenized, chosen, seed=seed, bar=bar)
         _write_tables(writer, sliced.slices, tokenized, chosen, token_writer.counts)
         _store_documents(writer, ingestion, sliced.slices, bar)
+        names = _write_groups(writer, options)
         metadata = CorpusMetadata(
             seed=seed,
             subsample=choose_subsample(options.subsample, token_writer.counts.sum(axis=0, dtype=np.int64)),
@@ -170,6 +185,7 @@ def prepare(
             citation=opened.citation,
             options=options,
             report=_complete_report(report, sliced, tokenized, chosen, token_writer, options=options),
+            groups=names,
         )
         writer.meta = metadata.to_dict()
     return Corpus.open(out)
@@ -361,6 +377,17 @@ def _store_documents(writer: store.Writer, ingestion: Ingestion, slices: Slices,
         return pl.Series([None if t < 0 else slices.labels[t] for t in slice_of], dtype=pl.String)
 
     ingestion.store_documents(writer.folder / "documents.parquet", label)
+
+
+def _write_groups(writer: store.Writer, options: CorpusOptions) -> tuple[str, ...]:
+    """Write the group of each chunk; return the names of the groups, none if none were asked for."""
+    if options.group is None:
+        return ()
+    column = pl.scan_parquet(writer.folder / "documents.parquet", glob=False).select(pl.col(options.group)).collect()
+    names, group_of = choose_groups(as_texts(column.to_series()), options.group, options.groups)
+    document = np.load(writer.folder / "chunk_document.npy", mmap_mode="r")
+    writer.array("chunk_group", group_of[document])
+    return names
 
 
 def _complete_report(

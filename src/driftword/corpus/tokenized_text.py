@@ -73,6 +73,18 @@ class TokenizedText:
             self._store.check_current()
 
     @property
+    def groups(self) -> tuple[str, ...]:
+        """Names of the groups of documents; none if the corpus was prepared without."""
+        return self._metadata.groups
+
+    @property
+    def chunk_group(self) -> npt.NDArray[Any]:
+        """Group of each chunk, as a number; all 0 where there are no groups."""
+        if "chunk_group" not in self._arrays:
+            return np.zeros(len(self.chunk_slice), dtype=np.int32)
+        return stored_arrays.whole(self._arrays["chunk_group"])
+
+    @property
     def n_tokens(self) -> int:
         """Number of tokens of all splits, before subsampling."""
         return self._arrays["tokens"].shape[0]
@@ -143,6 +155,9 @@ class TokenizedText:
         digest = self._content_digest()
         digest.update(np.ascontiguousarray(self.raw_counts).astype("<i8").data)
         digest.update(f"\0{self.subsample!r}\0{self.seed}".encode())
+        if self.groups:
+            digest.update(np.ascontiguousarray(self.chunk_group).astype("<i4").data)
+            digest.update("\0".join(self.groups).encode())
         return digest.hexdigest()[:16]
 
     def matches(self, fingerprint: str | None) -> bool:

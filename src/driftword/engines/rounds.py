@@ -79,6 +79,13 @@ class Text:
     slice_of: Ints  # (chunks,) slice of each chunk; all 0 for the static model
     position: Ints  # (n,) of each token in the corpus
 
+    def select(self, chosen: npt.NDArray[np.bool_]) -> Text:
+        """Return some of the chunks."""
+        lengths = np.diff(self.offsets)
+        tokens = np.repeat(chosen, lengths)
+        offsets = np.r_[0, np.cumsum(lengths[chosen])]
+        return Text(self.ids[tokens], offsets, self.chunk[chosen], self.slice_of[chosen], self.position[tokens])
+
 
 @dataclass(frozen=True)
 class Blocks:

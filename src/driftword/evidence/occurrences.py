@@ -73,11 +73,22 @@ class DocumentText:
         return np.flatnonzero(self.ids == v)
 
 
-def read_documents(corpus: Corpus, pool: ThreadPoolExecutor, threads: int, *, train: bool = False) -> DocumentText:
-    """Read what one pass sees of a corpus, or of its training text alone."""
-    document, slice_of = (np.asarray(a, dtype=np.int64) for a in (corpus.chunk_document, corpus.chunk_slice))
-    n_slices = len(corpus.slices)
-    chosen = np.flatnonzero(corpus.chunk_split == SPLITS.index("train")) if train else np.arange(len(document))
+@dataclass(frozen=True)
+class Cells:
+    """What documents are divided into, instead of slices: for instance groups, each in its slices."""
+
+    of_chunk: Array  # (chunks,) of the corpus; -1 for those that are left out
+    number: int
+
+
+def read_documents(
+    corpus: Corpus, pool: ThreadPoolExecutor, threads: int, *, train: bool = False, cells: Cells | None = None
+) -> DocumentText:
+    """Read what one pass sees of a corpus, or of its training text alone, by slices or by other cells."""
+    document = np.asarray(corpus.chunk_document, dtype=np.int64)
+    slice_of = np.asarray(corpus.chunk_slice if cells is None else cells.of_chunk, dtype=np.int64)
+    n_slices = len(corpus.slices) if cells is None else cells.number
+    chosen = np.flatnonzero((slice_of >= 0) & ((corpus.chunk_split == SPLITS.index("train")) | (not train)))
     units, chunk_document = np.unique((document * n_slices + slice_of)[chosen], return_inverse=True)
     order = np.argsort(chunk_document, kind="stable")
     begin, end = (

@@ -22,7 +22,7 @@ from driftword.errors import DriftwordWarning, OptionError, StoreError
 from driftword.evidence import change_dates, permutation_test
 from driftword.evidence.change_dates import ChangeDate
 from driftword.evidence.document_scores import FREQUENT, DocumentScores, Scores
-from driftword.evidence.occurrences import read_documents
+from driftword.evidence.occurrences import Cells, DocumentText, read_documents
 from driftword.evidence.permutation_test import Result, testable
 from driftword.model import Model, as_model, corpus_of
 from driftword.progress import Progress, progress
@@ -41,16 +41,33 @@ _PERIODS: Final = "give two slices, such as (1950, 2000), or two periods, such a
 
 @dataclass(frozen=True)
 class Question:
-    """What is tested."""
+    """What is tested: whether the documents of a word depend on their time, or on whatever else is called so here."""
 
-    periods: tuple[Array, Array] | None  # slices of both; None stands for all of the time
-    strata: Array | None  # of each document of the text, within which dates are exchanged
+    time: Array  # (slices,) or (cells,) the time that each stands for; -1 where documents are left out
     permutations: int
     seed: int
+    strata: Array | None = None  # of each document of the corpus, within which times are exchanged
+    strata_of_slice: Array | None = None  # (slices,) or (cells,) the same
+    dated: bool = False  # whether to find when words changed
 
-    def strata_of(self, own: Scores) -> Array | None:
-        """Return within what the documents of a word exchange their dates."""
-        return None if self.strata is None else self.strata[own.document]
+    @property
+    def n_times(self) -> int:
+        """How many times there are."""
+        return int(self.time.max()) + 1
+
+    def documents(self, own: Scores) -> tuple[Scores, Array]:
+        """Return the documents of a word that are tested, and their times."""
+        time = self.time[own.slice_of]
+        here = time >= 0
+        if here.all():
+            return own, time
+        return Scores(*(a[here] for a in (own.document, own.slice_of, own.contexts, own.weights))), time[here]
+
+    def strata_of(self, own: Scores, text: DocumentText) -> Array | None:
+        """Return within what the documents of a word exchange their times."""
+        if self.strata_of_slice is not None:
+            return np.asarray(self.strata_of_slice[own.slice_of])
+        return None if self.strata is None else np.asarray(self.strata[text.document[own.document]])
 
 
 @dataclass
@@ -125,7 +142,7 @@ def significance(
     permutations = checks.whole("permutations", permutations, least=19, most=1_000_000)
     seed, threads = checks.seed(seed), checks.threads(threads) or os.cpu_count() or 1
     show_progress = checks.show_progress(show_progress)
-    place = _device(engine, device)
+    place = find_place(engine, device)
     within = checks.optional(checks.text, "within", within)
     names = None if words is None else checks.words("words", words)
     chosen = None if names is None else np.array([model.word_id(word) for word in names], dtype=np.int64)
@@ -145,11 +162,11 @@ def significance(
             "exchanged; name another column with `within`"
         )
     tested = np.arange(len(model.words)) if chosen is None else np.unique(chosen)
+    question = Question(
+        _times(len(model.slices), periods), permutations, seed, strata=strata, dated=periods is None
+    )  # fmt: skip
     with progress(show=show_progress) as bar:
-        table = run_tests(
-            model, text, tested, periods=periods, strata=strata, permutations=permutations, seed=seed, threads=threads,
-            bar=bar, device=place,
-        )  # fmt: skip
+        table = run_tests(model, text, tested, question, threads=threads, bar=bar, device=place)
     if chosen is not None:
         return table[np.searchsorted(tested, chosen)]
     if periods is None:
@@ -170,9 +187,8 @@ def takes_less_than(
     if n_words * _QUICKEST / threads > seconds:
         return False  # it need not be tried
     few = np.unique(np.linspace(0, n_words - 1, min(n_words, 2 * _BATCH)).astype(np.int64))
-    options: dict[str, Any] = {"periods": None, "strata": None, "permutations": 1000, "seed": 0}
-    options["device"] = _device(engine, device)
-    run_tests(model, corpus, few, **options, threads=threads, bar=clock)
+    question = Question(np.arange(len(model.slices)), 1000, 0, dated=True)
+    run_tests(model, corpus, few, question, threads=threads, bar=clock, device=find_place(engine, device))
     began, read = clock.times
     return read - began + (time.perf_counter() - read) * n_words / len(few) < seconds
 
@@ -193,25 +209,22 @@ def run_tests(
     model: Model,
     corpus: Corpus,
     words: Array,
+    question: Question,
     *,
-    periods: tuple[Array, Array] | None,
-    strata: Array | None,
-    permutations: int,
-    seed: int,
     threads: int,
     bar: Progress,
     device: str | None,
+    cells: Cells | None = None,
 ) -> pl.DataFrame:
     """Test words, given by their ids, in parallel or on a device of PyTorch; return a row for each."""
     results: dict[int, Found] = {}
     pool = ThreadPoolExecutor(threads)
     try:
         bar.stage("reading")
-        text = read_documents(corpus, pool, threads)
-        scores = DocumentScores(model, text, seed=seed, pool=pool, threads=threads)
+        text = read_documents(corpus, pool, threads, cells=cells)
+        scores = DocumentScores(model, text, seed=question.seed, pool=pool, threads=threads)
         if len(words) > 1:
             _ = text.by_word  # sorted once, by one thread
-        question = Question(periods, None if strata is None else strata[text.document], permutations, seed)
         bar.stage("testing words", total=len(words))
         if device is None:
             batches = [words[i : i + _BATCH] for i in range(0, len(words), _BATCH)]
@@ -229,16 +242,15 @@ def run_tests(
 
 def _test_batch(scores: DocumentScores, words: Array, question: Question) -> dict[int, Found]:
     """Test a few words; return what was found for each, and its documents and slices."""
-    n_times = scores.text.n_slices if question.periods is None else 2
-    documents = {v: _documents(scores.of_word(v), question.periods) for v in words.tolist()}
+    documents = {v: question.documents(scores.of_word(v)) for v in words.tolist()}
     found = _untested(documents)
     for frequent in (False, True):
         chosen = _chosen(found, frequent=frequent)
         for v, expected in zip(chosen, scores.expected(np.array(chosen), frequent=frequent), strict=True):
             own, time = documents[v]
-            strata = question.strata_of(own)
             prepared = permutation_test.prepare(
-                own, expected, scores.smoothing, time=time, n_times=n_times, strata=strata
+                own, expected, scores.smoothing, time=time, n_times=question.n_times,
+                strata=question.strata_of(own, scores.text),
             )  # fmt: skip
             if prepared is not None:
                 result = permutation_test.run(prepared, permutations=question.permutations, seed=question.seed, v=v)
@@ -251,9 +263,10 @@ def _change(
     scores: DocumentScores, question: Question, own: Scores, expected: Array, result: Result | None
 ) -> ChangeDate | None:
     """Return when a word changed, if it may be significant, over all of the time."""
-    if question.periods is not None or result is None or result.p > LEVEL:
+    if not question.dated or result is None or result.p > LEVEL:
         return None
-    return change_dates.find(permutation_test.center(own, expected, question.strata_of(own)), scores.variance)
+    strata = question.strata_of(own, scores.text)
+    return change_dates.find(permutation_test.center(own, expected, strata), scores.variance)
 
 
 def _test_on_device(
@@ -264,11 +277,10 @@ def _test_on_device(
 
     from driftword.evidence import torch_permutations
 
-    n_times = scores.text.n_slices if question.periods is None else 2
     expected = torch_permutations.ExpectedContexts(scores, device)
     for first in range(0, len(words), _DEVICE_BATCH):
         block = words[first : first + _DEVICE_BATCH].tolist()
-        own = pool.map(lambda v: _documents(scores.of_word(v), question.periods), block)
+        own = pool.map(lambda v: question.documents(scores.of_word(v)), block)
         documents = dict(zip(block, own, strict=True))
         found = _untested(documents)
         generator = torch.Generator(device).manual_seed(randomness.key(question.seed, "permutations", first) >> 1)
@@ -276,10 +288,10 @@ def _test_on_device(
             for batch in torch_permutations.batches(
                 _chosen(found, frequent=frequent), documents, question.permutations
             ):
-                tested = [(*documents[v], question.strata_of(documents[v][0])) for v in batch]
+                tested = [(*documents[v], question.strata_of(documents[v][0], scores.text)) for v in batch]
                 contexts = expected(batch, frequent=frequent)
                 results = torch_permutations.run_batch(
-                    tested, contexts, scores.smoothing, n_times=n_times, permutations=question.permutations,
+                    tested, contexts, scores.smoothing, n_times=question.n_times, permutations=question.permutations,
                     generator=generator,
                 )  # fmt: skip
                 when = pool.map(
@@ -305,7 +317,7 @@ def _chosen(found: dict[int, Found], *, frequent: bool) -> list[int]:
     ]
 
 
-def _device(engine: str, device: str | None) -> str | None:
+def find_place(engine: str, device: str | None) -> str | None:
     """Return the device of PyTorch to use; None for the CPU without PyTorch."""
     if choose_engine(engine, device) != "torch":
         return None
@@ -313,15 +325,6 @@ def _device(engine: str, device: str | None) -> str | None:
     from driftword.engines.torch import find_device
 
     return str(find_device(device))
-
-
-def _documents(scores: Scores, periods: tuple[Array, Array] | None) -> tuple[Scores, Array]:
-    """Return the documents that are tested, and the time of each: its slice, or which of the two periods."""
-    if periods is None:
-        return scores, scores.slice_of
-    later = np.isin(scores.slice_of, periods[1])
-    here = later | np.isin(scores.slice_of, periods[0])
-    return Scores(*(a[here] for a in (scores.document, scores.slice_of, scores.contexts, scores.weights))), later[here]
 
 
 def _table(model: Model, words: Array, found: list[Found]) -> pl.DataFrame:
@@ -373,6 +376,15 @@ def _pooled(results: list[Result], documents: Array) -> Array:
         above = len(null) - np.searchsorted(null, z[members])
         pooled[members] = (1 + above) / (1 + len(null))
     return pooled
+
+
+def _times(n_slices: int, periods: tuple[Array, Array] | None) -> Array:
+    """Return the time that each slice stands for: itself, or one of two periods."""
+    if periods is None:
+        return np.arange(n_slices)
+    time = np.full(n_slices, -1)
+    time[periods[0]], time[periods[1]] = 0, 1
+    return time
 
 
 def _periods(model: Model, between: Sequence[Any]) -> tuple[Array, Array]:
