@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from driftword.explore import (
         analogy,
         changes,
+        contrast,
         drift,
         equivalents,
         frequency,
@@ -54,7 +55,7 @@ _MODULES = {
     "evaluation": ("evaluate",),
     "evidence.significance": ("significance",),
     "explore": (
-        "analogy", "changes", "drift", "equivalents", "frequency", "movers", "neighborhoods", "neighbors",
+        "analogy", "changes", "contrast", "drift", "equivalents", "frequency", "movers", "neighborhoods", "neighbors",
         "similarity", "towards", "trajectory",
     ),
     "exporting": ("export", "read_word2vec"),
@@ -69,7 +70,7 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 __all__ = [
     "BusyError", "Corpus", "DriftwordError", "DriftwordWarning", "ExistsError", "FitError", "Model", "OptionError",
     "Slices", "SourceError", "Spec", "StoreError", "UnknownSliceError", "UnknownWordError", "analogy", "changes",
-    "compare", "drift", "equivalents", "evaluate", "export", "fit", "frequency", "movers", "neighborhoods",
+    "compare", "contrast", "drift", "equivalents", "evaluate", "export", "fit", "frequency", "movers", "neighborhoods",
     "neighbors", "plot", "prepare", "read_word2vec", "report", "significance",
     "similarity", "towards", "trajectory", "tune",
 ]  # fmt: skip

@@ -93,7 +93,7 @@ class Spec:
     prior_slices: str = "all"
     intercept: bool = True
     intercept_precision: float | None = None
-    group_precision: float = 300.0
+    group_precision: float = 100.0
     learning_rate: float = 0.4
     final_rate: float = 0.1
     binned_rate: float = 0.05

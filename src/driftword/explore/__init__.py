@@ -2,6 +2,7 @@
 
 from driftword.explore.changepoints import changes
 from driftword.explore.drift_ranking import attested_range, drift, movers, rank_drift
+from driftword.explore.group_contrast import contrast
 from driftword.explore.nearest_neighbors import analogy, equivalents, neighborhoods, neighbors, similarity, towards
 from driftword.explore.slice_selection import representative_slices
 from driftword.explore.trajectories import frequency, trajectory
@@ -10,6 +11,7 @@ __all__ = [
     "analogy",
     "attested_range",
     "changes",
+    "contrast",
     "drift",
     "equivalents",
     "frequency",
