@@ -17,7 +17,7 @@ GROUPS = {
     "Models": ("fit", "evaluate", "compare"),
     "Questions": (
         *("neighbors", "drift", "trajectory", "frequency", "similarity", "towards"),
-        *("equivalents", "analogy", "changes", "movers", "significance"),
+        *("equivalents", "analogy", "changes", "movers", "significance", "contrast"),
     ),
     "Figures and files": ("plot", "export"),
     "In the browser": ("explore", "report"),

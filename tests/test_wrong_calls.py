@@ -70,10 +70,12 @@ WRONG: dict[str, Any] = {
 NUMBERS = {
     "n", "topn", "min_count", "skip", "width", "passes", "patience", "threads", "seed", "candidates", "pass_number",
     "vocabulary", "phrase_min_count", "dim", "negatives", "rounds", "block", "run", "pool", "context",
+    "permutations",
 }  # fmt: skip
 REALS = {
     "min_rank", "checkpoint_every", "phrase_threshold", "drift_precision", "prior_precision", "learning_rate",
     "final_rate", "exponent", "initial_accumulator", "binned_rate", "initial_scale", "intercept_precision",
+    "group_precision",
 }  # fmt: skip
 FLAGS = {
     "interpolated", "overwrite", "resume", "reproducible", "half_precision", "passages", "numbers", "phrases",
@@ -100,6 +102,8 @@ def tiny_corpus(**changed: Any) -> dw.Corpus:
         "chunk_slice": np.arange(12) // 4,
         "chunk_split": ["train", "train", "valid", "test"] * 3,
         "slices": [1900, 1901, 1902],
+        "groups": ("left", "right"),
+        "chunk_group": [0, 1, 0, 1, 1, 0, 1, 0, 0, 1, 1, 0],
     }
     return dw.Corpus.from_ids(**{**arguments, **changed})
 
@@ -154,7 +158,8 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
     asked: dict[str, Any] = {"model": model}
     ranking = {"metric": "cosine", "between": (1900, 1902), "min_count": 1, "skip": 0, "interpolated": False}
     near = {"n": 2, "metric": "cosine", "min_count": 1}
-    sure = {"intervals": True, "corpus": corpus}
+    sure = {"intervals": True, "corpus": corpus, "group": "left"}
+    drawn = {"intervals": True, "corpus": corpus}
     learning = {"threads": 1, "engine": "reference", "device": None, "show_progress": False}
     one_slice = model.at(1901)
     chart = dw.plot.frequency(model, "ship")
@@ -173,7 +178,10 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
         "drift": Call(dw.drift, {**asked, "words": ["ship", "court"], "n": 2, **ranking, **sure}),
         "equivalents": Call(dw.equivalents, {**asked, "word": "ship", "at": 1900, "to": [1901], "n": 2,
                                              "min_count": 0, **sure}),
-        "frequency": Call(dw.frequency, {**asked, "word": "ship"}),
+        "contrast": Call(dw.contrast, {**asked, "groups": ("left", "right"), "word": None, "at": (1900, 1902), "n": 2,
+                                       "min_count": 1, "permutations": 19, "seed": 0, **learning, "engine": "cpu",
+                                       "corpus": corpus}),
+        "frequency": Call(dw.frequency, {**asked, "word": "ship", "group": "left"}),
         "movers": Call(dw.movers, {**asked, "at": 1901, "n": 2, "min_count": 0, "skip": 0}),
         "neighborhoods": Call(dw.neighborhoods, {**asked, "words": ["ship"], "at": [1900], **near}),
         "neighbors": Call(dw.neighbors, {**asked, "word": "ship", "at": [1900], **near, **sure}),
@@ -191,7 +199,7 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
         "plot.map": Call(dw.plot.map, {**asked, "word": "ship", "n": 2}),
         "plot.neighbors": Call(dw.plot.neighbors, {**asked, "word": "ship", "at": [1900], "n": 2}),
         "plot.similarity": Call(dw.plot.similarity, {**asked, "word": "ship", "others": ["court"]}),
-        "plot.trajectory": Call(dw.plot.trajectory, {**asked, "word": "ship", "at": [1900], "n": 2, **sure}),
+        "plot.trajectory": Call(dw.plot.trajectory, {**asked, "word": "ship", "at": [1900], "n": 2, **drawn}),
         "plot.drawable": Call(dw.plot.drawable, {"chart": chart}),
         "plot.save": Call(dw.plot.save, {"chart": chart, "path": folder / "chart.json"}),
         "export": Call(lambda **options: dw.export(**{"out": fresh(), **options}),
@@ -218,13 +226,15 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
             "out": fresh(), "text": None, "time": None, "slices": "1y", "vocabulary": 100, "min_count": 1,
             "stopwords": ["the"], "keep": ["ship"], "tokens": "words", "numbers": False, "phrases": False,
             "phrase_threshold": 0.5, "phrase_min_count": 2, "connectors": ["of"], "subsample": None, "seed": 0,
-            "time_format": None, "time_from_name": None, "encoding": None, "language": None, "skip_bad_dates": False,
+            "group": None, "groups": None, "time_format": None, "time_from_name": None, "encoding": None,
+            "language": None, "skip_bad_dates": False,
             "skip_bad_rows": False, "overwrite": True, "show_progress": False,
         }),
         "Corpus.from_ids": Call(tiny_corpus, {
             "words": ["ship", "harbour", "court", "judge"], "ids": np.zeros(600, dtype=int),
             "offsets": np.arange(0, 601, 50), "chunk_slice": np.arange(12) // 4, "chunk_split": np.zeros(12, dtype=int),
             "slices": [1900, 1901, 1902], "chunk_document": np.arange(12), "raw_counts": [600, 1, 1, 1],
+            "groups": ("left", "right"), "chunk_group": np.arange(12) % 2,
             "subsample": 0.5, "seed": 0, "out": fresh(), "overwrite": True,
         }),
         "Corpus.open": Call(dw.Corpus.open, {"path": stored.path}),
@@ -241,6 +251,7 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
         "Corpus.passages weights": Call(lambda value: stored.passages("ship", where={"weights": value}),
                                         {"value": "[1.0]"}),
         "Corpus.shuffle_dates": Call(corpus.shuffle_dates, {"seed": 0}),
+        "Corpus.of_group": Call(corpus.of_group, {"group": "left"}),
         "Corpus.word_id": Call(corpus.word_id, {"word": "ship"}),
         "Corpus.has_split": Call(corpus.has_split, {"split": "train"}),
         "Corpus.matches": Call(corpus.matches, {"fingerprint": corpus.fingerprint}),
@@ -248,12 +259,14 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
         "Model.save": Call(model.save, {"out": fresh(), "overwrite": True}),
         "Model.open_corpus": Call(dw.fit(stored, spec, passes=1, engine="reference").open_corpus,
                                   {"path": stored.path}),
+        "Model.group": Call(model.group, {"name": "left"}),
         "Model.check_corpus": Call(model.check_corpus, {"corpus": corpus}),
         "Model.word_id": Call(model.word_id, {"word": "ship"}),
         "Model.slice_index": Call(model.slice_index, {"at": 1900}),
         "Model.at": Call(model.at, {"at": 1900, "metric": "cosine"}),
         "Model[]": Call(lambda key: model[key], {"key": "ship"}),
         "Model[,]": Call(lambda word, at: model[word, at], {"word": "ship", "at": 1900}),
+        "Model[,,]": Call(lambda group: model["ship", 1900, group], {"group": "left"}),
         "in Model": Call(lambda word: word in model, {"word": "ship"}),
         "SliceVectors[]": Call(lambda key: one_slice[key], {"key": "ship"}),
         "SliceVectors[[]]": Call(lambda key: one_slice[["ship", key]], {"key": "court"}),
@@ -287,7 +300,7 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
 
 
 NAMES = [
-    *("analogy", "changes", "drift", "equivalents", "frequency", "movers", "neighborhoods", "neighbors"),
+    *("analogy", "changes", "contrast", "drift", "equivalents", "frequency", "movers", "neighborhoods", "neighbors"),
     "significance",
     *("similarity", "towards", "trajectory", "export", "read_word2vec", "read_word2vec label", "read_word2vec file"),
     *("report", "evaluate", "compare", "tune", "fit", "prepare"),
@@ -295,9 +308,9 @@ NAMES = [
     *("plot.trajectory", "plot.drawable", "plot.save"),
     *("Corpus.from_ids", "Corpus.open", "Corpus.chunks", "Corpus.sample", "Corpus.passages", "Corpus.word_id"),
     *(f"Corpus.passages {part}" for part in ("column", "value", "number", "weights")),
-    *("Corpus.has_split", "Corpus.matches", "Corpus.shuffle_dates"),
+    *("Corpus.has_split", "Corpus.matches", "Corpus.shuffle_dates", "Corpus.of_group"),
     *("Model.open", "Model.save", "Model.open_corpus", "Model.check_corpus", "Model.word_id", "Model.slice_index"),
-    *("Model.at", "Model[]", "Model[,]", "in Model"),
+    *("Model.at", "Model.group", "Model[]", "Model[,]", "Model[,,]", "in Model"),
     *("SliceVectors[]", "SliceVectors[[]]", "in SliceVectors", "SliceVectors.similarity", "SliceVectors.distance"),
     *("SliceVectors.get_vector", "SliceVectors.similar_by_word", "SliceVectors.similar_by_vector"),
     *("SliceVectors.most_similar", "SliceVectors.most_similar weight"),
@@ -307,6 +320,7 @@ NAMES = [
 #: What has no argument of its own, or is called by the package alone.
 NOT_CALLED = {
     *("Corpus.expected_tokens", "Corpus.tokens_per_slice", "Corpus.split_sizes", "Corpus.info", "Corpus.summary"),
+    *("Corpus.group_sizes", "Model.documents_of"),
     *("Corpus.sampled", "Corpus.check_current", "Model.info", "Model.summary", "Model.check_current", "Model.cached"),
     *(
         "Model.rho_at",

@@ -29,6 +29,7 @@ from driftword.schedule import Schedule
 
 Array = npt.NDArray[Any]
 RATE: Final = 0.06  # of the learning rate: groups start near where they end
+SMALLER: Final = 4  # times, after a pass that did not help
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,13 @@ class GroupFit:
         return {name: self.fit(name, bar) for name in self.corpus.groups}
 
     def fit(self, name: str, bar: Progress) -> FittedGroup:
-        """Fit one group: passes over its text, as long as its validation text is predicted better."""
+        """Fit one group: passes over its text, as long as its validation text is predicted better.
+
+        After a pass that does not help, the best embeddings so far are taken up again with smaller steps.
+        """
         corpus, schedule, spec = self.corpus.of_group(name), self.schedule, self.schedule.spec
         held_out = HeldOut(corpus, "valid")
-        accumulators = (np.full(a.shape, spec.initial_accumulator, dtype=np.float32) for a in (self.rho, self.alpha))
-        engine = self.start_engine(Parameters(self.rho.copy(), self.alpha.copy(), *accumulators), self.sampler)
+        engine, rate = self._start(self.rho), RATE
 
         def validate() -> float:
             if not len(held_out.text.ids):
@@ -80,25 +83,34 @@ class GroupFit:
                 break  # there is no text by which it could differ
             bar.stage(f"group {name}, pass {number} of {schedule.passes - 1}", total=words)
             for r, part in enumerate(rounds):
-                engine.round(part, group_step(schedule, number, r, self.prior))
+                engine.round(part, group_step(schedule, number, r, self.prior, rate))
                 bar.update(more=part.positions)
             found, score = engine.embeddings()[0], validate()
             if not np.isfinite(found).all():
                 raise FitError(f"The fit of the group '{name}' diverged; use a smaller `learning_rate`")
             seconds = round(time.perf_counter() - begin, 3)
             history.append({"pass": number, "words": words, "seconds": seconds, spec.select_by: score})
-            if score <= best_score:
+            if not score <= best_score:  # also where there is no validation text
+                best, best_score = found.copy(), score
+                continue
+            rate /= SMALLER
+            if rate < RATE / SMALLER**2:
                 break
-            best, best_score = found.copy(), score
+            engine = self._start(best)
         return FittedGroup(best, history, corpus)
 
+    def _start(self, rho: Array) -> Engine:
+        """Return an engine that starts from these embeddings."""
+        fresh = (np.full(a.shape, self.schedule.spec.initial_accumulator, dtype=np.float32) for a in (rho, self.alpha))
+        return self.start_engine(Parameters(rho.copy(), self.alpha.copy(), *fresh), self.sampler)
 
-def group_step(schedule: Schedule, number: int, round_number: int, prior: Prior) -> Step:
+
+def group_step(schedule: Schedule, number: int, round_number: int, prior: Prior, rate: float) -> Step:
     """Return the step of a round: that of the model, about differences, with context vectors that stay."""
     step = schedule.step(number, round_number)
     assert prior.center is not None
     return dataclasses.replace(
-        step, learning_rate=RATE * step.learning_rate, prior=prior.share(1 / schedule.spec.rounds), centering=None,
+        step, learning_rate=rate * step.learning_rate, prior=prior.share(1 / schedule.spec.rounds), centering=None,
         frozen=prior.center.shape[1],
     )  # fmt: skip
 

@@ -152,6 +152,25 @@ def print_significance(table: pl.DataFrame, tested: pl.DataFrame, console: Conso
     )
 
 
+def print_contrast(table: pl.DataFrame, console: Console) -> None:
+    """Print a comparison of two groups."""
+    if "effect" not in table.columns:
+        shown = table.with_columns(pl.col(name).list.join(", ") for name in ("first", "second"))
+        print_table(shown, console)
+        console.print("similarity: the cosine between the word's vectors in the two groups", style="dim")
+        return
+    print_table(table, console)
+    found = int((table["q"] <= LEVEL).sum())
+    said = "None of these words is used differently by more than chance"
+    if found:
+        said = f"{found:,} of these words are used differently, {SIGNIFICANT}"
+    console.print(
+        f"\n{said}; difference: cosine distance between the groups' mean vectors; effect: share of the variation "
+        "between documents that the groups explain beyond chance, with its 90% interval; q: false discovery rate",
+        style="dim",
+    )
+
+
 def print_comparison(table: pl.DataFrame, console: Console) -> None:
     """Print a comparison of models: the paper's table, then gains and their standard errors, then tuned options."""
     rows = list(table.iter_rows(named=True))

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from driftword.checks import comma_separated
 from driftword.cli.app import CORPUS, JSON, command, command_line, question, with_options
 from driftword.errors import OptionError, StoreError
 from driftword.visible_text import visible
@@ -22,6 +23,13 @@ def _word_list(option: str, path: Path | None) -> list[str]:
         raise OptionError(f"The file '{path}' given as `{option}` is not UTF-8; save it as UTF-8") from error
     except OSError as error:
         raise OptionError(f"The file '{path}' given as `{option}` cannot be read: {error.strerror}") from error
+
+
+def _groups(given: str | None) -> list[str] | int | None:
+    """Read --groups: names separated by commas, or a number."""
+    if given is None:
+        return None
+    return int(given) if given.strip().isdecimal() else comma_separated([given])
 
 
 @command(no_args_is_help=True)
@@ -93,6 +101,24 @@ def prepare(
     subsample: Annotated[
         str, typer.Option(metavar="T", help="Threshold of the subsampling: auto, none, or a number such as 1e-5.")
     ] = "auto",
+    group: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column that divides the documents into groups, such as country or party; models "
+            "then also have embeddings of each group.",
+            show_default="no groups",
+        ),
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Values of that column that become groups, separated by commas, or how many of the "
+            "largest; the rest is one group more.",
+            show_default="all values, if they are few",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the splits and the subsampling.")] = 0,
     time_format: Annotated[
         str | None,
@@ -133,6 +159,8 @@ def prepare(
 
       driftword prepare posts.parquet --language en --stopwords stop.txt --out posts.corpus
 
+      driftword prepare debates.parquet --group country --groups USA,RUS,CHN --out debates.corpus
+
       driftword prepare sotu --slices 5y --out sotu.corpus   (the State of the Union addresses)
     """
     from driftword import corpus as corpora
@@ -142,8 +170,9 @@ def prepare(
         source, out=out, text=text, time=time, slices=slices, vocabulary=vocabulary, min_count=min_count,
         stopwords=_word_list("stopwords", stopwords), keep=_word_list("keep", keep), phrases=phrases,
         phrase_threshold=phrase_threshold, phrase_min_count=phrase_min_count, tokens=tokens, numbers=numbers,
-        language=language, encoding=encoding, subsample=subsample, seed=seed, time_format=time_format,
-        time_from_name=time_from_name, skip_bad_dates=skip_bad_dates, skip_bad_rows=skip_bad_rows, overwrite=overwrite,
+        language=language, encoding=encoding, subsample=subsample, group=group, groups=_groups(groups), seed=seed,
+        time_format=time_format, time_from_name=time_from_name, skip_bad_dates=skip_bad_dates,
+        skip_bad_rows=skip_bad_rows, overwrite=overwrite,
     )  # fmt: skip
     if as_json:
         terminal.print_json(corpus.info())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +11,7 @@ import typer
 
 from driftword import checks
 from driftword.checks import comma_separated
-from driftword.cli.app import MODEL, command, question, two_slices
+from driftword.cli.app import MODEL, add_parameters, command, question, two_slices
 from driftword.cli.models import DEVICE, ENGINE, THREADS, WHERE_CORPUS
 from driftword.corpus.vocabulary import MIN_COUNT
 from driftword.errors import OptionError
@@ -34,6 +36,9 @@ MIN_COUNT_BOTH = typer.Option(
     help="Only words that occur at least this often in the training text of both slices.", show_default="5"
 )
 SKIP = typer.Option(help="Leave out this many of the most frequent words.", show_default="2% of all, at most 200")
+_GROUP = typer.Option(
+    "--group", metavar="NAME", help="Only the documents of this group, where the model has groups.", show_default="all"
+)
 INTERVALS = typer.Option(
     "--intervals", help="Also show how uncertain it is, from the documents: 90% intervals, or support."
 )
@@ -50,7 +55,21 @@ def _slices(at: list[str] | None) -> Any:
     return "all" if given == ["all"] else given or None
 
 
+def of_group(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a question about a model the option --group; it gets the model of that group in place of a path."""
+
+    @functools.wraps(function)
+    def ask(path: Path, *args: Any, group: str | None, **options: Any) -> Any:
+        from driftword.model import as_model
+
+        return function(path if group is None else as_model(path, group), *args, **options)
+
+    add_parameters(ask, function, {"group": (Annotated[str | None, _GROUP], None)})
+    return ask
+
+
 @question
+@of_group
 def neighbors(
     path: Annotated[Path, MODEL],
     word: Annotated[str, _WORD],
@@ -71,14 +90,15 @@ def neighbors(
       driftword neighbors sotu.model "social security" --at all --csv > neighbours.csv
     """
     from driftword import explore, terminal
-    from driftword.model import Model
+    from driftword.model import as_model
 
-    model = Model.open(path)
+    model = as_model(path)
     table = explore.neighbors(model, word, at=_slices(at), n=n, metric=metric, min_count=min_count, intervals=intervals)
     return table, lambda table, console: terminal.print_neighbors(table, model, word, console)
 
 
 @question
+@of_group
 def drift(
     path: Annotated[Path, MODEL],
     words: Annotated[list[str] | None, typer.Argument(help="Only these words.", show_default="all words")] = None,
@@ -113,6 +133,7 @@ def drift(
 
 
 @question
+@of_group
 def trajectory(
     path: Annotated[Path, MODEL],
     words: Annotated[list[str], _WORDS],
@@ -135,6 +156,7 @@ def trajectory(
 
 
 @question
+@of_group
 def frequency(path: Annotated[Path, MODEL], word: Annotated[str, _WORD]) -> Any:
     """Show how often a word occurs and how far it moved, to tell a change of use from a change of frequency.
 
@@ -148,6 +170,7 @@ def frequency(path: Annotated[Path, MODEL], word: Annotated[str, _WORD]) -> Any:
 
 
 @question
+@of_group
 def similarity(
     path: Annotated[Path, MODEL],
     word: Annotated[str, _WORD],
@@ -172,6 +195,7 @@ def similarity(
 
 
 @question
+@of_group
 def towards(
     path: Annotated[Path, MODEL],
     word: Annotated[str, _WORD],
@@ -195,6 +219,7 @@ def towards(
 
 
 @question
+@of_group
 def equivalents(
     path: Annotated[Path, MODEL],
     word: Annotated[str, _WORD],
@@ -218,6 +243,7 @@ def equivalents(
 
 
 @question
+@of_group
 def analogy(
     path: Annotated[Path, MODEL],
     a: Annotated[str, typer.Argument(help="As this word", show_default=False)],
@@ -313,6 +339,60 @@ def _periods(between: str | None) -> tuple[Any, Any] | None:
 
 
 @question
+def contrast(
+    path: Annotated[Path, MODEL],
+    word: Annotated[
+        str | None, typer.Argument(help="A word to follow through time.", show_default="all words, ranked")
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(metavar="FIRST,SECOND", help="Two groups, such as USA,RUS.", show_default="the two there are"),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SLICE", help="Rank words in a slice, such as 1990, or a period, such as 1970:1989.",
+            show_default="all of the time",
+        ),
+    ] = None,
+    n: Annotated[int, typer.Option("-n", help="How many words, or how many neighbours of the word.")] = 16,
+    min_count: Annotated[int, typer.Option(help="Only words that occur at least this often in both groups.")] = 5,
+    permutations: Annotated[int, typer.Option(help="How many times documents exchange their groups.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Seed of the exchanges.")] = 0,
+    corpus: Annotated[Path | None, WHERE_CORPUS] = None,
+    engine: Annotated[str, ENGINE] = "auto",
+    device: Annotated[str | None, DEVICE] = None,
+    threads: Annotated[int | None, THREADS] = None,
+) -> Any:  # fmt: skip
+    """Show which words two groups use most differently, or how differently they use one word through time.
+
+    The model needs groups: prepare the corpus with --group, the column that says who speaks. Documents of the same
+    slice exchange their groups, many times: if both groups use a word in the same way, that makes no difference. Then
+    "effect", its 90% interval, "p" and "q" are those of significance, with groups in place of time.
+
+    [bold]Examples[/bold]
+
+      driftword contrast un.model --groups USA,RUS
+
+      driftword contrast un.model --groups USA,RUS --at 1970:1989 -n 30
+
+      driftword contrast un.model security --groups USA,RUS
+    """
+    from driftword import explore, terminal
+    from driftword.model import Model
+
+    model = Model.open(path)
+    period = None if at is None else tuple(part.strip() for part in at.split(":")) if ":" in at else at
+    table = explore.contrast(
+        model, comma_separated([groups]) if groups is not None else None, word=word, at=period, n=n,
+        min_count=min_count, permutations=permutations, seed=seed, threads=threads, engine=engine, device=device,
+        corpus=None if corpus is None else model.open_corpus(corpus),
+    )  # fmt: skip
+    return table, terminal.print_contrast
+
+
+@question
+@of_group
 def changes(
     path: Annotated[Path, MODEL],
     words: Annotated[list[str] | None, typer.Argument(help="Words.", show_default="all words, ranked")] = None,
@@ -342,6 +422,7 @@ def changes(
 
 
 @question
+@of_group
 def movers(
     path: Annotated[Path, MODEL],
     at: Annotated[str, _ONE_SLICE],

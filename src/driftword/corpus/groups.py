@@ -100,9 +100,8 @@ def choose_groups(
 
 def group_number(groups: Sequence[str], group: Any) -> int:
     """Return the number of a group that a user names."""
-    name = checks.plain(group)
-    if name in groups:
-        return list(groups).index(name)
+    if isinstance(group, str) and group in groups:
+        return list(groups).index(group)
     if not groups:
         raise OptionError("There are no groups; prepare the corpus with `group`, the column that divides its documents")
     known = ", ".join(checks.quoted(one) for one in groups[:_NAMED]) + (", ..." if len(groups) > _NAMED else "")

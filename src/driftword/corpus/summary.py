@@ -22,6 +22,7 @@ def summarize(info: Mapping[str, Any], options: CorpusOptions, report: Preparati
         "tokens": f"{info['tokens']:,}",
         "vocabulary": _vocabulary(info, options),
         "slices": f"{info['slices']} ({info['first_slice']} to {info['last_slice']})" + _empty(info),
+        **({"groups": _groups(info["groups"])} if info["groups"] else {}),
         "splits": ", ".join(f"{name} {size:,}" for name, size in info["splits"].items()),
         "a pass sees": _pass(info),
     }
@@ -38,6 +39,10 @@ def _source(info: Mapping[str, Any], options: CorpusOptions) -> str:
     names = info["source"]
     text = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return text + (f" (text: {options.text}, time: {options.time})" if options.text else "")
+
+
+def _groups(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} ({size:,})" for name, size in sizes.items()) + " (documents)"
 
 
 def _vocabulary(info: Mapping[str, Any], options: CorpusOptions) -> str:

@@ -44,6 +44,7 @@ def changes(
     min_rank: float = 0.0,
     intervals: bool = False,
     corpus: CorpusLike = None,
+    group: str | None = None,
 ) -> pl.DataFrame:
     """Return when meaning changed: change points, each named by the first slice of the new use.
 
@@ -68,6 +69,8 @@ def changes(
         a sudden one. This reads the corpus.
     corpus
         The corpus that the model was fitted to, or its path; by default where it was then.
+    group
+        Ask about the documents of this group, where the model has groups; by default about all text.
 
     Returns
     -------
@@ -78,7 +81,7 @@ def changes(
     all of the time, as `significance` found them (null without such a test, and for words in too few documents). With
     intervals also slice_low and slice_high.
     """
-    model = as_model(model)
+    model = as_model(model, group)
     vectors.check_moves(model)
     n, min_count = checks.whole("n", n, least=1), checks.whole("min_count", min_count)
     min_rank = checks.real("min_rank", min_rank, low=0, high=1)

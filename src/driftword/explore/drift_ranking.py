@@ -106,6 +106,7 @@ def drift(
     interpolated: bool = False,
     intervals: bool = False,
     corpus: CorpusLike = None,
+    group: str | None = None,
 ) -> pl.DataFrame:
     """Return the words that moved most, with the evidence behind each.
 
@@ -141,6 +142,8 @@ def drift(
         same kind; for the metrics relative, absolute and cosine. This reads the corpus; a word takes up to a second.
     corpus
         The corpus that the model was fitted to, or its path; by default where it was then.
+    group
+        Ask about the documents of this group, where the model has groups; by default about all text.
 
     Returns
     -------
@@ -156,7 +159,7 @@ def drift(
     """
     return rank_drift(
         model, words, n=n, metric=metric, between=between, min_count=min_count, skip=skip, interpolated=interpolated,
-        intervals=intervals, corpus=corpus,
+        intervals=intervals, corpus=corpus, group=group,
     ).table  # fmt: skip
 
 
@@ -172,9 +175,10 @@ def rank_drift(
     interpolated: bool = False,
     intervals: bool = False,
     corpus: CorpusLike = None,
+    group: str | None = None,
 ) -> DriftRanking:
     """Answer as `drift` does, and say how many words were eligible; None in `between` takes the default of that end."""
-    model = as_model(model)
+    model = as_model(model, group)
     vectors.check_moves(model)
     by_drift = metric is not None
     metric = usual_metric(model) if metric is None else checks.one_of("metric", metric, METRICS)

@@ -31,6 +31,7 @@ def neighbors(
     min_count: int = MIN_COUNT,
     intervals: bool = False,
     corpus: CorpusLike = None,
+    group: str | None = None,
 ) -> pl.DataFrame:
     """Return the words nearest to a word, slice by slice.
 
@@ -57,6 +58,8 @@ def neighbors(
         same kind. This reads the corpus.
     corpus
         The corpus that the model was fitted to, or its path; by default where it was then.
+    group
+        Ask about the documents of this group, where the model has groups; by default about all text.
 
     Returns
     -------
@@ -64,7 +67,7 @@ def neighbors(
     asked about is observed in the training text of the slice: where it is not, its neighbours are a guess. With
     intervals also support, a share of draws of the word's own vector; those of the neighbours are taken as they are.
     """
-    model = as_model(model)
+    model = as_model(model, group)
     intervals = checks.flag("intervals", intervals)
     min_count = checks.whole("min_count", min_count)
     if at is None:
@@ -160,6 +163,7 @@ def equivalents(
     min_count: int = MIN_COUNT,
     intervals: bool = False,
     corpus: CorpusLike = None,
+    group: str | None = None,
 ) -> pl.DataFrame:
     """Return the words that are used in slices `to` as a word was used in slice `at`.
 
@@ -177,12 +181,14 @@ def equivalents(
         The slice or slices to look in; all by default.
     n, min_count, intervals, corpus
         As in `neighbors`.
+    group
+        Ask about the documents of this group, where the model has groups; by default about all text.
 
     Returns
     -------
     One row per slice and word, as in `neighbors`.
     """
-    model = as_model(model)
+    model = as_model(model, group)
     intervals = checks.flag("intervals", intervals)
     v, t = model.word_id(word), model.slices.index(at)
     _check_observed(model, t, [v])
@@ -271,6 +277,7 @@ def similarity(
     interpolated: bool = False,
     intervals: bool = False,
     corpus: CorpusLike = None,
+    group: str | None = None,
 ) -> pl.DataFrame:
     """Return the cosine between a word and others in every slice, after subtracting the mean of the slice.
 
@@ -289,13 +296,15 @@ def similarity(
         reads the corpus.
     corpus
         The corpus that the model was fitted to, or its path; by default where it was then.
+    group
+        Ask about the documents of this group, where the model has groups; by default about all text.
 
     Returns
     -------
     One row per other word and slice: slice; word; other; similarity (null where one of the two does not occur in the
     training text); count and count_other. With intervals also similarity_low and similarity_high.
     """
-    model = as_model(model)
+    model = as_model(model, group)
     intervals = checks.flag("intervals", intervals)
     interpolated = checks.flag("interpolated", interpolated)
     v = model.word_id(word)
@@ -334,6 +343,7 @@ def towards(
     interpolated: bool = False,
     intervals: bool = False,
     corpus: CorpusLike = None,
+    group: str | None = None,
 ) -> pl.DataFrame:
     """Return where a word lies between two poles of meaning in every slice: from -1 (low) to 1 (high).
 
@@ -352,6 +362,8 @@ def towards(
         This reads the corpus.
     corpus
         The corpus that the model was fitted to, or its path; by default where it was then.
+    group
+        Ask about the documents of this group, where the model has groups; by default about all text.
 
     Returns
     -------
@@ -359,7 +371,7 @@ def towards(
     words of each pole, count_low and count_high. With intervals also position_low and position_high, for which the
     poles are taken as they are.
     """
-    model = as_model(model)
+    model = as_model(model, group)
     intervals = checks.flag("intervals", intervals)
     interpolated = checks.flag("interpolated", interpolated)
     poles = [checks.words("low", low), checks.words("high", high)]

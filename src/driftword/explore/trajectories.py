@@ -29,6 +29,7 @@ def trajectory(
     min_count: int = MIN_COUNT,
     intervals: bool = False,
     corpus: CorpusLike = None,
+    group: str | None = None,
 ) -> pl.DataFrame:
     """Return the trajectory of a word, or of several: its position along the line on which it moved most.
 
@@ -47,6 +48,8 @@ def trajectory(
         reads the corpus.
     corpus
         The corpus that the model was fitted to, or its path; by default where it was then.
+    group
+        Ask about the documents of this group, where the model has groups; by default about all text.
 
     Returns
     -------
@@ -55,7 +58,7 @@ def trajectory(
     whether the word is observed in training text there, or its vector interpolated; and its neighbours, in the
     chosen slices. With intervals also position_low and position_high, which leave out the noise of the fit itself.
     """
-    model = as_model(model)
+    model = as_model(model, group)
     vectors.check_moves(model)
     intervals = checks.flag("intervals", intervals)
     names, min_count = checks.words("words", words), checks.whole("min_count", min_count)
@@ -114,7 +117,7 @@ def _main_axis(rows: Array, first: int, last: int) -> Array:
     return np.asarray(axes[0] if rows[last] @ axes[0] >= rows[first] @ axes[0] else -axes[0])
 
 
-def frequency(model: Model | str | os.PathLike[str], word: str) -> pl.DataFrame:
+def frequency(model: Model | str | os.PathLike[str], word: str, *, group: str | None = None) -> pl.DataFrame:
     """Return how often a word occurs and how far it moved: a change of frequency is not a change of use.
 
     Parameters
@@ -123,6 +126,8 @@ def frequency(model: Model | str | os.PathLike[str], word: str) -> pl.DataFrame:
         A model, or its path.
     word
         The word.
+    group
+        Ask about the documents of this group, where the model has groups; by default about all text.
 
     Returns
     -------
@@ -130,7 +135,7 @@ def frequency(model: Model | str | os.PathLike[str], word: str) -> pl.DataFrame:
     intercept, the model's own log odds of the word in an average context (null for a model without); and step, the
     distance of its embedding from the slice before (null for the first slice, and where nothing moves).
     """
-    model = as_model(model)
+    model = as_model(model, group)
     v, counts = model.word_id(word), np.asarray(model.counts)
     rows = vectors.without_frequency(model, np.asarray(model.rho_of(v), dtype=np.float64))
     steps = np.linalg.norm(np.diff(rows, axis=0), axis=1).tolist() or [None] * (len(model.slices) - 1)

@@ -1,0 +1,204 @@
+"""Groups of documents: prepared, fitted, asked about and compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import driftword as dw
+from driftword.cli import app
+
+SLICES, DOCUMENTS, LENGTH, TOPICS = 4, 320, 60, 6
+EXCHANGED = ("t0w0", "t1w0")  # which take each other's places in the texts of one group
+
+
+def texts(*, seed: int = 0) -> pl.DataFrame:
+    """Return texts about topics by two parties, one of which exchanges two words, and by a few others."""
+    random = np.random.default_rng(seed)
+    exchange = dict(zip(EXCHANGED, EXCHANGED[::-1], strict=True))
+    rows = []
+    for d in range(DOCUMENTS):
+        topic, party = int(random.integers(TOPICS)), ["left", "right"][d % 2]
+        topics = np.where(random.random(LENGTH) < 0.8, topic, random.integers(TOPICS, size=LENGTH))
+        words = [f"t{t}w{i}" for t, i in zip(topics, random.integers(0, 8, LENGTH), strict=True)]
+        if party == "right":
+            words = [exchange.get(word, word) for word in words]
+        name = None if d >= DOCUMENTS - 4 else "alone" if d == 7 else party
+        rows.append({"text": " ".join(words), "date": 1900 + d // 2 % SLICES, "party": name})
+    return pl.DataFrame(rows)
+
+
+OPTIONS: dict[str, Any] = {"slices": "1y", "numbers": True, "phrases": False, "min_count": 1}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> dw.Corpus:
+    return dw.prepare(texts(), out=tmp_path_factory.mktemp("groups") / "p.corpus", group="party", **OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def model(corpus: dw.Corpus, tmp_path_factory: pytest.TempPathFactory) -> dw.Model:
+    spec = dw.Spec(dim=12, context=4, learning_rate=0.8, group_precision=1)
+    return dw.fit(corpus, spec, passes=12, out=tmp_path_factory.mktemp("groups") / "p.model")
+
+
+def test_documents_have_groups(corpus: dw.Corpus) -> None:
+    assert corpus.groups == ("left", "right", "others")  # documents without a value, and one that is alone with its own
+    assert corpus.group_sizes() == {"left": 158, "right": 157, "others": 5}
+    assert corpus.info()["groups"] == corpus.group_sizes()
+    parts = [corpus.of_group(name) for name in corpus.groups]
+    np.testing.assert_array_equal(np.sum([part.counts for part in parts], axis=0), corpus.counts)
+    np.testing.assert_array_equal(np.sum([part.train_counts for part in parts], axis=0), corpus.train_counts)
+    assert parts[0].groups == ()
+    shown = corpus.documents.collect()["party"].to_list()
+    right = np.unique(parts[1].chunk_document)
+    assert {shown[d] for d in right} == {"right"}
+
+
+def test_groups_are_chosen(tmp_path: Path) -> None:
+    def groups(**options: Any) -> tuple[str, ...]:
+        made = dw.prepare(texts(), out=tmp_path / "c", group="party", overwrite=True, **options, **OPTIONS)
+        return made.groups
+
+    assert groups(groups=["right"]) == ("right", "others")
+    assert groups(groups=1) == ("left", "others")
+    with pytest.raises(dw.SourceError, match="No document has 'up' in the column 'party'; the most frequent"):
+        groups(groups=["up"])
+    with pytest.raises(dw.SourceError, match="Only one document has 'alone'"):
+        groups(groups=["alone", "left"])
+    for wrong, message in (
+        ({"groups": ["left"]}, "name the column with `group`"),
+        ({"group": "part"}, "did you mean 'party'"),
+        ({"group": "text_id"}, "no column"),
+    ):
+        with pytest.raises(dw.DriftwordError, match=message):
+            dw.prepare(texts(), out=tmp_path / "d", **wrong, **OPTIONS)
+    many = texts().with_columns(party=pl.int_range(DOCUMENTS) // 2)
+    with pytest.raises(dw.SourceError, match="has 160 different values; name some of them with `groups`"):
+        dw.prepare(many, out=tmp_path / "d", group="party", **OPTIONS)
+    alike = texts().with_columns(party=pl.lit("all"))
+    with pytest.raises(dw.SourceError, match="a single value"):
+        dw.prepare(alike, out=tmp_path / "d", group="party", **OPTIONS)
+    assert not (tmp_path / "d").exists()
+
+
+def test_a_corpus_of_ids_has_groups(corpus: dw.Corpus, tmp_path: Path) -> None:
+    arrays: dict[str, Any] = {
+        name: getattr(corpus, name) for name in ("chunk_slice", "chunk_split", "chunk_document", "chunk_group")
+    }
+    options: dict[str, Any] = {"slices": corpus.slices, "groups": corpus.groups, **arrays}
+    made = dw.Corpus.from_ids(corpus.words, corpus.tokens, corpus.offsets, out=tmp_path / "ids", **options)
+    assert made.groups == corpus.groups
+    np.testing.assert_array_equal(made.of_group("left").counts, corpus.of_group("left").counts)
+    with pytest.raises(dw.OptionError, match="belong together"):
+        dw.Corpus.from_ids(corpus.words, corpus.tokens, corpus.offsets, **{**options, "groups": ()})
+
+
+def test_each_group_predicts_its_own_text_better(model: dw.Model) -> None:
+    table = dw.evaluate(model, by="group", split="test")
+    gains = dict(table.select("group", "over_all_text").iter_rows())
+    assert gains["left"] > 0.005
+    assert gains["right"] > 0.005
+    whole = dw.evaluate(model)["L"][0]
+    assert whole == pytest.approx(float(table["L"].dot(table["positions"]) / table["positions"].sum()), abs=1e-9)
+    plain = dw.fit(model.open_corpus().of_group("left"), dw.Spec(dim=4, context=4), passes=2)  # type: ignore[union-attr]
+    assert plain.groups == ()
+    with pytest.raises(dw.OptionError, match="has no groups"):
+        dw.evaluate(plain, model.open_corpus().of_group("left"), by="group")  # type: ignore[union-attr]
+
+
+def test_groups_are_stored_with_the_model(model: dw.Model, tmp_path: Path) -> None:
+    assert model.groups == ("left", "right", "others")
+    opened = dw.Model.open(model.path).save(tmp_path / "copy.model")  # type: ignore[arg-type]
+    assert opened.groups == model.groups
+    np.testing.assert_array_equal(opened["t0w0", 1901, "left"], model.group("left")["t0w0", 1901])
+    np.testing.assert_array_equal(opened.group("right").counts, model.group("right").counts)
+    assert not np.array_equal(opened["t0w0", 1901, "left"], opened["t0w0", 1901])
+    assert model.alpha is model.group("left").alpha or np.array_equal(model.alpha, model.group("left").alpha)
+    with pytest.raises(dw.OptionError, match="There is no group 'up'; the groups are 'left', 'right', 'others'"):
+        model.group("up")
+
+
+def test_questions_about_a_group(model: dw.Model) -> None:
+    for group, topic in (("left", "t0"), ("right", "t1")):
+        near = dw.neighbors(model, "t0w0", at=1902, n=4, group=group)
+        assert sum(word.startswith(topic) for word in near["word"]) >= 3
+        assert near.equals(dw.neighbors(model.group(group), "t0w0", at=1902, n=4))
+    for ask in (dw.trajectory, dw.changes, dw.frequency):
+        assert ask(model, "t0w0", group="left").equals(ask(model.group("left"), "t0w0"))
+    assert dw.drift(model, "t0w0", group="left").height == 1
+    bands = dw.trajectory(model, "t0w0", group="left", intervals=True)
+    assert (bands["position_low"] < bands["position_high"]).all()
+    with pytest.raises(dw.OptionError, match="There are no groups"):
+        dw.neighbors(model.group("left"), "t0w0", group="left")
+
+
+def test_contrast_finds_the_exchanged_words_and_no_others(model: dw.Model, corpus: dw.Corpus) -> None:
+    table = dw.contrast(model, ("left", "right"), n=100, corpus=corpus)
+    assert table["word"][:2].sort().to_list() == list(EXCHANGED)
+    called = table.filter(pl.col("q") <= 0.05)["word"].to_list()
+    assert set(EXCHANGED) <= set(called)
+    assert len(called) <= 5
+    assert set(table.sort("difference", descending=True)["word"][:2]) == set(EXCHANGED)
+    assert (table["count_first"] >= 5).all()
+    assert dw.contrast(model, ["left", "right"], n=100, threads=1).equals(table)  # the two, and their corpus
+    early = dw.contrast(model, ("left", "right"), at=(1900, 1901), n=4, permutations=99)
+    assert early["documents"].max() < table["documents"].max()  # type: ignore[operator]
+
+
+def test_contrast_of_a_word_through_time(model: dw.Model) -> None:
+    table = dw.contrast(model, word="t0w0", groups=("left", "right"), n=4)
+    assert table["slice"].to_list() == ["1900", "1901", "1902", "1903"]
+    other = dw.contrast(model, word="t3w3", groups=("left", "right"))
+    assert table["similarity"].max() < other["similarity"].min()  # type: ignore[operator]
+    assert all(sum(w.startswith("t0") for w in words) >= 3 for words in table["first"])
+    assert all(sum(w.startswith("t1") for w in words) >= 3 for words in table["second"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"groups": ("left", "left")}, "compared with itself"),
+        ({"groups": ("left",)}, "name two groups"),
+        ({"groups": ("left", "up")}, "There is no group 'up'"),
+        ({"groups": ("left", "right"), "at": (1903, 1900)}, "give the first slice of the period first"),
+        ({"groups": ("left", "right"), "at": (1900,)}, "give a slice, such as 1990"),
+        ({"groups": ("left", "right"), "word": "t0w0", "at": 1900}, "leave out `at`, or `word`"),
+        ({"groups": ("left", "right"), "min_count": 10**6}, "lower `min_count`"),
+    ],
+)
+def test_a_wrong_contrast_is_answered_in_a_sentence(model: dw.Model, options: Any, message: str) -> None:
+    with pytest.raises(dw.OptionError, match=message):
+        dw.contrast(model, **options)
+
+
+def test_a_model_without_groups_says_so(small_model: dw.Model) -> None:
+    with pytest.raises(dw.OptionError, match="The model has no groups; prepare its corpus with `group`"):
+        dw.contrast(small_model)
+    assert small_model.groups == ()
+    assert "groups" not in small_model.summary()
+
+
+def test_on_the_command_line(tmp_path: Path) -> None:
+    texts().write_parquet(tmp_path / "t.parquet")
+
+    def run(*arguments: object, status: int = 0) -> str:
+        done = CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "140"})
+        assert done.exit_code == status, done.output
+        return done.output
+
+    source, corpus, model = (tmp_path / name for name in ("t.parquet", "c", "m"))
+    shown = run("prepare", source, "--group", "party", "--groups", "left,right", "--min-count", 1, "--out", corpus)
+    assert "left (158), right (157), others (5)" in shown
+    shown = run("fit", corpus, "--dim", 6, "--passes", 3, "--no-significance", "--out", model)
+    assert "left, right, others" in shown
+    assert "difference" in run("contrast", model, "--groups", "left,right", "--permutations", 19, "-n", 3)
+    assert "similarity" in run("contrast", model, "t0w0", "--groups", "left,right", "-n", 3)
+    assert run("neighbors", model, "t0w0", "--group", "left") != run("neighbors", model, "t0w0")
+    assert "There is no group 'up'" in run("neighbors", model, "t0w0", "--group", "up", status=2)
+    assert "over_all_text" in run("evaluate", model, "--by", "group")
