@@ -4,7 +4,7 @@ import io
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from driftword.corpus import limits, text_streams
@@ -14,6 +14,7 @@ from driftword.errors import SourceError
 TEXTS = st.text(st.sampled_from("ab\r\n\x0b\x1c\u2028é😀"), max_size=60)
 
 
+@example("\r\r\n", 1, 0)
 @given(TEXTS, st.integers(1, 20), st.integers(0, 10))
 def test_lines_are_those_of_python_whatever_the_block(text: str, block: int, head: int) -> None:
     def opened() -> io.TextIOWrapper:

@@ -108,12 +108,16 @@ class RowLines:
         if self._head.endswith(("\n", "\r")):
             yield (self._head,)
             begun = []
+        held = ""
         while True:
             if self._row_characters > limits.LONGEST_DOCUMENT:
                 raise self.too_long()
-            block = self._text.read(size)
-            if block.endswith("\r"):
-                block += self._text.read(1)  # perhaps the other half of the line's end
+            read = self._text.read(size)
+            block, held = held + read, ""
+            if read and block.endswith("\r"):
+                block, held = block[:-1], "\r"  # the other half of the line's end may come next
+            if not block and held:
+                continue
             if not block:
                 break
             self._row_characters += len(block)
