@@ -112,6 +112,15 @@ def test_each_group_predicts_its_own_text_better(model: dw.Model) -> None:
         dw.evaluate(plain, model.open_corpus().of_group("left"), by="group")  # type: ignore[union-attr]
 
 
+def test_a_comparison_shows_what_groups_gain(corpus: dw.Corpus) -> None:
+    spec = dw.Spec(dim=12, learning_rate=0.8, group_precision=1)
+    table = dw.compare(corpus, contexts=4, models=["static", "dynamic"], spec=spec, passes=8)
+    assert table["model"].to_list() == ["static", "dynamic", "dynamic by groups"]
+    assert table["over_dynamic"][2] > 0
+    assert table["over_dynamic"][1] is None
+    assert table["over_static"][2] > table["over_static"][1]
+
+
 def test_groups_are_stored_with_the_model(model: dw.Model, tmp_path: Path) -> None:
     assert model.groups == ("left", "right", "others")
     opened = dw.Model.open(model.path).save(tmp_path / "copy.model")  # type: ignore[arg-type]

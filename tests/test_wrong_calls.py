@@ -181,6 +181,11 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
         "contrast": Call(dw.contrast, {**asked, "groups": ("left", "right"), "word": None, "at": (1900, 1902), "n": 2,
                                        "min_count": 1, "permutations": 19, "seed": 0, **learning, "engine": "cpu",
                                        "corpus": corpus}),
+        "extend": Call(dw.extend, {
+            "model": dw.fit(stored, spec, passes=2, engine="reference"), "out": fresh(), "corpus_out": fresh(),
+            "source": [("The ship left the harbour", 1903), ("The judge", 1904)], "text": "text", "time": None,
+            "passes": 1, "seed": 0, **learning, "overwrite": True,
+        }),
         "frequency": Call(dw.frequency, {**asked, "word": "ship", "group": "left"}),
         "movers": Call(dw.movers, {**asked, "at": 1901, "n": 2, "min_count": 0, "skip": 0}),
         "neighborhoods": Call(dw.neighborhoods, {**asked, "words": ["ship"], "at": [1900], **near}),
@@ -300,8 +305,8 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
 
 
 NAMES = [
-    *("analogy", "changes", "contrast", "drift", "equivalents", "frequency", "movers", "neighborhoods", "neighbors"),
-    "significance",
+    *("analogy", "changes", "contrast", "extend", "drift", "equivalents", "frequency", "movers", "neighborhoods"),
+    *("neighbors", "significance"),
     *("similarity", "towards", "trajectory", "export", "read_word2vec", "read_word2vec label", "read_word2vec file"),
     *("report", "evaluate", "compare", "tune", "fit", "prepare"),
     *(f"plot.{name}" for name in ("changes", "drift", "frequency", "history", "map", "neighbors", "similarity")),
@@ -320,7 +325,7 @@ NAMES = [
 #: What has no argument of its own, or is called by the package alone.
 NOT_CALLED = {
     *("Corpus.expected_tokens", "Corpus.tokens_per_slice", "Corpus.split_sizes", "Corpus.info", "Corpus.summary"),
-    *("Corpus.group_sizes", "Model.documents_of"),
+    *("Corpus.group_sizes", "Corpus.from_slice", "Model.documents_of"),
     *("Corpus.sampled", "Corpus.check_current", "Model.info", "Model.summary", "Model.check_current", "Model.cached"),
     *(
         "Model.rho_at",

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         trajectory,
     )  # fmt: skip
     from driftword.exporting import export, read_word2vec
+    from driftword.extending import extend
     from driftword.fitting import fit
     from driftword.model import Model
     from driftword.pages.offline_report import report
@@ -59,6 +60,7 @@ _MODULES = {
         "similarity", "towards", "trajectory",
     ),
     "exporting": ("export", "read_word2vec"),
+    "extending": ("extend",),
     "fitting": ("fit",),
     "model": ("Model",),
     "pages.offline_report": ("report",),
@@ -70,9 +72,9 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 __all__ = [
     "BusyError", "Corpus", "DriftwordError", "DriftwordWarning", "ExistsError", "FitError", "Model", "OptionError",
     "Slices", "SourceError", "Spec", "StoreError", "UnknownSliceError", "UnknownWordError", "analogy", "changes",
-    "compare", "contrast", "drift", "equivalents", "evaluate", "export", "fit", "frequency", "movers", "neighborhoods",
-    "neighbors", "plot", "prepare", "read_word2vec", "report", "significance",
-    "similarity", "towards", "trajectory", "tune",
+    "compare", "contrast", "drift", "equivalents", "evaluate", "export", "extend", "fit", "frequency", "movers",
+    "neighborhoods", "neighbors", "plot", "prepare", "read_word2vec", "report", "significance", "similarity",
+    "towards", "trajectory", "tune",
 ]  # fmt: skip
 
 

@@ -32,6 +32,7 @@ from driftword.tuning import FACTORS, option_value, tuned_options
 from driftword.tuning import tune as tune_options
 
 BASELINES: Final = MODELS[:-1]  # models over which gains are shown
+GROUPS: Final = " by groups"  # a model whose groups predict their own text, where the corpus has any
 
 
 def compare(
@@ -125,16 +126,22 @@ def compare(
                 corpus, entry.spec, seed=entry.seed, out=entry.path, overwrite=overwrite, show_progress=show_progress,
                 **options,
             )  # fmt: skip
-            scored = score(model, corpus, split="test", threads=threads, engine=engine, device=device)
-            scores.setdefault(entry.key, []).append(scored)
-            fitted.setdefault(entry.key, []).append(model)
-    rows = [_row(scores, fitted, *key) for key in specs]
+            for key, groups in ((entry.key, False), ((entry.key[0], entry.key[1] + GROUPS), True)):
+                if not groups or model.groups:
+                    scored = score(
+                        model, corpus, split="test", groups=groups, threads=threads, engine=engine, device=device
+                    )
+                    scores.setdefault(key, []).append(scored)
+                    fitted.setdefault(key, []).append(model)
+    bases = (*BASELINES, *(MODELS[-1:] if corpus.groups else ()))
+    rows = [_row(scores, fitted, bases, key) for key in scores]
+    specs = {key: specs[key[0], key[1].removesuffix(GROUPS)] for key in scores}
     if tune:
         rows = [
             row | {name: option_value(one, name) if name in tuned_options(one) else None for name in FACTORS}
             for row, one in zip(rows, specs.values(), strict=True)
         ]
-    types = {name: pl.Float64 for base in BASELINES for name in (f"over_{base}", f"over_{base}_se")}
+    types = {name: pl.Float64 for base in bases for name in (f"over_{base}", f"over_{base}_se")}
     return pl.DataFrame(rows, schema_overrides={**types, "L_seed_sd": pl.Float64})
 
 
@@ -186,13 +193,16 @@ def _path(out: Path | None, name: str, context: int, seed: int | None = None) ->
 
 
 def _row(
-    scores: dict[tuple[int, str], list[Scores]], fitted: dict[tuple[int, str], list[Model]], context: int, name: str
+    scores: dict[tuple[int, str], list[Scores]],
+    fitted: dict[tuple[int, str], list[Model]],
+    bases: Sequence[str],
+    key: tuple[int, str],
 ) -> dict[str, Any]:
     """Return one row of a comparison: scores of a model as means over seeds, and its gains over the baselines."""
-    own, models = scores[context, name], fitted[context, name]
+    (context, name), own, models = key, scores[key], fitted[key]
     values = [one.summary()["L"] for one in own]
     row: dict[str, Any] = {"context": context, "model": name, **_mean_scores(own).summary()}
-    for base in BASELINES:
+    for base in bases:
         others = scores.get((context, base)) if base != name else None
         gain, error = paired_gain(own, others) if others else (None, None)
         row[f"over_{base}"], row[f"over_{base}_se"] = gain, error
@@ -223,7 +233,8 @@ def paired_gain(scores: Sequence[Scores], base: Sequence[Scores]) -> tuple[float
 def comparison_table(rows: pl.DataFrame, *, format: str) -> str:
     """Write a comparison as Markdown or LaTeX for a paper: scores and paired gains with standard errors."""
     sign = r"\pm" if format == "latex" else "±"
-    bases = [base for base in BASELINES if rows[f"over_{base}"].is_not_null().any()]
+    gains = [base for base in MODELS if f"over_{base}" in rows.columns]
+    bases = [base for base in gains if rows[f"over_{base}"].is_not_null().any()]
     heads = ["context", "model", "L", "L_pos", *(f"over {base}" for base in bases)]
 
     def cell(row: dict[str, Any], name: str, digits: int = 3) -> str:

@@ -439,6 +439,7 @@ class Model:
             "corpus": f"{made.corpus_path or 'in memory'} ({made.corpus})",
             "made by": f"{made.engine} engine ({ran_on}), seed {made.seed}",
             **({"groups": ", ".join(self.groups)} if self.groups else {}),
+            **({"extended": "; ".join(made.extended)} if made.extended else {}),
             **({} if made.shuffled_dates is None else {"dates": f"shuffled, seed {made.shuffled_dates}"}),
             **({} if self.significance is None else {"tested": self.significance.describe()}),
         }

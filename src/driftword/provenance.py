@@ -38,6 +38,8 @@ class Provenance:
         Seed with which the dates of its documents were shuffled before.
     group
         The group of documents that it is about; None for all of them.
+    extended
+        Slices that were added to it later, as `extend` does.
     ran_on, machine
         What the engine ran on, and the machine.
     versions
@@ -53,6 +55,7 @@ class Provenance:
     threads: int | None = None
     shuffled_dates: int | None = None
     group: str | None = None
+    extended: tuple[str, ...] = ()
     ran_on: str | None = None
     machine: str | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -61,7 +64,8 @@ class Provenance:
     def from_dict(cls, facts: Mapping[str, Any]) -> Provenance:
         """Read back what `to_dict` gave; unknown names are ignored."""
         known = {one.name for one in fields(cls)}
-        return cls(**{name: value for name, value in facts.items() if name in known})
+        given = {name: value for name, value in facts.items() if name in known}
+        return cls(**{**given, "extended": tuple(facts.get("extended", ()))})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts ready for JSON."""

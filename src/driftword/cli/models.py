@@ -222,6 +222,55 @@ def _test_significance(
     return False
 
 
+@command("extend", no_args_is_help=True)
+def extend_model(
+    path: Annotated[Path, MODEL],
+    source: Annotated[
+        str, typer.Argument(help="The new documents, as in prepare: a file, a glob or a folder.", show_default=False)
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Directory to write the longer model to.", show_default=False)
+    ],
+    corpus_out: Annotated[
+        Path | None,
+        typer.Option(help="Directory to write the longer corpus to.", show_default="beside it, ending in .corpus"),
+    ] = None,
+    text: Annotated[str | None, typer.Option(help="Column that holds the text.", show_default="as before")] = None,
+    time: Annotated[str | None, typer.Option(help="Column that holds the date.", show_default="as before")] = None,
+    passes: Annotated[int, typer.Option(help="Maximum number of passes over the new text.")] = 4,
+    seed: Annotated[int, typer.Option(help="Seed of the order of the text and the negatives.")] = 0,
+    engine: Annotated[str, ENGINE] = "auto",
+    device: Annotated[str | None, DEVICE] = None,
+    threads: Annotated[int | None, THREADS] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is already there.")] = False,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Add new documents to a model, in slices after those it has.
+
+    The new text is prepared as the old was. Old slices, context vectors and the ids of words stay as they were, byte
+    for byte; words that are new and frequent enough join at the end of the vocabulary. The model and its corpus are
+    not changed: longer ones are written.
+
+    [bold]Examples[/bold]
+
+      driftword extend debates.model 2023.csv --out debates-2023.model
+    """
+    from driftword import terminal
+    from driftword.extending import extend
+
+    model = extend(
+        path, source, out=out, corpus_out=corpus_out, text=text, time=time, passes=passes, seed=seed, threads=threads,
+        engine=engine, device=device, overwrite=overwrite,
+    )  # fmt: skip
+    if as_json:
+        terminal.print_json(model.info())
+        return
+    console = terminal.out()
+    terminal.print_facts(model.summary(), console)
+    again = command_line("significance", out)
+    console.print("\n" + visible(f"Written to {out}. Which words changed is to be tested again: {again}"), markup=False)
+
+
 @command("evaluate", no_args_is_help=True)
 def evaluate_model(
     path: Annotated[Path, MODEL],

@@ -177,21 +177,31 @@ class Corpus(TokenizedText):
         group
             The name of the group.
         """
-        chosen = np.flatnonzero(self.chunk_group == group_number(self.groups, group))
+        return self._part(self.chunk_group == group_number(self.groups, group), 0)
+
+    def from_slice(self, first: int) -> Corpus:
+        """Return the documents of a slice, given by its number, and of all later ones as a corpus of their own."""
+        return self._part(self.chunk_slice >= first, first)
+
+    def _part(self, wanted: npt.NDArray[np.bool_], first: int) -> Corpus:
+        """Return some chunks, in the slices from `first` on, as a corpus with the same words and splits."""
+        chosen = np.flatnonzero(wanted)
         begin, end = self.offsets[:-1][chosen], self.offsets[1:][chosen]
         arrays = {
             "tokens": self.tokens[concatenated_ranges(begin, end)],
             "offsets": np.r_[0, np.cumsum(end - begin)],
-            **{name: getattr(self, name)[chosen] for name in ("chunk_slice", "chunk_split", "chunk_document")},
+            "chunk_slice": self.chunk_slice[chosen] - np.int32(first),
+            **{name: getattr(self, name)[chosen] for name in ("chunk_split", "chunk_document")},
         }
-        counts = np.zeros(self.counts.shape, dtype=np.int64)
+        slices = Slices(self.slices.labels[first:], self.slices.first[first:], self.slices.last[first:])
+        counts = np.zeros((len(slices), len(self.words)), dtype=np.int64)
         token_slice = np.repeat(arrays["chunk_slice"], np.diff(arrays["offsets"]))
         np.add.at(counts, (token_slice, arrays["tokens"].astype(np.int64)), 1)
         arrays |= {"counts": counts.astype(self.counts.dtype), "raw_counts": self.raw_counts}
         for array in arrays.values():
             array.setflags(write=False)
         metadata = replace(self._metadata, groups=())
-        return Corpus(arrays, self.words, self.slices, metadata=metadata, stored=self._store)
+        return Corpus(arrays, self.words, slices, metadata=metadata, stored=self._store)
 
     def chunks(self, split: str = "train", *, at: At | None = None, pass_number: int = 0) -> Iterator[npt.NDArray[Any]]:
         """Yield the token ids of each chunk of a split, after subsampling.

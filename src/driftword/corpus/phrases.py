@@ -161,11 +161,59 @@ def _round(
         rows.append((phrase, parts, len(phrases.rounds), int(count[c]), float(npmi[c])))
     phrases.rows += sorted(rows, key=lambda row: (-row[3], row[0], row[1]))
 
-    keys = np.full(1 << max(4, (2 * len(chosen)).bit_length()), kernels.EMPTY, dtype=np.int64)
-    which = np.zeros(len(keys), dtype=np.int64)
-    kernels.insert(pair[chosen], np.arange(len(chosen)), keys, which)
-    score = npmi[chosen]
+    return _join(stream, shape, pair[chosen], phrase_id, npmi[chosen], progress=progress)
 
+
+def join_known(stream: IdStream, words: list[str], phrases: PhraseTable, connectors: Sequence[str]) -> IdStream:
+    """Join phrases that were found in other text; append those that occur to `words`, and return the joined stream."""
+    known = {word: number for number, word in enumerate(words)}
+    for number in range(1, ROUNDS + 1):
+        inner = [known[word] for word in connectors if word in known]
+        connector = np.full(len(words), -1, dtype=np.int16)
+        connector[inner] = np.arange(len(inner))
+        gap_of = {words[i]: g for g, i in enumerate(inner)}
+        n_gaps = 1 + len(inner) + len(inner) ** 2
+        pairs: dict[int, tuple[str, float]] = {}
+        for phrase, parts, found_in, _, score in phrases.rows:
+            if found_in == number and all(part in known for part in parts):
+                gap = _gap([gap_of.get(part, -1) for part in parts[1:-1]], len(inner))
+                if gap is not None:
+                    code = (known[parts[0]] * len(connector) + known[parts[-1]]) * n_gaps + gap
+                    pairs[code] = (phrase, score)
+        codes = sorted(pairs)
+        for code in codes:
+            phrase = pairs[code][0]
+            if phrase not in known:
+                known[phrase] = len(words)
+                words.append(phrase)
+        eligible = np.ones(len(connector), dtype=bool)
+        eligible[0] = False
+        stream = _join(
+            stream,
+            (connector, eligible, len(inner)),
+            np.array(codes, dtype=np.int64),
+            np.array([known[pairs[code][0]] for code in codes], dtype=np.uint32),
+            np.array([pairs[code][1] for code in codes], dtype=np.float64),
+            progress=lambda _: None,
+        )
+    return stream
+
+
+def _join(
+    stream: IdStream,
+    shape: tuple[npt.NDArray[np.int16], npt.NDArray[np.bool_], int],
+    pair: npt.NDArray[np.int64],
+    phrase_id: npt.NDArray[np.uint32],
+    score: npt.NDArray[np.float64],
+    *,
+    progress: Callable[[int], None],
+) -> IdStream:
+    """Return the stream with pairs, given by their codes, joined into phrases; this one is closed."""
+    from driftword.corpus import phrase_kernels as kernels
+
+    keys = np.full(1 << max(4, (2 * len(pair)).bit_length()), kernels.EMPTY, dtype=np.int64)
+    which = np.zeros(len(keys), dtype=np.int64)
+    kernels.insert(pair, np.arange(len(pair)), keys, which)
     joined = IdStream(stream.folder)
     for ids, ends in stream.batches():
         out, out_ends = np.empty_like(ids), np.empty_like(ends)
@@ -174,6 +222,17 @@ def _round(
         progress(len(ids))
     stream.close()
     return joined
+
+
+def _gap(between: list[int], n_connectors: int) -> int | None:
+    """Return the code of the connectors inside a phrase, given by their numbers; None if there is none for them."""
+    if min(between, default=0) < 0 or len(between) > 2:
+        return None
+    if not between:
+        return 0
+    if len(between) == 1:
+        return 1 + between[0]
+    return 1 + (between[0] + 1) * n_connectors + between[1]
 
 
 def _count(

@@ -176,7 +176,7 @@ def prepare(
         chosen = _choose_vocabulary(tokenized, options, report)
         token_writer = _write_tokens(writer, sliced, tokenized, chosen, seed=seed, bar=bar)
         _write_tables(writer, sliced.slices, tokenized, chosen, token_writer.counts)
-        _store_documents(writer, ingestion, sliced.slices, bar)
+        store_documents(writer, ingestion, sliced.slices, bar)
         names = _write_groups(writer, options)
         metadata = CorpusMetadata(
             seed=seed,
@@ -284,7 +284,7 @@ def _lay_slices(ingestion: Ingestion, options: CorpusOptions) -> _SlicedText:
 def _tokenize(stream: IdStream, words: list[str], options: CorpusOptions, bar: Progress) -> _TokenizedStream:
     """Mend words broken at line ends, and join phrases; `words` grows by those that arise."""
     n_numbers = int(stream.counts(len(words))[0])  # id 0: tokens that are not words
-    stream = _mend_line_breaks(stream, words)
+    stream = mend_line_breaks(stream, words)
     n_tokens = int(stream.counts(len(words))[1:].sum())
     phrases = None
     if options.phrases:
@@ -293,7 +293,7 @@ def _tokenize(stream: IdStream, words: list[str], options: CorpusOptions, bar: P
     return _TokenizedStream(stream, words, stream.counts(len(words)), phrases, n_tokens, n_numbers)
 
 
-def _mend_line_breaks(stream: IdStream, words: list[str]) -> IdStream:
+def mend_line_breaks(stream: IdStream, words: list[str]) -> IdStream:
     """Give words that were broken at the end of a line the id of the whole word."""
     broken = [number for number, word in enumerate(words) if BREAK in word]
     if not broken:
@@ -368,7 +368,7 @@ def _write_tables(
         text.phrases.table().write_parquet(writer.folder / "phrases.parquet")
 
 
-def _store_documents(writer: store.Writer, ingestion: Ingestion, slices: Slices, bar: Progress) -> None:
+def store_documents(writer: store.Writer, ingestion: Ingestion, slices: Slices, bar: Progress) -> None:
     """Write the documents that lie in the slices, with the labels of these."""
     bar.stage("storing documents")
 

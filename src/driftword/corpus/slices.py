@@ -233,6 +233,11 @@ def check_rule(rule: SliceRule) -> str | tuple[str, ...]:
     return str(rule) if isinstance(rule, str) else tuple(str(_label_or_date(value)) for value in values)
 
 
+def is_grid(rule: SliceRule) -> bool:
+    """Tell whether slices by this rule have a fixed length, so that they could go on."""
+    return isinstance(rule, str) and _GRID.fullmatch(rule) is not None
+
+
 def _edge(value: int | str | date) -> date:
     edge = _label_or_date(value)
     period = None if edge is None else _days(edge.strip() if isinstance(edge, str) else edge)

@@ -1,0 +1,177 @@
+"""New documents after those of a corpus: its words, phrases, slices and options go on.
+
+What was there stays as it was: tokens, splits, documents and the ids of words. Words that are new and frequent enough
+join at the end of the vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from driftword import checks, store
+from driftword.corpus import sources
+from driftword.corpus.corpus import Corpus
+from driftword.corpus.from_ids import KIND, id_type, write_tables
+from driftword.corpus.ingest import Ingestion
+from driftword.corpus.languages import LanguageFilter
+from driftword.corpus.phrases import join_known
+from driftword.corpus.preparation import mend_line_breaks, store_documents
+from driftword.corpus.slices import Slices, is_grid, make_slices
+from driftword.corpus.token_writer import TokenWriter
+from driftword.corpus.tokens import make_rule
+from driftword.errors import OptionError, SourceError
+from driftword.polars_faults import as_source_errors, check_forked
+from driftword.progress import Progress
+
+MOST_NEW: Final = 0.1  # of the vocabulary, at most, that new words may add to it
+_EPOCH: Final = date(1970, 1, 1)
+_ARRAYS: Final = ("tokens", "offsets", "chunk_slice", "chunk_split", "chunk_document")
+
+
+def extend_corpus(
+    corpus: Corpus,
+    source: Any,
+    *,
+    out: str | os.PathLike[str],
+    text: str | None = None,
+    time: str | None = None,
+    overwrite: bool = False,
+    bar: Progress,
+) -> Corpus:
+    """Store a corpus with the documents of another and, in later slices, new ones; return it."""
+    check_forked()
+    options = corpus.options
+    if not corpus.has_documents or options.slices is None or options.tokens is None:
+        raise OptionError("The model's corpus was made of ids, so it is not known how its text was prepared")
+    if corpus.groups:
+        raise OptionError("A corpus with groups cannot be extended; prepare and fit all of its documents again")
+    if corpus.shuffled is not None:
+        raise OptionError("The dates of the model's documents were shuffled, so there is nothing to go on from")
+    if options.tokens == "custom":
+        raise OptionError("The model's text was split by a function, which is not stored; prepare and fit it again")
+    language = None if options.language is None else LanguageFilter(options.language)
+    opened = sources.open_source(
+        source, time_from_name=options.time_from_name, encoding=options.encoding, skip_bad_rows=False
+    )
+    with (
+        store.create(out, kind=KIND, overwrite=overwrite) as writer,
+        tempfile.TemporaryDirectory(dir=writer.folder, prefix="spool-") as spool,
+        as_source_errors(),
+    ):
+        rule = make_rule(options.tokens, numbers=options.numbers)
+        ingestion = Ingestion(Path(spool), rule, time_format=options.time_format, language=language, bar=bar)
+        report = ingestion.read(opened, text, time, skip_bad_dates=False)
+        slices = _longer(corpus.slices, options.slices, ingestion.days)
+        slice_of = slices.find(ingestion.days)
+        stream = mend_line_breaks(ingestion.stream, ingestion.words)
+        if options.phrases:
+            stream = join_known(stream, ingestion.words, corpus.phrases, options.connectors)
+        counts = stream.counts(len(ingestion.words))
+        words, new_id = _vocabulary(corpus, ingestion.words, counts)
+        bar.stage("writing tokens", total=2 * max(int(counts.sum()), 1))
+        token_writer = TokenWriter(writer, slices, slice_of)
+        token_writer.write(stream, new_id, seed=corpus.seed, bar=bar)
+        added = np.zeros((len(slices), len(words)), dtype=np.int32)
+        added[:, : token_writer.counts.shape[1]] = token_writer.counts
+        _append(writer, corpus, len(words))
+        added[: len(corpus.slices), : len(corpus.words)] += np.asarray(corpus.counts)
+        raw_counts = added.sum(axis=0, dtype=np.int64)
+        raw_counts[: len(corpus.words)] += np.asarray(corpus.raw_counts) - np.asarray(corpus.counts).sum(
+            axis=0, dtype=np.int64
+        )
+        write_tables(writer, words, raw_counts, added, slices)
+        if options.phrases:
+            corpus.phrases.table().write_parquet(writer.folder / "phrases.parquet")
+        store_documents(writer, ingestion, slices, bar)
+        _append_documents(writer.folder / "documents.parquet", corpus)
+        old = corpus.report
+        writer.meta = replace(
+            corpus._metadata,
+            inputs=(*corpus.inputs, *sources.inputs_of(opened, ingestion.digest)),
+            report=replace(
+                old,
+                rows=old.rows + report.rows,
+                documents=old.documents + len(slice_of),
+                no_text=old.no_text + report.no_text,
+                no_words=old.no_words + token_writer.no_words,
+                no_vocabulary=old.no_vocabulary + token_writer.no_vocabulary,
+                tokens_read=old.tokens_read + int(counts[1:].sum()),
+            ),
+        ).to_dict()
+    return Corpus.open(out)
+
+
+def _longer(slices: Slices, rule: Any, days: npt.NDArray[np.int32]) -> Slices:
+    """Return the slices with those that the new documents need; refuse documents that are not later than all others."""
+    end = (slices.last[-1] - _EPOCH).days
+    early = int((days <= end).sum())
+    if early:
+        documents = "1 document is" if early == 1 else f"{early:,} documents are"
+        raise SourceError(
+            f"{documents} dated {slices.last[-1]} or earlier, which the model covers already, and its old slices do "
+            "not change; leave these out, or prepare and fit all documents again"
+        )
+    refusal = OptionError(
+        f"The slices of the corpus ({checks.shown(rule)}) do not go on by themselves; prepare and fit all documents "
+        "again, with slices of a fixed length such as 1y"
+    )
+    if not is_grid(rule):
+        raise refusal
+    begin = (slices.first[0] - _EPOCH).days
+    longer = make_slices(rule, np.r_[np.int32(begin), days].astype(np.int32), np.ones(len(days) + 1, dtype=np.int64))
+    n = len(slices)
+    if (longer.first[:n], longer.last[:n]) != (slices.first, slices.last):
+        raise refusal
+    return Slices((*slices.labels, *longer.labels[n:]), longer.first, longer.last)
+
+
+def _vocabulary(
+    corpus: Corpus, found: list[str], counts: npt.NDArray[np.int64]
+) -> tuple[list[str], npt.NDArray[np.int32]]:
+    """Return the words, new ones last, and the id in the vocabulary of each word that was found, or -1.
+
+    A new word must be as frequent in the new text as the rarest word of the vocabulary is in the old.
+    """
+    index = corpus.word_index
+    new_id = np.array([index.get(word, -1) for word in found], dtype=np.int32)
+    new_id[0] = -1  # tokens that are not words
+    options = corpus.options
+    rarest = int(np.asarray(corpus.raw_counts).min()) / max(int(np.asarray(corpus.raw_counts).sum()), 1)
+    least = max(options.min_count or 1, math.ceil(rarest * int(counts[1:].sum())), 1)
+    stopwords = set(options.stopwords)
+    fresh = [i for i in np.flatnonzero((new_id < 0) & (counts >= least)).tolist() if i and found[i] not in stopwords]
+    fresh = sorted(fresh, key=lambda i: (-int(counts[i]), found[i]))[: int(MOST_NEW * len(index))]
+    new_id[fresh] = len(index) + np.arange(len(fresh))
+    return [*corpus.words, *(found[i] for i in fresh)], new_id
+
+
+def _append(writer: store.Writer, corpus: Corpus, n_words: int) -> None:
+    """Put the tokens and chunks of a corpus before those that were written."""
+    new = {name: np.load(writer.folder / f"{name}.npy") for name in _ARRAYS}
+    old: dict[str, npt.NDArray[Any]] = {name: np.asarray(getattr(corpus, name)) for name in _ARRAYS}
+    n_documents = corpus.documents.select(pl.len()).collect().item()
+    new["chunk_document"] = new["chunk_document"] + n_documents
+    new["offsets"] = new["offsets"][1:] + old["offsets"][-1]
+    kind = id_type(n_words)
+    for name in _ARRAYS:
+        both = np.concatenate([old[name], new[name]])
+        writer.array(name, both.astype(kind) if name == "tokens" else both)
+
+
+def _append_documents(path: Path, corpus: Corpus) -> None:
+    """Put the documents of a corpus before those that were written."""
+    new = path.with_name("new.parquet")
+    path.rename(new)
+    both = pl.concat([corpus.documents, pl.scan_parquet(new, glob=False)], how="diagonal_relaxed")
+    both.sink_parquet(path, maintain_order=True)
+    new.unlink()

@@ -1,0 +1,209 @@
+"""New slices for a fitted model: what was there stays as it was, byte for byte."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from driftword import checks, store
+from driftword.atomic_writes import reserved
+from driftword.continuation import Continuation
+from driftword.corpus import Corpus
+from driftword.corpus.extension import extend_corpus
+from driftword.corpus.from_ids import KIND as CORPUS
+from driftword.engines import choose_engine, make_engine
+from driftword.engines.parameters import (
+    INTERCEPT_UNIT,
+    Parameters,
+    initial_parameters,
+    join_intercepts,
+    split_intercepts,
+)
+from driftword.engines.prior import Prior
+from driftword.errors import OptionError
+from driftword.held_out import frequency_log_odds
+from driftword.model import KIND, Model, as_model, corpus_of
+from driftword.progress import Progress, progress
+from driftword.schedule import Schedule
+
+Array = npt.NDArray[Any]
+RATE: Final = 0.25  # of the learning rate: slices start from the last one before
+NEW_WORD_PASSES: Final = 3  # over all of the new text as one slice, in which new words find their places
+
+
+def extend(
+    model: Model | str | os.PathLike[str],
+    source: Any,
+    *,
+    out: str | os.PathLike[str],
+    corpus_out: str | os.PathLike[str] | None = None,
+    text: str | None = None,
+    time: str | None = None,
+    passes: int = 4,
+    seed: int = 0,
+    threads: int | None = None,
+    engine: str = "auto",
+    device: str | None = None,
+    overwrite: bool = False,
+    show_progress: bool | None = None,
+) -> Model:
+    """Add new documents to a model, in slices after those it has; what was there stays as it was.
+
+    The new text is prepared as the old was, with the same words, phrases and options. Words that are new and frequent
+    enough join at the end of the vocabulary. Context vectors and the embeddings of all old slices stay, so that what
+    was published stays true; the embeddings of new slices go on from those of the last old one.
+
+    Parameters
+    ----------
+    model
+        A dynamic model, or its path; its corpus must still be there.
+    source
+        The new documents, as in `prepare`; all must be later than the last slice of the model.
+    out
+        Directory to write the longer model to.
+    corpus_out
+        Directory to write the longer corpus to; by default beside the model, with the ending ``.corpus``.
+    text, time
+        Names of the columns; by default those of the old documents.
+    passes
+        Maximum number of passes over the new text.
+    seed, threads, engine, device
+        As in `fit`.
+    overwrite
+        Replace a model and a corpus that are already there.
+    show_progress
+        Show a progress bar; by default where standard error is a terminal.
+    """
+    model, source = as_model(model), checks.plain(source)
+    if isinstance(source, str | os.PathLike):
+        checks.path("source", source)
+    out, overwrite = checks.path("out", out), checks.flag("overwrite", overwrite)
+    text, time = (checks.optional(checks.text, n, v, lines=True) for n, v in (("text", text), ("time", time)))
+    passes, seed, threads = checks.whole("passes", passes, least=1), checks.seed(seed), checks.threads(threads)
+    show_progress = checks.show_progress(show_progress)
+    target = Path(out).with_suffix(".corpus") if corpus_out is None else Path(checks.path("corpus_out", corpus_out))
+    if Path(out).resolve() == target.resolve():
+        raise OptionError(f"`out` and the corpus would both be '{out}'; name another directory with `corpus_out`")
+    if model.groups:
+        raise OptionError("A model with groups cannot be extended; prepare and fit all of its documents again")
+    if model.spec.model != "dynamic" or not model.moves:
+        raise OptionError("Only a dynamic model can be extended; fit the others again")
+    name = choose_engine(engine, device)
+    old = corpus_of(model)
+    if model.path is not None and Path(out).resolve() == Path(model.path).resolve():
+        raise OptionError("`out` is the model itself, which stays as it is; name another directory")
+    store.check_free(out, kind=KIND, overwrite=overwrite)
+    options = old.options
+    with reserved(out), progress(show=show_progress) as bar:
+        store.check_free(out, kind=KIND, overwrite=overwrite)
+        store.check_free(target, kind=CORPUS, overwrite=overwrite)
+        fresh = not target.exists()
+        longer = extend_corpus(
+            old, source, out=target, text=text or options.text, time=time or options.time, overwrite=overwrite, bar=bar
+        )
+        try:
+            fitted = _Extension(model, longer, passes, seed).fit(name, {"threads": threads, "device": device}, bar)
+            return fitted.save(out, overwrite=overwrite)
+        except BaseException:
+            if fresh:  # a corpus without its model would be in the way of another try
+                shutil.rmtree(target, ignore_errors=True)
+            raise
+
+
+class _Extension:
+    """Fits the new slices of a corpus."""
+
+    def __init__(self, model: Model, corpus: Corpus, passes: int, seed: int) -> None:
+        self.model, self.corpus = model, corpus
+        self.n_slices, self.n_words = len(model.slices), len(model.words)
+        self.new = corpus.from_slice(self.n_slices)
+        distances = corpus.slices.distances
+        # The unit of time is that of the model, or its walk would change.
+        self.unit = {"span": model.slices.distances.sum(), "year": 1.0, "slice": distances}[model.spec.drift_unit]
+        self.steps = self.unit / distances
+        self.schedule = Schedule(model.spec, passes + 1, self.new.slices.distances, seed, None)
+
+    def fit(self, name: str, options: dict[str, Any], bar: Progress) -> Model:
+        """Return the longer model."""
+        spec = self.model.spec
+
+        def start(parameters: Parameters, sampler: Any) -> Any:
+            return make_engine(name, parameters, sampler, **options)
+
+        rho, alpha = self._start()
+        frozen = self.n_words
+        if len(alpha) > frozen:  # new words get embeddings and context vectors that hold for all of the new text
+            prior = Prior(spec.prior, np.array([spec.prior]), np.zeros(0), np.zeros(0))
+            passes = min(self.schedule.passes, NEW_WORD_PASSES + 1)
+            one = Schedule(spec, passes, np.zeros(0), self.schedule.seed, None)
+            found = Continuation(self.new, one, start, title="new words").run(
+                rho[None], alpha, prior, frozen=frozen, rate=1.0, bar=bar
+            )
+            rho[frozen:], alpha[frozen:] = found.rho[0, frozen:], found.alpha[frozen:]
+        center = np.repeat(rho[None], len(self.new.slices), axis=0)
+        continuation = Continuation(self.new, self.schedule, start, title="new slices")
+        found = continuation.run(center.copy(), alpha, self._prior(center), frozen=frozen, rate=RATE, bar=bar)
+        return self._join(found.rho, found.alpha, [{**entry, "extension": True} for entry in found.history], name)
+
+    def _start(self) -> tuple[Array, Array]:
+        """Return embeddings to start from, those of the last slice, and context vectors, as engines keep them."""
+        model, spec = self.model, self.model.spec
+        rho = join_intercepts(np.asarray(model.rho, dtype=np.float32), model.intercepts)[-1]
+        alpha = np.asarray(model.alpha, dtype=np.float32)
+        fresh = initial_parameters(
+            len(self.corpus.words) - self.n_words, spec.dim, seed=self.schedule.seed, initial_scale=spec.initial_scale,
+            initial_accumulator=spec.initial_accumulator,
+            intercepts=(
+                frequency_log_odds(self.new, spec.exponent, spec.negatives)[self.n_words :] if spec.intercept else None
+            ),
+        )  # fmt: skip
+        return (
+            np.concatenate([rho, fresh.rho[0]]).astype(np.float32),
+            np.concatenate([alpha, fresh.alpha]).astype(np.float32),
+        )
+
+    def _prior(self, center: Array) -> Prior:
+        """Return the walk on from the last slice."""
+        spec, n = self.model.spec, self.n_slices
+        walk, intercept_walk = spec.drift_precision * self.steps, spec.intercept_walk * INTERCEPT_UNIT**2 * self.steps
+        first = np.arange(len(center)) == 0
+        return Prior(
+            alpha=spec.prior,
+            rho=np.where(first, walk[n - 1], 0) + spec.prior / n,
+            walk=walk[n:],
+            intercept_walk=intercept_walk[n:],
+            intercept=np.where(first, intercept_walk[n - 1], 0),
+            center=center,
+        )
+
+    def _join(self, rho: Array, alpha: Array, history: list[dict[str, Any]], engine: str) -> Model:
+        """Put the old slices before the new ones; a new word has the embedding of the first new slice in them."""
+        model, corpus = self.model, self.corpus
+        kind = np.asarray(model.rho).dtype
+        rho, intercepts = split_intercepts(rho.astype(kind), alpha.shape[1])
+        before = np.repeat(rho[:1], self.n_slices, axis=0)
+        before[:, : self.n_words] = model.rho
+        old = None
+        if intercepts is not None and model.intercepts is not None:
+            old = np.repeat(intercepts[:1], self.n_slices, axis=0)
+            old[:, : self.n_words] = model.intercepts
+            old = np.concatenate([old, intercepts])
+        alpha = alpha.astype(kind)
+        alpha[: self.n_words] = model.alpha
+        labels = self.new.slices.labels
+        added = f"{labels[0]} to {labels[-1]}" if len(labels) > 1 else labels[0]
+        path = None if corpus.path is None else str(corpus.path.absolute())
+        provenance = replace(
+            model.provenance, corpus=corpus.fingerprint, corpus_path=path, engine=engine,
+            extended=(*model.provenance.extended, added),
+        )  # fmt: skip
+        return Model(
+            np.concatenate([before, rho]), alpha, old, vocabulary=corpus.vocabulary, spec=model.spec,
+            provenance=provenance, history=[*model.history, *history], best_pass=model.best_pass,
+        )  # fmt: skip
