@@ -121,6 +121,19 @@ def test_a_comparison_shows_what_groups_gain(corpus: dw.Corpus) -> None:
     assert table["over_static"][2] > table["over_static"][1]
 
 
+def test_groups_that_do_not_fit_into_memory_are_refused(corpus: dw.Corpus, monkeypatch: Any) -> None:
+    one = 4 * SLICES * len(corpus.words) * 13
+    monkeypatch.setattr("driftword.group_fitting._available_memory", lambda: 7.5 * one)
+    with pytest.raises(dw.OptionError, match="embeddings of 3 groups take .* name at most 2 of them as `groups`"):
+        dw.fit(corpus, dw.Spec(dim=12), passes=2)
+    monkeypatch.setattr("driftword.group_fitting._available_memory", lambda: one)
+    with pytest.raises(dw.OptionError, match="are free; use longer slices"):
+        dw.fit(corpus, dw.Spec(dim=12), passes=2)
+    assert dw.fit(corpus, dw.Spec(dim=12, model="static"), passes=1).groups == ()
+    monkeypatch.setattr("driftword.group_fitting._available_memory", lambda: None)  # where the system does not say
+    assert dw.fit(corpus, dw.Spec(dim=4), passes=2).groups == corpus.groups
+
+
 def test_groups_are_stored_with_the_model(model: dw.Model, tmp_path: Path) -> None:
     assert model.groups == ("left", "right", "others")
     opened = dw.Model.open(model.path).save(tmp_path / "copy.model")  # type: ignore[arg-type]

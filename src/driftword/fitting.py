@@ -26,7 +26,7 @@ from driftword.engines import Engine, choose_engine, make_engine
 from driftword.engines.parameters import Floats, Parameters, initial_parameters, split_intercepts
 from driftword.engines.rounds import Sampler
 from driftword.errors import DriftwordWarning, FitError, OptionError, StoreError
-from driftword.group_fitting import GroupFit
+from driftword.group_fitting import WITH_GROUPS, GroupFit, check_memory
 from driftword.held_out import EXPONENT, KNOWS_NOTHING, HeldOut, frequency_log_odds, measure_contexts
 from driftword.model import KIND, GroupEmbeddings, Model
 from driftword.progress import Progress, progress
@@ -114,6 +114,8 @@ def fit(
         raise OptionError("The corpus has no training text")
     name = choose_engine(engine, device)
     distances = corpus.slices.distances[: 0 if spec.model == "static" else None]
+    if corpus.groups and len(distances) and spec.model in WITH_GROUPS:
+        check_memory(len(corpus.groups), len(distances) + 1, len(corpus.words), spec.dim + 1)
     centering = measure_contexts(corpus, spec.context // 2) if spec.intercept else None
     schedule = Schedule(spec, passes, distances, seed, centering)
     options: dict[str, Any] = {
@@ -373,7 +375,7 @@ def _fit_groups(
 ) -> dict[str, GroupEmbeddings]:
     """Fit the groups of the corpus, if it has any and the model moves."""
     corpus, schedule = training.corpus, training.schedule
-    if not corpus.groups or schedule.spec.model not in ("dynamic", "binned") or len(best[0]) < 2:
+    if not corpus.groups or schedule.spec.model not in WITH_GROUPS or len(best[0]) < 2:
         return {}
     start = (np.asarray(best[0], dtype=np.float32), np.asarray(best[1], dtype=np.float32))
     found = {}
