@@ -182,6 +182,19 @@ def test_contrast_of_a_word_through_time(model: dw.Model) -> None:
     assert all(sum(w.startswith("t1") for w in words) >= 3 for words in table["second"])
 
 
+def test_contrast_says_how_sure_it_is(model: dw.Model) -> None:
+    named = dw.contrast(model, ("left", "right"), words=["t3w3", "t0w0"])
+    assert named["word"].to_list() == ["t0w0", "t3w3"]
+    assert named["p"][0] < 0.01 < named["p"][1]
+    table = dw.contrast(model, word="t0w0", groups=("left", "right"), intervals=True)
+    assert (table["similarity_low"] < table["similarity"]).all()
+    assert (table["similarity"] < table["similarity_high"]).all()
+    assert table["similarity_high"].max() <= 1  # type: ignore[operator]
+    assert table.drop("similarity_low", "similarity_high").equals(
+        dw.contrast(model, word="t0w0", groups=("left", "right"))
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -190,7 +203,7 @@ def test_contrast_of_a_word_through_time(model: dw.Model) -> None:
         ({"groups": ("left", "up")}, "There is no group 'up'"),
         ({"groups": ("left", "right"), "at": (1903, 1900)}, "give the first slice of the period first"),
         ({"groups": ("left", "right"), "at": (1900,)}, "give a slice, such as 1990"),
-        ({"groups": ("left", "right"), "word": "t0w0", "at": 1900}, "leave out `at`, or `word`"),
+        ({"groups": ("left", "right"), "word": "t0w0", "at": 1900}, "leave out `at` and `words`, or `word`"),
         ({"groups": ("left", "right"), "min_count": 10**6}, "lower `min_count`"),
     ],
 )
@@ -220,7 +233,8 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     shown = run("fit", corpus, "--dim", 6, "--passes", 3, "--no-significance", "--out", model)
     assert "left, right, others" in shown
     assert "difference" in run("contrast", model, "--groups", "left,right", "--permutations", 19, "-n", 3)
-    assert "similarity" in run("contrast", model, "t0w0", "--groups", "left,right", "-n", 3)
+    shown = run("contrast", model, "t0w0", "--groups", "left,right", "-n", 3, "--permutations", 99)
+    assert "Over all of the time, the difference is significant" in shown
     assert run("neighbors", model, "t0w0", "--group", "left") != run("neighbors", model, "t0w0")
     assert "There is no group 'up'" in run("neighbors", model, "t0w0", "--group", "up", status=2)
     assert "over_all_text" in run("evaluate", model, "--by", "group")

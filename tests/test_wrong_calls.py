@@ -178,7 +178,8 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
         "drift": Call(dw.drift, {**asked, "words": ["ship", "court"], "n": 2, **ranking, **sure}),
         "equivalents": Call(dw.equivalents, {**asked, "word": "ship", "at": 1900, "to": [1901], "n": 2,
                                              "min_count": 0, **sure}),
-        "contrast": Call(dw.contrast, {**asked, "groups": ("left", "right"), "word": None, "at": (1900, 1902), "n": 2,
+        "contrast": Call(dw.contrast, {**asked, "groups": ("left", "right"), "word": None, "words": ["ship"],
+                                       "at": (1900, 1902), "n": 2, "intervals": False,
                                        "min_count": 1, "permutations": 19, "seed": 0, **learning, "engine": "cpu",
                                        "corpus": corpus}),
         "extend": Call(dw.extend, {

@@ -152,20 +152,29 @@ def print_significance(table: pl.DataFrame, tested: pl.DataFrame, console: Conso
     )
 
 
-def print_contrast(table: pl.DataFrame, console: Console) -> None:
-    """Print a comparison of two groups."""
+def print_contrast(table: pl.DataFrame, console: Console, found: pl.DataFrame | None = None) -> None:
+    """Print a comparison of two groups; of a word, also what a test of it found over all of the time."""
     if "effect" not in table.columns:
         shown = table.with_columns(pl.col(name).list.join(", ") for name in ("first", "second"))
         print_table(shown, console)
         console.print("similarity: the cosine between the word's vectors in the two groups", style="dim")
+        if found is not None:
+            row = found.row(0, named=True)
+            said = {
+                SIGNIFICANT: "is significant",
+                BY_CHANCE: f"is {BY_CHANCE}",
+                TOO_FEW: "is in too few documents to tell",
+            }
+            numbers = "" if row["p"] is None else f" (effect {row['effect']:.3f}, p {row['p']:.3f})"
+            console.print(f"Over all of the time, the difference {said[verdict(row['p'])]}{numbers}", style="dim")
         return
     print_table(table, console)
-    found = int((table["q"] <= LEVEL).sum())
-    said = "None of these words is used differently by more than chance"
-    if found:
-        said = f"{found:,} of these words are used differently, {SIGNIFICANT}"
+    called = int((table["q"] <= LEVEL).sum())
+    summary = "None of these words is used differently by more than chance"
+    if called:
+        summary = f"{called:,} of these words are used differently, {SIGNIFICANT}"
     console.print(
-        f"\n{said}; difference: cosine distance between the groups' mean vectors; effect: share of the variation "
+        f"\n{summary}; difference: cosine distance between the groups' mean vectors; effect: share of the variation "
         "between documents that the groups explain beyond chance, with its 90% interval; q: false discovery rate",
         style="dim",
     )

@@ -357,6 +357,7 @@ def contrast(
     ] = None,
     n: Annotated[int, typer.Option("-n", help="How many words, or how many neighbours of the word.")] = 16,
     min_count: Annotated[int, typer.Option(help="Only words that occur at least this often in both groups.")] = 5,
+    intervals: Annotated[bool, INTERVALS] = False,
     permutations: Annotated[int, typer.Option(help="How many times documents exchange their groups.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the exchanges.")] = 0,
     corpus: Annotated[Path | None, WHERE_CORPUS] = None,
@@ -383,12 +384,16 @@ def contrast(
 
     model = Model.open(path)
     period = None if at is None else tuple(part.strip() for part in at.split(":")) if ":" in at else at
+    names = comma_separated([groups]) if groups is not None else None
+    text = None if corpus is None else model.open_corpus(corpus)
+    test: dict[str, Any] = {
+        "permutations": permutations, "seed": seed, "threads": threads, "engine": engine, "device": device,
+    }  # fmt: skip
     table = explore.contrast(
-        model, comma_separated([groups]) if groups is not None else None, word=word, at=period, n=n,
-        min_count=min_count, permutations=permutations, seed=seed, threads=threads, engine=engine, device=device,
-        corpus=None if corpus is None else model.open_corpus(corpus),
-    )  # fmt: skip
-    return table, terminal.print_contrast
+        model, names, word=word, at=period, n=n, min_count=min_count, intervals=intervals, corpus=text, **test
+    )
+    found = None if word is None else explore.contrast(model, names, words=word, corpus=text, **test)
+    return table, lambda table, console: terminal.print_contrast(table, console, found)
 
 
 @question

@@ -16,6 +16,7 @@ Left out are the noise of the fit itself, the context vectors, and that the rand
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
@@ -25,8 +26,10 @@ import numpy.typing as npt
 
 from driftword import randomness
 from driftword.corpus import Corpus
+from driftword.engines.parameters import INTERCEPT_UNIT
 from driftword.evidence import score_kernels as kernels
 from driftword.evidence.occurrences import DocumentText, read_documents
+from driftword.group_fitting import group_prior
 from driftword.held_out import measure_contexts
 from driftword.model import Model
 from driftword.schedule import Schedule
@@ -48,7 +51,14 @@ class Uncertainty:
         spec = model.spec
         distances = corpus.slices.distances[: 0 if spec.model == "static" else None]
         centering = measure_contexts(corpus, spec.context // 2)
-        self.prior = Schedule(spec, 2, distances, 0, None).prior_of_embeddings
+        schedule = Schedule(spec, 2, distances, 0, None)
+        self.prior = schedule.prior_of_embeddings
+        if model.provenance.group is not None:  # its differences from all text are uncertain, and that is not
+            prior = group_prior(schedule, np.zeros((schedule.n_slices, 0, 0)))
+            self.prior = dataclasses.replace(
+                prior, intercept_walk=prior.intercept_walk / INTERCEPT_UNIT**2,
+                intercept=prior.intercepts / INTERCEPT_UNIT**2,
+            )  # fmt: skip
         self.alpha = np.asarray(model.alpha, dtype=np.float32)
         mean = centering.frequencies.astype(np.float64) @ self.alpha.astype(np.float64)
         self.center = (
@@ -132,7 +142,7 @@ class Uncertainty:
 
     def _diagonal(self, dim: int, columns: int) -> Array:
         diagonal = np.zeros((len(self.prior.rho), columns))
-        diagonal[:, :dim] = self.prior.rho[:, None]
+        diagonal[:, :dim], diagonal[:, dim:] = self.prior.rho[:, None], self.prior.intercepts[:, None]
         return diagonal
 
     def _couplings(self, dim: int, columns: int) -> Array:

@@ -13,7 +13,7 @@ from driftword import checks
 from driftword.corpus.groups import OTHERS, group_number
 from driftword.errors import OptionError
 from driftword.explore import vectors
-from driftword.explore.intervals import CorpusLike
+from driftword.explore.intervals import OTHER_NOISE, CorpusLike, interval, uncertainty
 from driftword.explore.nearest_neighbors import neighbors
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.model import Model, as_model, corpus_of
@@ -28,9 +28,11 @@ def contrast(
     groups: Sequence[str] | None = None,
     *,
     word: str | None = None,
+    words: str | Sequence[str] | None = None,
     at: Any = None,
     n: int = 16,
     min_count: int = MIN_COUNT,
+    intervals: bool = False,
     permutations: int = 1000,
     seed: int = 0,
     threads: int | None = None,
@@ -48,13 +50,17 @@ def contrast(
     groups
         Two groups; by default the two that the model has, if it has no others.
     word
-        A word to follow through time; None ranks all words.
+        A word to follow through time; None ranks words.
+    words
+        Rank only these words; by default all.
     at
         A slice, or a period given by its first and its last slice, to which a ranking is limited; by default all.
     n
         How many words, or how many neighbours of the word in each group.
     min_count
         Only words that occur at least this often in either group; only neighbours that do so in a slice.
+    intervals
+        With a word: also give the 90% interval of every similarity, as with other documents of the same kind.
     permutations, seed, threads, engine, device
         As in `significance`: the documents of a slice exchange their groups.
     corpus
@@ -70,15 +76,20 @@ def contrast(
 
     With a word: one row per slice: slice; similarity, the cosine between its vectors in the two groups (null where one
     of them does not use it in training text); count_first and count_second; and first and second, its neighbours in
-    each group.
+    each group. With intervals also similarity_low and similarity_high, for which all text is taken as it is.
     """
     model = as_model(model)
     names = _two_groups(model, groups)
     n, min_count = checks.whole("n", n, least=1), checks.whole("min_count", min_count)
+    intervals = checks.flag("intervals", intervals)
     if word is not None:
-        if at is not None:
-            raise OptionError("A word is followed through all of the time; leave out `at`, or `word`")
-        return _through_time(model, names, word, n, min_count)
+        if at is not None or words is not None:
+            raise OptionError(
+                "A word is followed through all of the time, alone; leave out `at` and `words`, or `word`"
+            )
+        table = _through_time(model, names, word, n, min_count)
+        return _with_intervals(model, names, word, table, corpus) if intervals else table
+    named = None if words is None else [model.word_id(one) for one in checks.words("words", words)]
     permutations = checks.whole("permutations", permutations, least=19, most=1_000_000)
     seed, threads = checks.seed(seed), checks.threads(threads) or os.cpu_count() or 1
     chosen = _period(model, at)
@@ -87,8 +98,9 @@ def contrast(
     from driftword.evidence.significance import Question, find_place, run_tests
 
     counts = [np.asarray(model.group(name).counts)[chosen].sum(axis=0, dtype=np.int64) for name in names]
-    words = np.flatnonzero(np.minimum(*counts) >= max(min_count, 1))
-    if not len(words):
+    enough = np.minimum(*counts) >= max(min_count, 1)
+    tested = np.flatnonzero(enough) if named is None else np.unique(named)
+    if not len(tested):
         raise OptionError(
             f"No word occurs {max(min_count, 1)} times in both groups; lower `min_count`, or compare a longer period"
         )
@@ -102,12 +114,12 @@ def contrast(
     )
     with progress(show=checks.show_progress(show_progress)) as bar:
         table = run_tests(
-            model, text, words, question, threads=threads, bar=bar, device=find_place(engine, device),
+            model, text, tested, question, threads=threads, bar=bar, device=find_place(engine, device),
             cells=Cells(cell, 2 * n_slices),
         )  # fmt: skip
     table = table.drop("change", "change_low", "change_high", "slices").with_columns(
-        pl.Series("difference", _differences(model, names, chosen)[words]).fill_nan(None),
-        *(pl.Series(name, c[words]) for name, c in zip(("count_first", "count_second"), counts, strict=True)),
+        pl.Series("difference", _differences(model, names, chosen)[tested]).fill_nan(None),
+        *(pl.Series(name, c[tested]) for name, c in zip(("count_first", "count_second"), counts, strict=True)),
     )
     significant = (pl.col("q") <= LEVEL).fill_null(value=False)
     table = table.sort(
@@ -116,6 +128,20 @@ def contrast(
     )  # fmt: skip
     columns = ("word", "difference", "effect", "low", "high", "p", "q", "count_first", "count_second", "documents")
     return table.select(*columns).head(n)
+
+
+def _with_intervals(
+    model: Model, names: Sequence[str], word: str, table: pl.DataFrame, corpus: CorpusLike
+) -> pl.DataFrame:
+    """Add the interval of each similarity, from draws of the word's vectors in both groups."""
+    v = model.word_id(word)
+    text = corpus_of(model, corpus)
+    centers = np.array([vectors.mean(model, t) for t in range(len(model.slices))])
+    drawn = [vectors.unit(uncertainty(model.group(name), text).vectors(v) - centers) for name in names]
+    estimate = table["similarity"].fill_null(float("nan")).to_numpy()
+    low, high = interval(np.einsum("dtk,dtk->dt", *drawn), estimate, factor=OTHER_NOISE)
+    ends = {"similarity_low": np.maximum(low, -1), "similarity_high": np.minimum(high, 1)}
+    return table.with_columns(pl.Series(name, values).fill_nan(None) for name, values in ends.items())
 
 
 def _two_groups(model: Model, groups: Any) -> tuple[str, str]:
