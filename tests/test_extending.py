@@ -146,6 +146,8 @@ def test_models_that_cannot_be_extended(model: dw.Model, folder: Path, tmp_path:
         dw.extend(static, new, out=tmp_path / "m")
     with pytest.raises(dw.OptionError, match="is the model itself"):
         dw.extend(model, new, out=folder / "old.model", overwrite=True)
+    with pytest.raises(dw.OptionError, match="name another directory with `corpus_out`"):
+        dw.extend(model, new, out=folder / "old.longer", overwrite=True)
     with pytest.raises(dw.ExistsError):
         dw.extend(model, new, out=folder / "new.model")
     shuffled = dw.fit(corpus.shuffle_dates(1), dw.Spec(dim=4, context=4), passes=2)

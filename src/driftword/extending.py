@@ -98,6 +98,11 @@ def extend(
     old = corpus_of(model)
     if model.path is not None and Path(out).resolve() == Path(model.path).resolve():
         raise OptionError("`out` is the model itself, which stays as it is; name another directory")
+    if old.path is not None and target.resolve() == Path(old.path).resolve():
+        raise OptionError(
+            f"The longer corpus would take the place of '{target}', which stays as it is; name another directory with "
+            "`corpus_out`"
+        )
     store.check_free(out, kind=KIND, overwrite=overwrite)
     options = old.options
     with reserved(out), progress(show=show_progress) as bar:
