@@ -30,6 +30,7 @@ MADE: dict[tuple[str, ...], Path] = {}
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)  # the other tests run beside it, and threads would wait for them
     names: dict[str, Any] = {"__name__": page.stem}
     commands: tuple[str, ...] = ()
     for kind, code in FENCE.findall(page.read_text()):
