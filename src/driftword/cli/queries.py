@@ -9,10 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from driftword import checks
 from driftword.checks import comma_separated
 from driftword.cli.app import MODEL, add_parameters, command, question, two_slices
-from driftword.cli.models import DEVICE, ENGINE, THREADS, WHERE_CORPUS
 from driftword.corpus.vocabulary import MIN_COUNT
 from driftword.errors import OptionError
 
@@ -263,137 +261,6 @@ def analogy(
     from driftword import explore
 
     return explore.analogy(path, a, b, c, at=at, to=to, n=n, min_count=min_count)
-
-
-@question
-def significance(
-    path: Annotated[Path, MODEL],
-    words: Annotated[list[str] | None, typer.Argument(help="Only these words.", show_default="all words")] = None,
-    n: Annotated[int, typer.Option("-n", help="How many words to show, where none are named.")] = 20,
-    between: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FIRST,LAST",
-            help="Compare two slices, such as 1950,2000, or two periods, such as 1946:1960,2000:2015.",
-            show_default="all of the time",
-        ),
-    ] = None,
-    within: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="Exchange dates only between documents with the same value in this column.",
-            show_default=False,
-        ),
-    ] = None,
-    permutations: Annotated[int, typer.Option(help="How many times dates are exchanged.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Seed of the exchanges.")] = 0,
-    corpus: Annotated[Path | None, WHERE_CORPUS] = None,
-    engine: Annotated[str, ENGINE] = "auto",
-    device: Annotated[str | None, DEVICE] = None,
-    threads: Annotated[int | None, THREADS] = None,
-) -> Any:  # fmt: skip
-    """Test which words changed their use by more than chance.
-
-    The contexts of a word in each document are compared with those that the model expects there. Then documents
-    exchange their dates, many times: if the use of the word did not change, that makes no difference. "effect" is the
-    share of the variation between documents that time explains beyond chance, with its 90% interval from "low" to
-    "high"; "q" is the false discovery rate if this word and all those with more evidence are called changed; "change"
-    is the slice that best divides the documents of a significant word into before and after, with its 90% interval.
-
-    A test of all words is kept with the model. drift, changes, explore and report then use it.
-
-    [bold]Examples[/bold]
-
-      driftword significance sotu.model
-
-      driftword significance sotu.model energy security
-
-      driftword significance un.model --within country   (so that a change of who speaks does not count)
-
-      driftword significance un.model --between 1946:1960,2000:2015 --csv > changed.csv
-    """
-    from driftword import terminal
-    from driftword.evidence.significance import significance as test
-    from driftword.model import Model
-
-    names = comma_separated(words) or None
-    model = Model.open(path)
-    text = model.open_corpus(corpus)
-    table = test(
-        model, text, names, between=_periods(between), within=within, permutations=permutations, seed=seed,
-        threads=threads, engine=engine, device=device,
-    )  # fmt: skip
-    shown = table if names else table.head(checks.whole("n", n, least=1))
-    return shown, lambda shown, console: terminal.print_significance(shown, table, console, all_words=not names)
-
-
-def _periods(between: str | None) -> tuple[Any, Any] | None:
-    """Read --between: two slices, or two periods such as 1946:1960, separated by a comma."""
-    ends = two_slices(between)
-    if ends is None or None in ends:
-        if ends is not None:
-            raise OptionError(f"`between` is '{between}'; write two slices separated by a comma, such as 1950,2000")
-        return None
-    first, last = (tuple(part.strip() for part in end.split(":")) if ":" in end else end for end in ends if end)
-    return first, last
-
-
-@question
-def contrast(
-    path: Annotated[Path, MODEL],
-    word: Annotated[
-        str | None, typer.Argument(help="A word to follow through time.", show_default="all words, ranked")
-    ] = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(metavar="FIRST,SECOND", help="Two groups, such as USA,RUS.", show_default="the two there are"),
-    ] = None,
-    at: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SLICE", help="Rank words in a slice, such as 1990, or a period, such as 1970:1989.",
-            show_default="all of the time",
-        ),
-    ] = None,
-    n: Annotated[int, typer.Option("-n", help="How many words, or how many neighbours of the word.")] = 16,
-    min_count: Annotated[int, typer.Option(help="Only words that occur at least this often in both groups.")] = 5,
-    intervals: Annotated[bool, INTERVALS] = False,
-    permutations: Annotated[int, typer.Option(help="How many times documents exchange their groups.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Seed of the exchanges.")] = 0,
-    corpus: Annotated[Path | None, WHERE_CORPUS] = None,
-    engine: Annotated[str, ENGINE] = "auto",
-    device: Annotated[str | None, DEVICE] = None,
-    threads: Annotated[int | None, THREADS] = None,
-) -> Any:  # fmt: skip
-    """Show which words two groups use most differently, or how differently they use one word through time.
-
-    The model needs groups: prepare the corpus with --group, the column that says who speaks. Documents of the same
-    slice exchange their groups, many times: if both groups use a word in the same way, that makes no difference. Then
-    "effect", its 90% interval, "p" and "q" are those of significance, with groups in place of time.
-
-    [bold]Examples[/bold]
-
-      driftword contrast un.model --groups USA,RUS
-
-      driftword contrast un.model --groups USA,RUS --at 1970:1989 -n 30
-
-      driftword contrast un.model security --groups USA,RUS
-    """
-    from driftword import explore, terminal
-    from driftword.model import Model
-
-    model = Model.open(path)
-    period = None if at is None else tuple(part.strip() for part in at.split(":")) if ":" in at else at
-    names = comma_separated([groups]) if groups is not None else None
-    text = None if corpus is None else model.open_corpus(corpus)
-    test: dict[str, Any] = {
-        "permutations": permutations, "seed": seed, "threads": threads, "engine": engine, "device": device,
-    }  # fmt: skip
-    table = explore.contrast(
-        model, names, word=word, at=period, n=n, min_count=min_count, intervals=intervals, corpus=text, **test
-    )
-    found = None if word is None else explore.contrast(model, names, words=word, corpus=text, **test)
-    return table, lambda table, console: terminal.print_contrast(table, console, found)
 
 
 @question
