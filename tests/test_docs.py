@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +24,21 @@ FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SETTING_UP = ("make ", "pip install ")  # what has been done by the time a test runs
 
 
-#: What the first commands of a page made, so that a page that begins in the same way need not make it again.
-MADE: dict[tuple[str, ...], Path] = {}
+@pytest.fixture
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder for what first commands of pages made: one that begins in the same way need not make it again."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "made"  # of this run, for all processes
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
-@pytest.mark.xdist_group("pages")  # in one process, which then knows what was made
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_snippets_run(page: Path, tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os, "cpu_count", lambda: 1)  # the other tests run beside it, and threads would wait for them
     names: dict[str, Any] = {"__name__": page.stem}
-    commands: tuple[str, ...] = ()
+    commands = ""
     for kind, code in FENCE.findall(page.read_text()):
         if kind == "python":
             exec(compile(code, page.name, "exec"), names)
@@ -43,18 +49,26 @@ def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
                     continue
                 program, *arguments = shlex.split(command)
                 assert program == "driftword", f"{page.name} shows a command that is not tested: {command}"
-                makes = arguments[0] in ("prepare", "fit")
-                if makes:
-                    commands, out = (*commands, command), Path(arguments[arguments.index("--out") + 1])
-                    if commands in MADE:
-                        shutil.copytree(MADE[commands], out, copy_function=os.link)
-                        continue
-                done = CliRunner(env={"COLUMNS": "140"}).invoke(app, arguments)  # a process for each would take minutes
-                assert done.exit_code == 0, f"{command}\n{done.output}"
-                if makes:
-                    MADE[commands] = out.absolute()
+                if arguments[0] not in ("prepare", "fit"):
+                    run(arguments)
+                    continue
+                commands += f"{command}\n"
+                kept, out = made / sha256(commands.encode()).hexdigest(), Path(arguments[arguments.index("--out") + 1])
+                with kept.with_suffix(".lock").open("w") as lock:
+                    fcntl.flock(lock, fcntl.LOCK_EX)  # another process may be making it
+                    if not kept.exists():
+                        run(arguments)
+                        shutil.copytree(out, kept, copy_function=os.link)
+                if not out.exists():
+                    shutil.copytree(kept, out, copy_function=os.link)
         else:
             assert kind == "text", f"{page.name} has a block of unknown kind '{kind}'"
+
+
+def run(arguments: list[str]) -> None:
+    """Run a command in this process; one of its own for each would take minutes."""
+    done = CliRunner(env={"COLUMNS": "140"}).invoke(app, arguments)
+    assert done.exit_code == 0, f"{arguments}\n{done.output}"
 
 
 def test_links_lead_somewhere() -> None:
