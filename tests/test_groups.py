@@ -201,7 +201,7 @@ def test_contrast_says_how_sure_it_is(model: dw.Model) -> None:
         ({"groups": ("left", "left")}, "compared with itself"),
         ({"groups": ("left",)}, "name two groups"),
         ({"groups": ("left", "up")}, "There is no group 'up'"),
-        ({"groups": ("left", "right"), "at": (1903, 1900)}, "give the first slice of the period first"),
+        ({"groups": ("left", "right"), "at": (1903, 1900)}, "give the first slice of a period first"),
         ({"groups": ("left", "right"), "at": (1900,)}, "give a slice, such as 1990"),
         ({"groups": ("left", "right"), "word": "t0w0", "at": 1900}, "leave out `at` and `words`, or `word`"),
         ({"groups": ("left", "right"), "min_count": 10**6}, "lower `min_count`"),

@@ -392,18 +392,19 @@ def _periods(model: Model, between: Sequence[Any]) -> tuple[Array, Array]:
     ends = checks.several("between", between, remedy=_PERIODS)
     if len(ends) != 2 or isinstance(between, set | frozenset):
         raise OptionError(f"`between` is {checks.shown(between)}; {_PERIODS}")
-    first, last = (_period(model, end) for end in ends)
+    first, last = (slices_of_period(model, end, option="between", remedy=_PERIODS) for end in ends)
     if first[-1] >= last[0]:
         raise OptionError(f"`between` is {checks.shown(between)}; give two different periods, the earlier one first")
     return first, last
 
 
-def _period(model: Model, period: Any) -> Array:
-    if isinstance(period, list | tuple):
-        if len(period) != 2:
-            raise OptionError(f"`between` holds {checks.shown(period)}; {_PERIODS}")
-        first, last = (model.slices.index(at) for at in period)
-        if first > last:
-            raise OptionError(f"`between` holds {checks.shown(period)}; give the first slice of a period first")
-        return np.arange(first, last + 1)
-    return np.array([model.slices.index(period)])
+def slices_of_period(model: Model, period: Any, *, option: str, remedy: str) -> Array:
+    """Return the slices of a period that a user gives as a slice, or as its first and last one."""
+    if not isinstance(period, list | tuple):
+        return np.array([model.slices.index(period)])
+    if len(period) != 2:
+        raise OptionError(f"`{option}` holds {checks.shown(period)}; {remedy}")
+    first, last = (model.slices.index(at) for at in period)
+    if first > last:
+        raise OptionError(f"`{option}` holds {checks.shown(period)}; give the first slice of a period first")
+    return np.arange(first, last + 1)

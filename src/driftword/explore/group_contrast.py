@@ -92,11 +92,12 @@ def contrast(
     named = None if words is None else [model.word_id(one) for one in checks.words("words", words)]
     permutations = checks.whole("permutations", permutations, least=19, most=1_000_000)
     seed, threads = checks.seed(seed), checks.threads(threads) or os.cpu_count() or 1
-    chosen = _period(model, at)
-    text = corpus_of(model, corpus)
-    from driftword.evidence.occurrences import Cells
-    from driftword.evidence.significance import Question, find_place, run_tests
+    from driftword.evidence.occurrences import Cells  # Numba loads only where it is used
+    from driftword.evidence.significance import Question, find_place, run_tests, slices_of_period
 
+    everything = np.arange(len(model.slices))
+    chosen = everything if at is None else slices_of_period(model, at, option="at", remedy=_PERIOD)
+    text = corpus_of(model, corpus)
     counts = [np.asarray(model.group(name).counts)[chosen].sum(axis=0, dtype=np.int64) for name in names]
     enough = np.minimum(*counts) >= max(min_count, 1)
     tested = np.flatnonzero(enough) if named is None else np.unique(named)
@@ -160,20 +161,6 @@ def _two_groups(model: Model, groups: Any) -> tuple[str, str]:
     if first == second:
         raise OptionError(f"'{first}' is compared with itself; name two different groups")
     return first, second
-
-
-def _period(model: Model, at: Any) -> Array:
-    """Return the slices of a period."""
-    if at is None:
-        return np.arange(len(model.slices))
-    if not isinstance(at, list | tuple):
-        return np.array([model.slices.index(at)])
-    if len(at) != 2:
-        raise OptionError(f"`at` is {checks.shown(at)}; {_PERIOD}")
-    first, last = (model.slices.index(end) for end in at)
-    if first > last:
-        raise OptionError(f"`at` is {checks.shown(at)}; give the first slice of the period first")
-    return np.arange(first, last + 1)
 
 
 def _differences(model: Model, names: Sequence[str], chosen: Array) -> Array:
