@@ -64,7 +64,10 @@ def test_what_was_there_stays(model: dw.Model, longer: dw.Model) -> None:
         np.testing.assert_array_equal(new[:n, :v], old, err_msg=name)
     np.testing.assert_array_equal(longer.alpha[:v], model.alpha)
     assert dw.neighbors(longer, "t1w1", at=1995).equals(dw.neighbors(model, "t1w1", at=1995))
-    assert longer.provenance.extended == ("1998 to 2000",)
+    assert [text.partition(" (")[0] for text in longer.provenance.extended] == ["1998 to 2000"]
+    assert "(36 documents, driftword " in longer.provenance.extended[0]
+    assert longer.history == model.history
+    assert dw.plot.history(longer) is not None
     assert "1998 to 2000" in longer.summary()["extended"]
 
 
@@ -114,7 +117,7 @@ def test_new_slices_follow_their_text(longer: dw.Model, model: dw.Model) -> None
 
 def test_it_can_be_extended_again(longer: dw.Model, folder: Path) -> None:
     twice = dw.extend(longer, texts(range(2001, 2002), seed=2), out=folder / "twice.model", passes=2)
-    assert twice.provenance.extended == ("1998 to 2000", "2001")
+    assert [text.partition(" (")[0] for text in twice.provenance.extended] == ["1998 to 2000", "2001"]
     np.testing.assert_array_equal(twice.rho[:-1, : len(longer.words)], longer.rho)
     assert dw.drift(twice, n=2, skip=0).height == 2
 
@@ -126,6 +129,7 @@ def test_it_can_be_extended_again(longer: dw.Model, folder: Path) -> None:
         (texts(range(1998, 1999)).rename({"words": "body"}), {}, "column"),
         (texts(range(1998, 1999)), {"corpus_out": "n.model"}, "would both be"),
         (texts(range(1998, 1999)).head(0), {}, "no rows"),
+        (texts(range(1998, 1999)).with_columns(words=pl.lit("ein anderer Text")), {}, "Only 0% .* another language"),
     ],
 )
 def test_what_cannot_be_added_is_refused(

@@ -31,7 +31,7 @@ def evaluate(
     engine: str = "auto",
     device: str | None = None,
 ) -> pl.DataFrame:
-    """Score a model on held-out text.
+    """Score a model on held-out text; one with groups predicts the text of each with its own embeddings.
 
     Parameters
     ----------

@@ -30,6 +30,7 @@ from driftword.errors import OptionError
 from driftword.held_out import frequency_log_odds
 from driftword.model import KIND, Model, as_model, corpus_of
 from driftword.progress import Progress, progress
+from driftword.provenance import versions
 from driftword.schedule import Schedule
 
 Array = npt.NDArray[Any]
@@ -154,7 +155,7 @@ class _Extension:
         center = np.repeat(rho[None], len(self.new.slices), axis=0)
         continuation = Continuation(self.new, self.schedule, start, title="new slices")
         found = continuation.run(center.copy(), alpha, self._prior(center), frozen=frozen, rate=RATE, bar=bar)
-        return self._join(found.rho, found.alpha, [{**entry, "extension": True} for entry in found.history], name)
+        return self._join(found.rho, found.alpha, name)
 
     def _start(self) -> tuple[Array, Array]:
         """Return embeddings to start from, those of the last slice, and context vectors, as engines keep them."""
@@ -187,7 +188,7 @@ class _Extension:
             center=center,
         )
 
-    def _join(self, rho: Array, alpha: Array, history: list[dict[str, Any]], engine: str) -> Model:
+    def _join(self, rho: Array, alpha: Array, engine: str) -> Model:
         """Put the old slices before the new ones; a new word has the embedding of the first new slice in them."""
         model, corpus = self.model, self.corpus
         kind = np.asarray(model.rho).dtype
@@ -202,7 +203,9 @@ class _Extension:
         alpha = alpha.astype(kind)
         alpha[: self.n_words] = model.alpha
         labels = self.new.slices.labels
+        documents = len(np.unique(self.new.chunk_document))
         added = f"{labels[0]} to {labels[-1]}" if len(labels) > 1 else labels[0]
+        added += f" ({documents:,} documents, driftword {versions()['driftword']})"
         path = None if corpus.path is None else str(corpus.path.absolute())
         provenance = replace(
             model.provenance, corpus=corpus.fingerprint, corpus_path=path, engine=engine,
@@ -210,5 +213,5 @@ class _Extension:
         )  # fmt: skip
         return Model(
             np.concatenate([before, rho]), alpha, old, vocabulary=corpus.vocabulary, spec=model.spec,
-            provenance=provenance, history=[*model.history, *history], best_pass=model.best_pass,
+            provenance=provenance, history=model.history, best_pass=model.best_pass,
         )  # fmt: skip

@@ -39,7 +39,7 @@ class Provenance:
     group
         The group of documents that it is about; None for all of them.
     extended
-        Slices that were added to it later, as `extend` does.
+        What `extend` added to it later, in order: slices, documents, and by which version.
     ran_on, machine
         What the engine ran on, and the machine.
     versions

@@ -34,6 +34,7 @@ from driftword.polars_faults import as_source_errors, check_forked
 from driftword.progress import Progress
 
 MOST_NEW: Final = 0.1  # of the vocabulary, at most, that new words may add to it
+LEAST_KNOWN: Final = 0.25  # of the new text that must be words of the vocabulary
 _EPOCH: Final = date(1970, 1, 1)
 _ARRAYS: Final = ("tokens", "offsets", "chunk_slice", "chunk_split", "chunk_document")
 
@@ -77,6 +78,7 @@ def extend_corpus(
         if options.phrases:
             stream = join_known(stream, ingestion.words, corpus.phrases, options.connectors)
         counts = stream.counts(len(ingestion.words))
+        _check_known(corpus, ingestion.words, counts)
         words, new_id = _vocabulary(corpus, ingestion.words, counts)
         bar.stage("writing tokens", total=2 * max(int(counts.sum()), 1))
         token_writer = TokenWriter(writer, slices, slice_of)
@@ -133,6 +135,17 @@ def _longer(slices: Slices, rule: Any, days: npt.NDArray[np.int32]) -> Slices:
     if (longer.first[:n], longer.last[:n]) != (slices.first, slices.last):
         raise refusal
     return Slices((*slices.labels, *longer.labels[n:]), longer.first, longer.last)
+
+
+def _check_known(corpus: Corpus, found: list[str], counts: npt.NDArray[np.int64]) -> None:
+    """Refuse text that is hardly made of the words of the corpus: it is in another language, or another column."""
+    index, total = corpus.word_index, int(counts[1:].sum())
+    known = sum(int(counts[i]) for i, word in enumerate(found) if i and word in index)
+    if known < LEAST_KNOWN * total or not total:
+        raise SourceError(
+            f"Only {100 * known / max(total, 1):.0f}% of the new text are words of the vocabulary; it seems to be in "
+            "another language than the old, or the wrong column: name the right one with `text`"
+        )
 
 
 def _vocabulary(
