@@ -4,7 +4,8 @@
 
 Documents before the given year are prepared and fitted, and those from then on are added with
 `extend`. Then the longer corpus is fitted anew, with as many passes. Reports the time of both, and
-L on the test text of the new slices, with the standard error of the difference over documents.
+L on the test text of the new slices, with the standard error of the difference over documents,
+beside that of the last old slice, carried forward.
 `slices`, `seed`, `engine` and `passes` can be given; all other names are options of `Spec`.
 """
 
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -48,7 +50,11 @@ def main() -> None:
         refitted = time.perf_counter() - begin
         first = len(model.slices)
         same = np.array_equal(longer.rho[:first, : len(model.words)], model.rho)
-        scores = [score(one, text, split="test", engine=engine) for one in (longer, again)]
+        rho, intercepts = np.array(longer.rho), np.array(longer.intercepts)
+        rho[first:], intercepts[first:] = rho[first - 1], intercepts[first - 1]
+        facts: Any = {"vocabulary": longer.vocabulary, "spec": longer.spec, "provenance": longer.provenance}
+        still = dw.Model(rho, longer.alpha, intercepts, **facts)
+        scores = [score(one, text, split="test", engine=engine) for one in (longer, again, still)]
         here = scores[0].slice_of >= first
         parts = [s.summary(here)["L"] for s in scores]
         difference = [s.positive + s.negative for s in scores]
@@ -57,7 +63,8 @@ def main() -> None:
             f"{len(longer.slices) - first} new slices, {len(longer.words) - len(model.words)} new words; old slices "
             f"as they were: {same}\nextended in {extended:.0f} s with its preparation, fitted again in {refitted:.0f} "
             f"s ({100 * extended / refitted:.0f}%)\nL of the new slices {parts[0]:.4f}, fitted again {parts[1]:.4f} "
-            f"(difference {gain:+.4f} ± {error:.4f})\nnew words: {', '.join(longer.words[len(model.words) :][:12])}"
+            f"(difference {gain:+.4f} ± {error:.4f}), "
+            f"the last old slice carried forward {parts[2]:.4f}\nnew words: {', '.join(longer.words[len(model.words) :][:12])}"
         )
 
 
