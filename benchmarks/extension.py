@@ -63,8 +63,8 @@ def main() -> None:
             f"{len(longer.slices) - first} new slices, {len(longer.words) - len(model.words)} new words; old slices "
             f"as they were: {same}\nextended in {extended:.0f} s with its preparation, fitted again in {refitted:.0f} "
             f"s ({100 * extended / refitted:.0f}%)\nL of the new slices {parts[0]:.4f}, fitted again {parts[1]:.4f} "
-            f"(difference {gain:+.4f} ± {error:.4f}), "
-            f"the last old slice carried forward {parts[2]:.4f}\nnew words: {', '.join(longer.words[len(model.words) :][:12])}"
+            f"(difference {gain:+.4f} ± {error:.4f}), the last old slice carried forward {parts[2]:.4f}\n"
+            f"new words: {', '.join(longer.words[len(model.words) :][:12])}"
         )
 
 
