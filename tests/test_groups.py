@@ -121,6 +121,17 @@ def test_a_comparison_shows_what_groups_gain(corpus: dw.Corpus) -> None:
     assert table["over_static"][2] > table["over_static"][1]
 
 
+def test_tuning_does_not_fit_groups(corpus: dw.Corpus, monkeypatch: Any) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("groups are fitted")
+
+    monkeypatch.setattr("driftword.group_fitting.GroupFit.run", refuse)
+    assert dw.tune(corpus, dw.Spec(dim=4, context=4), candidates=2, passes=2).tried.height >= 2
+    assert corpus.without_groups().groups == ()
+    plain = corpus.without_groups()
+    assert plain.without_groups() is plain
+
+
 def test_groups_that_do_not_fit_into_memory_are_refused(corpus: dw.Corpus, monkeypatch: Any) -> None:
     one = 4 * SLICES * len(corpus.words) * 13
     monkeypatch.setattr("driftword.group_fitting._available_memory", lambda: 7.5 * one)

@@ -326,7 +326,7 @@ NAMES = [
 #: What has no argument of its own, or is called by the package alone.
 NOT_CALLED = {
     *("Corpus.expected_tokens", "Corpus.tokens_per_slice", "Corpus.split_sizes", "Corpus.info", "Corpus.summary"),
-    *("Corpus.group_sizes", "Corpus.from_slice", "Model.documents_of"),
+    *("Corpus.group_sizes", "Corpus.from_slice", "Corpus.without_groups", "Model.documents_of"),
     *("Corpus.sampled", "Corpus.check_current", "Model.info", "Model.summary", "Model.check_current", "Model.cached"),
     *(
         "Model.rho_at",

@@ -95,6 +95,7 @@ def tune(
     request = {"spec": spec.to_dict(), "corpus": corpus.fingerprint, "passes": passes, "seed": seed}
     if resume and result_path is not None and result_path.exists():
         return _load_result(result_path, request)
+    corpus = corpus.without_groups()  # they are fitted to the model that is chosen, not to every candidate
     left, rows = _candidates(spec, candidates, seed), []
     budget = min(FIRST_PASSES, passes)
     with nullcontext() if out is None else reserved(out), progress(show=show_progress) as bar:

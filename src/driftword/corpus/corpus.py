@@ -179,6 +179,16 @@ class Corpus(TokenizedText):
         """
         return self._part(self.chunk_group == group_number(self.groups, group), 0)
 
+    def without_groups(self) -> Corpus:
+        """Return the same text as a corpus without groups."""
+        if not self.groups:
+            return self
+        arrays = {name: array for name, array in self._arrays.items() if name != "chunk_group"}
+        metadata = replace(self._metadata, groups=())
+        plain = Corpus(arrays, self.words, self.slices, metadata=metadata, stored=self._store)
+        plain.shuffled = self.shuffled
+        return plain
+
     def from_slice(self, first: int) -> Corpus:
         """Return the documents of a slice, given by its number, and of all later ones as a corpus of their own."""
         return self._part(self.chunk_slice >= first, first)
