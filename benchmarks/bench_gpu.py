@@ -147,8 +147,8 @@ def kernels(corpus: dw.Corpus) -> None:
               f"{moved / took * 1000 / copied:11.0%}{words:12.1f}")  # fmt: skip
         batched = milliseconds(lambda: make_blocks(engine, part, step))
         print(f"  making the batch{batched:19.2f}")
-    prior = DevicePrior.make(step.prior, spec.dim, rho[0].shape[2], torch.device(DEVICE))
-    took = milliseconds(lambda: triton_launch.random_walk_step(*rho, prior, learning_rate=step.learning_rate))
+    prior = DevicePrior.make(step.prior.rho, step.prior.intercept, spec.dim, rho[0].shape[2], torch.device(DEVICE))
+    took = milliseconds(lambda: triton_launch.prior_step(*rho, prior, learning_rate=step.learning_rate))
     moved = 3 * rho[0].nbytes
     print(f"random walk          {moved / 1e9:11.2f}{took:8.2f}{moved / took / 1e9:7.2f}"
           f"{moved / took * 1000 / copied:11.0%}")  # fmt: skip

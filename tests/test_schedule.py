@@ -42,23 +42,24 @@ def test_the_binned_model_takes_smaller_steps_of_its_own() -> None:
 @pytest.mark.parametrize(("unit", "steps"), [("span", 6 / YEARS), ("year", 1 / YEARS), ("slice", np.ones(3))])
 def test_the_walk_is_weighted_by_the_distance_of_slices(unit: str, steps: Any) -> None:
     prior = whole_prior(dw.Spec(drift_precision=30, drift_unit=unit, intercept_precision=2))
-    np.testing.assert_allclose(prior.walk, 30 * steps)
-    np.testing.assert_allclose(prior.intercept_walk, 2 * INTERCEPT_UNIT**2 * steps)
+    np.testing.assert_allclose(prior.rho.walk, 30 * steps)
+    np.testing.assert_allclose(prior.intercept.walk, 2 * INTERCEPT_UNIT**2 * steps)
 
 
 def test_the_walk_of_each_model() -> None:
-    assert (whole_prior(dw.Spec(model="binned")).walk == 0).all()
-    assert (whole_prior(dw.Spec(model="frequency")).walk >= FROZEN).all()
-    assert (whole_prior(dw.Spec(model="frequency")).intercept_walk == whole_prior(dw.Spec()).intercept_walk).all()
+    assert (whole_prior(dw.Spec(model="binned")).rho.walk == 0).all()
+    assert (whole_prior(dw.Spec(model="frequency")).rho.walk >= FROZEN).all()
+    frequency, dynamic = (whole_prior(dw.Spec(model=model)).intercept.walk for model in ("frequency", "dynamic"))
+    assert (frequency == dynamic).all()
 
 
 def test_which_slices_the_prior_on_embeddings_applies_to() -> None:
-    np.testing.assert_allclose(whole_prior(dw.Spec(prior_precision=8)).rho, [2, 2, 2, 2])
+    np.testing.assert_allclose(whole_prior(dw.Spec(prior_precision=8)).rho.precision, [2, 2, 2, 2])
     first = dw.Spec(prior_precision=8, prior_slices="first")
-    np.testing.assert_allclose(whole_prior(first).rho, [8, 0, 0, 0])
-    assert whole_prior(first).alpha == pytest.approx(8)
+    np.testing.assert_allclose(whole_prior(first).rho.precision, [8, 0, 0, 0])
+    assert whole_prior(first).alpha.precision == pytest.approx([8])
     independent = dw.Spec(model="binned", prior_precision=8, prior_slices="first")  # where every slice is a first one
-    np.testing.assert_allclose(whole_prior(independent).rho, [8, 8, 8, 8])
+    np.testing.assert_allclose(whole_prior(independent).rho.precision, [8, 8, 8, 8])
 
 
 def test_the_protocol_of_the_paper() -> None:
@@ -68,8 +69,8 @@ def test_the_protocol_of_the_paper() -> None:
     assert (spec.initial_scale, spec.prior, spec.resample) == (0.01, 0.005, "once")
     assert spec.block * spec.pool == spec.negatives  # twenty for each position, and no other shares them
     prior = whole_prior(spec)
-    np.testing.assert_allclose(prior.walk, 5.0)  # for each step
-    np.testing.assert_allclose(prior.rho, [0.005, 0, 0, 0])
+    np.testing.assert_allclose(prior.rho.walk, 5.0)  # for each step
+    np.testing.assert_allclose(prior.rho.precision, [0.005, 0, 0, 0])
     plan = schedule(spec)
     assert [plan.is_static(number) for number in range(10)] == [True] + [False] * 9
     assert {plan.plan(number).subsample for number in range(10)} == {1}

@@ -25,7 +25,7 @@ from driftword.engines.parameters import (
     join_intercepts,
     split_intercepts,
 )
-from driftword.engines.prior import Prior
+from driftword.engines.prior import Chain, Prior
 from driftword.errors import OptionError
 from driftword.held_out import frequency_log_odds
 from driftword.model import KIND, Model, as_model, corpus_of
@@ -145,7 +145,8 @@ class _Extension:
         rho, alpha = self._start()
         frozen = self.n_words
         if len(alpha) > frozen:  # new words get embeddings and context vectors that hold for all of the new text
-            prior = Prior(spec.prior, np.array([spec.prior]), np.zeros(0), np.zeros(0))
+            own = Chain.independent(spec.prior)
+            prior = Prior(own, own, Chain.independent(0.0))
             passes = min(self.schedule.passes, NEW_WORD_PASSES + 1)
             one = Schedule(spec, passes, np.zeros(0), self.schedule.seed, None)
             found = Continuation(self.new, one, start, title="new words").run(
@@ -180,11 +181,9 @@ class _Extension:
         walk, intercept_walk = spec.drift_precision * self.steps, spec.intercept_walk * INTERCEPT_UNIT**2 * self.steps
         first = np.arange(len(center)) == 0
         return Prior(
-            alpha=spec.prior,
-            rho=np.where(first, walk[n - 1], 0) + spec.prior / n,
-            walk=walk[n:],
-            intercept_walk=intercept_walk[n:],
-            intercept=np.where(first, intercept_walk[n - 1], 0),
+            alpha=Chain.independent(spec.prior),
+            rho=Chain(np.where(first, walk[n - 1], 0) + spec.prior / n, walk[n:]),
+            intercept=Chain(np.where(first, intercept_walk[n - 1], 0), intercept_walk[n:]),
             center=center,
         )
 

@@ -221,7 +221,9 @@ class _Training:
         number, schedule, corpus = len(self.history), self.schedule, self.corpus
         static = schedule.is_static(number)
         if number == 1 and not static:
-            self.engine = self.engine.broadcast(schedule.n_slices, schedule.spec.initial_accumulator)
+            self.engine = self.engine.broadcast(
+                schedule.n_slices, schedule.spec.initial_accumulator, contexts=schedule.spec.contexts_drift
+            )
         begin = time.perf_counter()
         rounds = self.engine.read(corpus, schedule.plan(number))
         words = sum(part.positions for part in rounds)
@@ -230,8 +232,11 @@ class _Training:
         total, done = 0.0, 0
         name = "static pass" if static and schedule.n_slices > 1 else "pass"
         bar.stage(f"{name} {number + 1} of {schedule.passes}", total=words)
+        prior = None
+        if not static and schedule.spec.walk != "random":
+            prior = schedule.prior_at(self.engine.embeddings()[0], corpus.raw_counts)
         for r, part in enumerate(rounds):
-            total += self.engine.round(part, schedule.step(number, r))
+            total += self.engine.round(part, schedule.step(number, r, prior))
             done += part.positions
             if not (np.isfinite(total) and self.engine.finite()):
                 raise self._diverged(number, "numbers grew beyond all bounds", resumable=resumable)
@@ -346,7 +351,7 @@ def _make_model(
     groups = _fit_groups(training, best, dtype, bar)
     with np.errstate(over="ignore"):  # found below
         rho, alpha = (np.asarray(values, dtype) for values in best)
-    rho, intercepts = split_intercepts(rho, alpha.shape[1])
+    rho, intercepts = split_intercepts(rho, alpha.shape[-1])
     if schedule.spec.model == "frequency":
         rho = rho[:1]  # the walk keeps it the same in every slice
     if not (np.isfinite(rho).all() and np.isfinite(alpha).all()):
@@ -380,7 +385,7 @@ def _fit_groups(
     start = (np.asarray(best[0], dtype=np.float32), np.asarray(best[1], dtype=np.float32))
     found = {}
     for name, group in GroupFit(corpus, schedule, start, training.start_engine).run(bar).items():
-        rho, intercepts = split_intercepts(group.rho.astype(dtype), start[1].shape[1])
+        rho, intercepts = split_intercepts(group.rho.astype(dtype), start[1].shape[-1])
         found[name] = GroupEmbeddings(
             rho, intercepts, group.corpus.counts, group.corpus.train_counts, tuple(group.history)
         )

@@ -20,7 +20,7 @@ from driftword.continuation import Continuation
 from driftword.corpus import Corpus
 from driftword.engines import Engine
 from driftword.engines.parameters import INTERCEPT_UNIT, Parameters
-from driftword.engines.prior import Prior
+from driftword.engines.prior import Chain, Prior
 from driftword.engines.rounds import Sampler
 from driftword.errors import OptionError
 from driftword.progress import Progress
@@ -63,7 +63,7 @@ class GroupFit:
         """Fit one group to its text."""
         corpus = self.corpus.of_group(name)
         continuation = Continuation(corpus, self.schedule, self.start_engine, title=f"group {name}")
-        found = continuation.run(self.rho, self.alpha, self.prior, frozen=len(self.alpha), rate=RATE, bar=bar)
+        found = continuation.run(self.rho, self.alpha, self.prior, frozen=self.alpha.shape[-2], rate=RATE, bar=bar)
         return FittedGroup(found.rho, found.history, corpus)
 
 
@@ -94,13 +94,12 @@ def _available_memory() -> float | None:
 
 def group_prior(schedule: Schedule, rho: Array) -> Prior:
     """Return what is expected of the differences between a group and all text."""
-    spec, walks = schedule.spec, schedule.step(1, 0).prior
-    per_slice = np.full(len(rho), spec.group_precision / len(rho))
+    prior = schedule.prior
+    own = np.full(len(rho), schedule.spec.group_precision / len(rho))
     return Prior(
-        alpha=0.0,
-        rho=per_slice,
-        walk=walks.walk * spec.rounds,
-        intercept_walk=walks.intercept_walk * spec.rounds,
-        intercept=per_slice * INTERCEPT_UNIT**2 / 300,  # as much weaker as the walk of intercepts is
+        alpha=prior.alpha,  # no matter: context vectors stay
+        rho=Chain(own, prior.rho.walk),
+        # As much weaker as the walk of intercepts is.
+        intercept=Chain(own * INTERCEPT_UNIT**2 / 300, prior.intercept.walk),
         center=rho.astype(np.float32),
     )

@@ -54,7 +54,7 @@ class Model:
     rho
         Embeddings, ``(T, V, K)``; T is 1 for the static model.
     alpha
-        Context vectors, ``(V, K)``.
+        Context vectors, ``(V, K)``, or ``(T, V, K)`` where they drift too.
     intercepts
         Intercept of each word in each slice, ``(T, V)``: its log odds in an average context; None for a model without.
     vocabulary
@@ -285,8 +285,14 @@ class Model:
 
     @property
     def alpha(self) -> npt.NDArray[Any]:
-        """Context vectors, ``(V, K)``."""
+        """Context vectors, ``(V, K)``, or ``(T, V, K)`` where they drift too."""
         return stored_arrays.whole(self._alpha)
+
+    @property
+    def mean_alpha(self) -> npt.NDArray[Any]:
+        """Context vectors, ``(V, K)``; where they drift, the mean over slices."""
+        alpha = self.alpha
+        return alpha if alpha.ndim == 2 else self.cached("mean alpha", lambda: alpha.mean(axis=0, dtype=np.float32))
 
     @property
     def intercepts(self) -> npt.NDArray[Any] | None:

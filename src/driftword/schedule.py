@@ -6,18 +6,18 @@ and continue from there. The learning rate falls linearly over all passes.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from driftword.engines.parameters import INTERCEPT_UNIT
-from driftword.engines.prior import Prior
+from driftword.engines.prior import Chain, Prior
 from driftword.engines.rounds import Centering, PassPlan, Step
 from driftword.spec import Spec
+from driftword.walks import adapted, walk_chain
 
 FROZEN: Final = 1e9  # precision of a walk that goes nowhere, and does not exceed what 32 bits can hold
 USUAL_CONTEXT: Final = 8  # words; in longer contexts more of them move at once, and each must move less
@@ -51,8 +51,8 @@ class Schedule:
             number, sample, not self.is_static(number), spec.block, spec.run, spec.rounds, self.seed, before
         )  # fmt: skip
 
-    def step(self, number: int, round_number: int) -> Step:
-        """Return the step of a round; the priors are shared out over the rounds of a pass and the slices."""
+    def step(self, number: int, round_number: int, prior: Prior | None = None) -> Step:
+        """Return the step of a round; the prior (by default the usual one) is shared out over the rounds of a pass."""
         spec, static = self.spec, self.is_static(number)
         progress = (number + round_number / spec.rounds) / max(self.passes, 1)
         rate = spec.learning_rate * (1 - (1 - spec.final_rate) * progress) * min(1.0, USUAL_CONTEXT / spec.context)
@@ -61,35 +61,37 @@ class Schedule:
             half_window=spec.context // 2,
             negatives=spec.negatives,
             pool=spec.pool,
-            prior=(self._static_prior if static else self._prior).share(1 / spec.rounds),
+            prior=(prior or (self._static_prior if static else self._prior)).share(1 / spec.rounds),
             centering=self.centering,
         )
 
     @property
-    def prior_of_embeddings(self) -> Prior:
-        """The prior of one pass; intercepts are measured in log odds."""
-        if self.n_slices == 1:
-            return self._static_prior
-        prior = self._prior
-        return dataclasses.replace(prior, intercept_walk=prior.intercept_walk / INTERCEPT_UNIT**2)
+    def prior(self) -> Prior:
+        """The prior of one pass over slices."""
+        return self._static_prior if self.n_slices == 1 else self._prior
+
+    def prior_at(self, rho: npt.NDArray[Any], counts: npt.NDArray[Any]) -> Prior:
+        """Return the prior of the next pass over slices, given embeddings as engines keep them and counts of words."""
+        return adapted(self.spec, self.prior, rho, counts) if self.spec.model == "dynamic" else self.prior
 
     @functools.cached_property
     def _static_prior(self) -> Prior:
-        precision = self.spec.prior
-        return Prior(precision, np.array([precision]), np.zeros(0), np.zeros(0))
+        own = Chain.independent(self.spec.prior)
+        return Prior(own, own, Chain.independent(0.0))
 
     @functools.cached_property
     def _prior(self) -> Prior:
-        spec = self.spec
-        unit = {"span": self.distances.sum(), "year": 1.0, "slice": self.distances}[spec.drift_unit]
-        inverse_steps = unit / self.distances
-        rho = np.full(self.n_slices, spec.prior / self.n_slices)
+        spec, n = self.spec, self.n_slices
+        steps = self.distances / {"span": self.distances.sum(), "year": 1.0, "slice": self.distances}[spec.drift_unit]
+        own = np.full(n, spec.prior / n)
         if spec.prior_slices == "first":  # which restrains the others only through the walk
-            rho = np.where(np.arange(self.n_slices) == 0, spec.prior, spec.prior * (spec.model == "binned"))
+            own = np.where(np.arange(n) == 0, spec.prior, spec.prior * (spec.model == "binned"))
+        chain = walk_chain(spec, steps, own)
+        if spec.model != "dynamic":
+            chain = Chain(own, (FROZEN if spec.model == "frequency" else 0.0) / steps)
         return Prior(
-            alpha=spec.prior,
-            rho=rho,
-            walk={"dynamic": spec.drift_precision, "frequency": FROZEN, "binned": 0.0}[spec.model] * inverse_steps,
+            alpha=Chain(own, spec.drift_precision / steps) if spec.contexts_drift else Chain.independent(spec.prior),
+            rho=chain,
             # Without the walk, a word that does not occur in a slice would seem impossible there.
-            intercept_walk=spec.intercept_walk * INTERCEPT_UNIT**2 * inverse_steps,
+            intercept=Chain(np.zeros(n), spec.intercept_walk * INTERCEPT_UNIT**2 / steps),
         )

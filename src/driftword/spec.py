@@ -17,6 +17,7 @@ DRIFT_UNITS: Final = ("span", "year", "slice")
 PRIOR_SLICES: Final = ("all", "first")
 RESAMPLE: Final = ("each-pass", "once")
 SELECT_BY: Final = ("L", "L_pos")
+WALKS: Final = ("random", "return", "jumps", "words")
 _MAX_DIM: Final = 100_000
 _MAX_COUNT: Final = 1_000_000  # of words, rounds and negatives; far beyond any use, and within memory
 
@@ -42,6 +43,15 @@ class Spec:
     drift_unit
         That unit: ``"span"``, the time from the first slice to the last; ``"year"``; or ``"slice"``, one step from
         slice to slice whatever their distance, as in the paper.
+    walk
+        How embeddings of the dynamic model move: ``"random"``, a random walk; ``"return"``, one that tends back to the
+        word's own mean (Ornstein-Uhlenbeck); ``"jumps"``, a random walk in which a step that is longer than those of
+        words as frequent costs less, and a shorter one more, so that abrupt changes stay abrupt; ``"words"``, the same
+        for all steps of a word together, so that some words move and others hardly do.
+    return_time
+        With ``walk="return"``: after how much time, in the drift unit, a distance from the mean has fallen to 37%.
+    dynamic_context
+        Whether context vectors drift as well, with the same precision. It takes twice the memory.
     prior_precision
         Precision of the priors on context vectors and on embeddings. In the paper it is a thousandth of the drift
         precision, which is None in Python.
@@ -89,6 +99,9 @@ class Spec:
     negatives: int = 20
     drift_precision: float = 30.0
     drift_unit: str = "span"
+    walk: str = "random"
+    return_time: float = 1.0
+    dynamic_context: bool = False
     prior_precision: float | None = 20.0
     prior_slices: str = "all"
     intercept: bool = True
@@ -111,6 +124,7 @@ class Spec:
         checked: dict[str, Any] = {
             "model": checks.one_of("model", self.model, MODELS),
             "drift_unit": checks.one_of("drift_unit", self.drift_unit, DRIFT_UNITS),
+            "walk": checks.one_of("walk", self.walk, WALKS),
             "prior_slices": checks.one_of("prior_slices", self.prior_slices, PRIOR_SLICES),
             "resample": checks.one_of("resample", self.resample, RESAMPLE),
             "select_by": checks.one_of("select_by", self.select_by, SELECT_BY),
@@ -123,12 +137,13 @@ class Spec:
         checked["context"] = checks.whole("context", self.context, least=2, most=_MAX_COUNT)
         if checked["context"] % 2:
             raise OptionError(f"`context` is {self.context}; it must be even (8: four words on either side)")
-        positive = ("drift_precision", "group_precision", "learning_rate", "binned_rate", "initial_scale")
-        for name in (*positive, "initial_accumulator"):
+        positive = ("drift_precision", "return_time", "group_precision", "learning_rate", "binned_rate")
+        for name in (*positive, "initial_scale", "initial_accumulator"):
             checked[name] = checks.real(name, getattr(self, name), positive=True)
         for name in ("prior_precision", "intercept_precision"):
             checked[name] = checks.optional(checks.real, name, getattr(self, name), low=0)
-        checked["intercept"] = checks.flag("intercept", self.intercept)
+        for name in ("intercept", "dynamic_context"):
+            checked[name] = checks.flag(name, getattr(self, name))
         if checked["model"] == "frequency" and not checked["intercept"]:
             raise OptionError("Without intercepts there is no model of frequency alone; use another `model`")
         for name, value in checked.items():  # NumPy's numbers become Python's, which JSON knows
@@ -152,6 +167,11 @@ class Spec:
     def intercept_walk(self) -> float:
         """Precision of the random walk of intercepts, the default resolved."""
         return self.drift_precision / 300 if self.intercept_precision is None else self.intercept_precision
+
+    @property
+    def contexts_drift(self) -> bool:
+        """Whether every slice has context vectors of its own."""
+        return self.dynamic_context and self.model == "dynamic"
 
     @classmethod
     def from_dict(cls, options: Mapping[str, Any]) -> Spec:

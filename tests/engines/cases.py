@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from driftword.engines.parameters import Parameters
-from driftword.engines.prior import Prior
+from driftword.engines.prior import Chain, Prior
 from driftword.engines.rounds import Centering, PassPlan, Sampler, Step, Text
 
 NAMES = ("rho", "alpha", "rho_accumulator", "alpha_accumulator")
@@ -25,6 +25,8 @@ SETTING = st.fixed_dictionaries(
         "rounds": st.integers(1, 4),
         "model": st.sampled_from(["static", "binned", "dynamic"]),
         "intercept": st.booleans(),
+        "by_word": st.booleans(),
+        "contexts": st.booleans(),
         "passes_before": st.sampled_from([0, 40, 1000]),
         "seed": st.integers(0, 1000),
     }
@@ -32,10 +34,19 @@ SETTING = st.fixed_dictionaries(
 
 
 def make_parameters(
-    slices: int, words: int, dim: int, *, seed: int = 0, accumulator: float = 0.01, intercept: bool = False
+    slices: int,
+    words: int,
+    dim: int,
+    *,
+    seed: int = 0,
+    accumulator: float = 0.01,
+    intercept: bool = False,
+    contexts: bool = False,
 ) -> Parameters:
+    """Draw parameters; with `contexts` every slice has context vectors of its own."""
     random = np.random.default_rng(seed)
-    rho, alpha = random.normal(size=(slices, words, dim + intercept)) * 0.4, random.normal(size=(words, dim)) * 0.4
+    rho = random.normal(size=(slices, words, dim + intercept)) * 0.4
+    alpha = random.normal(size=(slices, words, dim) if contexts else (words, dim)) * 0.4
     return Parameters(rho, alpha, np.full_like(rho, accumulator), np.full_like(alpha, accumulator))
 
 
@@ -60,11 +71,9 @@ def make_plan(**changes: Any) -> PassPlan:
 
 def make_prior(slices: int, **changes: Any) -> Prior:
     """Return a prior with a walk through slices that are not equally far from each other."""
-    options: dict[str, Any] = {
-        "alpha": 0.01, "rho": np.linspace(0.02, 0.01, slices), "walk": np.linspace(2, 4, slices - 1),
-        "intercept_walk": np.linspace(7, 5, slices - 1), **changes,
-    }  # fmt: skip
-    return Prior(**options)
+    chain = Chain(np.linspace(0.02, 0.01, slices), np.linspace(2, 4, slices - 1))
+    intercept = Chain(np.zeros(slices), np.linspace(7, 5, slices - 1))
+    return Prior(**{"alpha": Chain.independent(0.01), "rho": chain, "intercept": intercept, **changes})
 
 
 def make_step(slices: int = 1, **changes: Any) -> Step:
@@ -74,9 +83,16 @@ def make_step(slices: int = 1, **changes: Any) -> Step:
     return Step(**options, prior=make_prior(slices, **changes))
 
 
+def by_word(slices: int, words: int) -> Chain:
+    """Return a chain in which each word has a walk of its own."""
+    chain = make_prior(slices).rho
+    return Chain(chain.precision, chain.walk[:, None] * np.linspace(0.2, 3, words))
+
+
 def independent(slices: int) -> dict[str, Any]:
     """Return the options of a prior that does not couple slices."""
-    return {"walk": np.zeros(slices - 1), "intercept_walk": np.zeros(slices - 1)}
+    chain = make_prior(slices).rho
+    return {"rho": Chain(chain.precision, 0 * chain.walk), "intercept": Chain.independent(np.zeros(slices))}
 
 
 def make_case(setting: dict[str, Any]) -> tuple[Text, PassPlan, Parameters, Sampler, Step]:
@@ -90,14 +106,20 @@ def make_case(setting: dict[str, Any]) -> tuple[Text, PassPlan, Parameters, Samp
         passes_before=setting["passes_before"],
     )  # fmt: skip
     parameters = make_parameters(
-        slices, setting["words"], setting["dim"], seed=setting["seed"], intercept=setting["intercept"]
-    )
+        slices, setting["words"], setting["dim"], seed=setting["seed"], intercept=setting["intercept"],
+        contexts=setting["contexts"],
+    )  # fmt: skip
+    prior = {"alpha": make_prior(slices).rho} if setting["contexts"] else {}
+    if setting["model"] != "dynamic":
+        prior |= independent(slices)
+    elif setting["by_word"]:
+        prior |= {"rho": by_word(slices, setting["words"])}
     counts = np.bincount(text.ids, minlength=setting["words"])
     step = make_step(
         slices, half_window=setting["half_window"], pool=setting["pool"],
         # Long steps of many blocks from the same point overshoot, and rounding errors grow beyond comparison.
         learning_rate=0.001 if setting["passes_before"] else 0.05,
         centering=Centering(((counts + 0.5) / (counts + 0.5).sum()).astype(np.float32), setting["half_window"] * 1.7),
-        **({} if setting["model"] == "dynamic" else independent(slices)),
+        **prior,
     )  # fmt: skip
     return text, plan, parameters, Sampler.make(counts, 0.75), step

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import NAMES, independent, make_parameters, make_plan, make_step
+from cases import NAMES, by_word, independent, make_parameters, make_plan, make_step
 
 import driftword as dw
 from driftword.engines import Engine, make_engine
 from driftword.engines.parameters import Parameters
+from driftword.engines.prior import Chain
 from driftword.engines.reference import ReferenceEngine
 from driftword.engines.registry import ENGINES
 from driftword.engines.rounds import Centering, Sampler, Text, read_pass, read_text
@@ -20,6 +21,7 @@ from driftword.engines.rounds import Centering, Sampler, Text, read_pass, read_t
 WORDS, SLICES, DIM = 15, 3, 6
 SAMPLER = Sampler.make(np.arange(1, WORDS + 1), 0.75)
 CENTERING = Centering(np.full(WORDS, 1 / WORDS, dtype=np.float32), 3.5)
+WALK = np.array([2.0, 4.0])
 Make = Callable[[Parameters], Engine]
 
 
@@ -109,9 +111,29 @@ def test_rounds_are_those_of_the_reference(
         np.testing.assert_allclose(after[name], getattr(reference.parameters, name), rtol=1e-3, atol=1e-4, err_msg=name)
 
 
+def test_words_may_have_walks_and_slices_context_vectors_of_their_own(make: Make, corpus: dw.Corpus) -> None:
+    parameters = make_parameters(SLICES, WORDS, DIM, intercept=True, contexts=True)
+    step = make_step(
+        SLICES, frozen=2, centering=CENTERING, rho=by_word(SLICES, WORDS), alpha=Chain(np.full(SLICES, 0.3), WALK)
+    )
+    plan = make_plan(block=110)
+    engine, reference = make(parameters), ReferenceEngine(copy.deepcopy(parameters), SAMPLER)
+    for part, same in zip(engine.read(corpus, plan), read_pass(corpus, plan), strict=True):
+        assert engine.round(part, step) == pytest.approx(reference.round(same, step), rel=1e-4)
+    for name in NAMES:
+        np.testing.assert_allclose(
+            values(engine)[name], getattr(reference.parameters, name), rtol=1e-3, atol=1e-4, err_msg=name
+        )
+    scores = [e.score(held_out(corpus), sampler=SAMPLER, **SCORING) for e in (engine, reference)]
+    np.testing.assert_allclose(scores[0], scores[1], rtol=1e-4, atol=1e-5)
+    moved = np.abs(values(engine)["rho"] - parameters.rho)[..., :DIM].mean(axis=(0, 2))
+    assert moved[WORDS // 2 :].mean() > moved[: WORDS // 2].mean()  # towards each other: their walks are stronger
+
+
 def test_some_context_vectors_stay_and_a_prior_has_a_center(make: Make, sliced: Parameters, corpus: dw.Corpus) -> None:
     center = np.random.default_rng(1).normal(size=sliced.rho.shape)
-    step = make_step(SLICES, frozen=4, center=center, intercept=np.array([3.0, 0.0, 1.0]), rho=np.full(SLICES, 30.0))
+    rho, intercept = Chain(np.full(SLICES, 30.0), WALK), Chain(np.array([3.0, 0.0, 1.0]), WALK)
+    step = make_step(SLICES, frozen=4, center=center, intercept=intercept, rho=rho)
     plan = make_plan(block=110)
     engine, reference = make(sliced), ReferenceEngine(copy.deepcopy(sliced), SAMPLER)
     before = values(engine)
@@ -131,7 +153,8 @@ def test_a_round_without_text_takes_the_step_of_the_prior(make: Make, sliced: Pa
     rounds = engine.read(corpus, make_plan(block=110, rounds=4))
     empty = next(part for part in rounds if not part.positions)
     before = values(engine)
-    assert engine.round(empty, make_step(SLICES, alpha=1.0, walk=np.full(SLICES - 1, 50.0))) == 0.0
+    step = make_step(SLICES, alpha=Chain.independent(1.0), rho=Chain(np.zeros(SLICES), 20 * WALK))
+    assert engine.round(empty, step) == 0.0
     after = values(engine)
     assert (np.abs(after["alpha"]) < np.abs(before["alpha"])).all()
     assert np.abs(np.diff(after["rho"], axis=0)).sum() < np.abs(np.diff(before["rho"], axis=0)).sum()
@@ -150,6 +173,9 @@ def test_broadcast_gives_every_slice_the_static_embeddings(make: Make, static: P
     np.testing.assert_array_equal(after["alpha"], before["alpha"])
     np.testing.assert_array_equal(after["rho_accumulator"], np.full((SLICES, WORDS, DIM + 1), 0.25))
     np.testing.assert_array_equal(after["alpha_accumulator"], np.full((WORDS, DIM), 0.25))
+    with_contexts = values(make(static).broadcast(SLICES, 0.25, contexts=True))
+    np.testing.assert_allclose(with_contexts["alpha"], np.repeat(static.alpha[None], SLICES, axis=0), rtol=1e-6)
+    np.testing.assert_array_equal(with_contexts["alpha_accumulator"], np.full((SLICES, WORDS, DIM), 0.25))
     for part in engine.read(corpus, make_plan()):
         engine.round(part, make_step(SLICES))
     rho = values(engine)["rho"]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from driftword import randomness
 from driftword.engines.cpu import CpuEngine
 from driftword.engines.cpu_kernels import mix
+from driftword.engines.prior import Chain
 from driftword.engines.reference import ReferenceEngine
 from driftword.engines.rounds import Centering, Sampler, make_rounds
 
@@ -57,7 +58,7 @@ def test_any_number_of_threads_gives_the_same_numbers(slices: int) -> None:
 def test_an_endless_drift_precision_freezes_the_slices() -> None:
     parameters = single(make_parameters(3, 2, 2, accumulator=1.0))
     engine = CpuEngine(parameters, Sampler.make(np.ones(2), 1), threads=1)
-    engine._prior_step(make_step(3, walk=np.full(2, 1e7), rho=np.zeros(3)))
+    engine._prior_step(make_step(3, rho=Chain(np.zeros(3), np.full(2, 1e7))))
     mean = np.broadcast_to(parameters.rho.mean(axis=0), parameters.rho.shape)
     np.testing.assert_allclose(parameters.rho, mean, atol=1e-4)
 

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from cases import NAMES, make_parameters, make_plan, make_prior, make_step, make_text, single
+from cases import NAMES, make_parameters, make_plan, make_step, make_text, single
 
 import driftword as dw
 from driftword.engines import choose_engine
 from driftword.engines import torch_steps as plain
 from driftword.engines.parameters import Parameters
+from driftword.engines.prior import Chain
 from driftword.engines.rounds import Sampler
 from driftword.engines.torch import TorchEngine
 from driftword.engines.torch_blocks import BlockBatch, DeviceSampler, make_batch, make_rounds
@@ -27,13 +28,13 @@ pytestmark = [
 WORDS, SLICES, DIM = 2000, 7, 100
 
 
-def make_blocks(half_window: int = 4, pool: int = 64) -> tuple[Parameters, BlockBatch]:
+def make_blocks(half_window: int = 4, pool: int = 64, *, contexts: bool = False) -> tuple[Parameters, BlockBatch]:
     text = make_text([90, 3, 400, 55] * 4, sorted([0, 1, 3, 6] * 4), WORDS)
     tensors = [torch.tensor(np.asarray(a), device="cuda") for a in (text.ids, text.offsets, text.slice_of.astype("i8"))]
     (part,) = make_rounds(*tensors, make_plan(block=32))
     sampler = DeviceSampler(Sampler.make(np.ones(WORDS), 1), torch.device("cuda"))
     batch = make_batch(part.whole, part.blocks, half_window=half_window, pool=pool, sampler=sampler)
-    return single(make_parameters(SLICES, WORDS, DIM, intercept=True)), batch
+    return single(make_parameters(SLICES, WORDS, DIM, intercept=True, contexts=contexts)), batch
 
 
 def tensors_of(parameters: Parameters) -> list[torch.Tensor]:
@@ -44,11 +45,13 @@ def tensors_of(parameters: Parameters) -> list[torch.Tensor]:
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("ieee", 1e-3), ("tf32", 2e-2)])
-@pytest.mark.parametrize("half_window", [1, 4])
-def test_compiled_kernels_are_the_plain_steps(precision: str, tolerance: float, half_window: int) -> None:
+@pytest.mark.parametrize(("half_window", "contexts"), [(1, False), (4, False), (4, True)])
+def test_compiled_kernels_are_the_plain_steps(
+    precision: str, tolerance: float, half_window: int, contexts: bool
+) -> None:
     from driftword.engines import triton_launch as fast
 
-    parameters, batch = make_blocks(half_window)
+    parameters, batch = make_blocks(half_window, contexts=contexts)
     step = make_step(SLICES, half_window=half_window, pool=64)
     one, other = tensors_of(parameters), tensors_of(parameters)
     count = len(batch.slice_of)
@@ -58,15 +61,16 @@ def test_compiled_kernels_are_the_plain_steps(precision: str, tolerance: float, 
         fast.likelihood_step(one[:2], one[2:], batch, (b, b + 1), step, totals=totals, precision=precision)
         right += float(plain.likelihood_step(other[:2], other[2:], batch, (b, b + 1), step))
     assert float(totals.double().sum()) == pytest.approx(right, rel=tolerance)
-    prior = plain.DevicePrior.make(step.prior, DIM, DIM + 4, torch.device("cuda"))
-    fast.random_walk_step(one[0], one[1], prior, learning_rate=0.05)
-    plain.random_walk_step(other[0], other[1], prior, learning_rate=0.05)
+    prior = plain.DevicePrior.make(step.prior.rho, step.prior.intercept, DIM, DIM + 4, torch.device("cuda"))
+    fast.prior_step(one[0], one[1], prior, learning_rate=0.05)
+    plain.prior_step(other[0], other[1], prior, learning_rate=0.05)
     for a, b in zip(one, other, strict=True):
         torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("by_word", [False, True])
 @pytest.mark.parametrize("slices", [2, 77, 200, 700])
-def test_the_prior_is_solved_for_any_number_of_slices(slices: int) -> None:
+def test_the_prior_is_solved_for_any_number_of_slices(slices: int, by_word: bool) -> None:
     from driftword.engines import triton_launch as fast
 
     random = torch.Generator("cuda").manual_seed(0)
@@ -74,10 +78,13 @@ def test_the_prior_is_solved_for_any_number_of_slices(slices: int) -> None:
     accumulator = torch.rand(slices, 300, 20, device="cuda", generator=random) ** 4 * 100 + 0.01
     exact, found = rho.double(), rho.clone()
     for precision in (0.1, 20.0, 1e4):
-        walks = {"walk": precision * np.linspace(1, 2, slices - 1), "intercept_walk": np.full(slices - 1, precision)}
-        prior = plain.DevicePrior.make(make_prior(slices, **walks), 19, 20, torch.device("cuda"))
-        plain.random_walk_step(exact, accumulator.double(), prior, learning_rate=0.2)
-        fast.random_walk_step(found, accumulator, prior, learning_rate=0.2)
+        walk, own = precision * np.linspace(1, 2, slices - 1), np.linspace(0.02, 0.01, slices)
+        if by_word:
+            walk = walk[:, None] * np.linspace(0.1, 9, 300)
+        chains = (Chain(own, walk), Chain(np.zeros(slices), np.full(slices - 1, precision)))
+        prior = plain.DevicePrior.make(*chains, 19, 20, torch.device("cuda"))
+        plain.prior_step(exact, accumulator.double(), prior, learning_rate=0.2)
+        fast.prior_step(found, accumulator, prior, learning_rate=0.2)
         torch.testing.assert_close(found.double(), exact, rtol=1e-4, atol=1e-4)
         exact = found.double()
 

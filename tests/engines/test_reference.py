@@ -9,6 +9,7 @@ import pytest
 from cases import NAMES, make_parameters, make_plan, make_step, make_text
 
 from driftword.engines.parameters import INTERCEPT_UNIT, Parameters
+from driftword.engines.prior import Chain
 from driftword.engines.reference import (
     Block,
     ReferenceEngine,
@@ -61,12 +62,12 @@ def test_the_proximal_step_minimises_what_it_says() -> None:
     """No small change of the result lowers the proximal objective."""
     parameters = make_parameters(6, 3, 2, intercept=True)
     parameters.rho_accumulator[:] = np.random.default_rng(3).uniform(0, 4, parameters.rho.shape)
-    step = make_step(6, rho=np.linspace(0.3, 0.1, 6))
+    step = make_step(6, rho=Chain(np.linspace(0.3, 0.1, 6), np.linspace(1, 2, 15).reshape(5, 3)))  # of three words
     before = parameters.rho.copy()
     metric = np.sqrt(parameters.rho_accumulator) / step.learning_rate
     prior_step(parameters, step)
-    walk = np.column_stack([step.prior.walk, step.prior.walk, step.prior.intercept_walk])[:, None]  # (T - 1, 1, K + 1)
-    precision = step.prior.rho[:, None, None] * [1, 1, 0]
+    walk = step.prior.rho.walk[..., None] * [1, 1, 0] + step.prior.intercept.walk[:, None, None] * [0, 0, 1]
+    precision = step.prior.rho.precision[:, None, None] * [1, 1, 0]
 
     def objective(x: np.ndarray) -> float:
         drift = (walk * (x[1:] - x[:-1]) ** 2).sum()
@@ -87,9 +88,9 @@ def test_the_proximal_step_minimises_what_it_says() -> None:
 def test_words_never_seen_are_interpolated_and_an_endless_precision_freezes() -> None:
     parameters = make_parameters(3, 2, 2, accumulator=1.0)
     parameters.rho_accumulator[1, 0] = 0.0  # word 0 does not occur in the middle slice
-    prior_step(parameters, make_step(3, walk=np.full(2, 2.0), rho=np.zeros(3)))
+    prior_step(parameters, make_step(3, rho=Chain(np.zeros(3), np.full(2, 2.0))))
     np.testing.assert_allclose(parameters.rho[1, 0], (parameters.rho[0, 0] + parameters.rho[2, 0]) / 2)
-    prior_step(parameters, make_step(3, walk=np.full(2, 1e7), rho=np.zeros(3)))
+    prior_step(parameters, make_step(3, rho=Chain(np.zeros(3), np.full(2, 1e7))))
     mean = np.broadcast_to(parameters.rho.mean(axis=0), parameters.rho.shape)
     np.testing.assert_allclose(parameters.rho, mean, atol=1e-4)
 

@@ -148,13 +148,15 @@ import copy, numpy as np, torch
 from driftword.engines import torch_steps as plain, triton_launch as fast
 from driftword.engines.rounds import Sampler
 from driftword.engines.torch_blocks import DeviceSampler, DeviceText, ScoringBatch, make_batch, make_rounds
-from cases import make_parameters, make_plan, make_step, make_text, single
+from cases import by_word, make_parameters, make_plan, make_step, make_text, single
 
 cpu = torch.device("cpu")
 for dim, slices, pool, half_window, filling in ((5, 1, 7, 2, 3), (20, 3, 16, 4, 0), (33, 5, 20, 1, 1)):
+    own = slices == 3  # context vectors of every slice, and walks of every word
     text = make_text([30, 1, 17], [0, 0, slices - 1], 12)
-    parameters = single(make_parameters(slices, 12, dim, intercept=filling > 0))
-    step = make_step(slices, half_window=half_window, pool=pool, frozen=2)
+    parameters = single(make_parameters(slices, 12, dim, intercept=filling > 0, contexts=own))
+    options = {"rho": by_word(slices, 12)} if own else {}
+    step = make_step(slices, half_window=half_window, pool=pool, frozen=2, **options)
     tensors = [torch.tensor(np.asarray(a)) for a in (text.ids, text.offsets, text.slice_of.astype(np.int64))]
     (part,) = make_rounds(*tensors, make_plan(block=12, run=5))
     sampler = DeviceSampler(Sampler.make(np.ones(12), 1), cpu)
@@ -163,7 +165,7 @@ for dim, slices, pool, half_window, filling in ((5, 1, 7, 2, 3), (20, 3, 16, 4, 
     one, other = ([torch.tensor(getattr(parameters, name)) for name in names] for _ in range(2))
     for tensors in (one, other):  # fill rows up, as the engine does
         tensors[:2] = (torch.nn.functional.pad(x, (0, max(filling - 1, 0)), value=i) for i, x in enumerate(tensors[:2]))
-    prior = plain.DevicePrior.make(step.prior, dim, one[0].shape[2], cpu)
+    prior = plain.DevicePrior.make(step.prior.rho, step.prior.intercept, dim, one[0].shape[2], cpu)
     totals, count = torch.zeros(len(part.blocks)), len(part.blocks)
     fast.likelihood_step(one[:2], one[2:], batch, (0, count), step, totals=totals, precision="ieee")
     right = sum(float(plain.likelihood_step(other[:2], other[2:], batch, (b, b + 1), step)) for b in range(count))
@@ -175,8 +177,8 @@ for dim, slices, pool, half_window, filling in ((5, 1, 7, 2, 3), (20, 3, 16, 4, 
     ordered.take(one[:2], one[2:], step, totals=totals, precision="ieee")
     right = sum(float(plain.likelihood_step(other[:2], other[2:], batch, w, step)) for w in zip(waves, waves[1:]))
     assert abs(float(totals.double().sum()) - right) < 1e-3 * abs(right)
-    fast.random_walk_step(one[0], one[1], prior, learning_rate=step.learning_rate)
-    plain.random_walk_step(other[0], other[1], prior, learning_rate=step.learning_rate)
+    fast.prior_step(one[0], one[1], prior, learning_rate=step.learning_rate)
+    plain.prior_step(other[0], other[1], prior, learning_rate=step.learning_rate)
     for a, b in zip(one, other):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
     whole = DeviceText.upload(text, cpu)
@@ -206,13 +208,14 @@ from triton.compiler import ASTSource
 from driftword.engines import triton_kernels as kernels
 
 F, I, L = "*fp32", "*i32", "*i64"
-blocks = [F] * 4 + [I] * 7 + [F] * 3 + ["i32"] * 3 + ["fp32"] * 3 + ["i32"]
+blocks = [F] * 4 + [I] * 7 + [F] * 3 + ["i32"] * 4 + ["fp32"] * 3 + ["i32"]
 signatures = [
     ("likelihood_step", blocks, [100, 104, 128, 32, 64, 64, 32, "tf32", False]),
     ("likelihood_step", blocks, [100, 104, 128, 32, 64, 64, 32, "tf32", True]),
-    ("take_steps", [F, F, L, L, I, F, "i32", "fp32", "i32"], [104, 128, 8]),
-    ("random_walk_step", [F] * 3 + ["i32"] * 3 + ["fp32", F, F, "i32"], [512]),
-    ("score", [F, F] + [L] * 5 + [I, F, F, "i32", "i32", "fp32"], [4, 20, 100, 104, 128, 8]),
+    ("take_steps", [F, F, L, L, I, F, "i32", "i32", "fp32", "i32"], [104, 128, 8]),
+    ("prior_step", [F] * 3 + ["i32"] * 3 + ["fp32", F, F, F, "i32", "i32"], [512, False]),
+    ("prior_step", [F] * 3 + ["i32"] * 3 + ["fp32", F, F, F, "i32", "i32"], [512, True]),
+    ("score", [F, F] + [L] * 5 + [I, F, F, "i32", "i32", "i32", "fp32"], [4, 20, 100, 104, 128, 8]),
 ]
 for capability in (80, 90):
     for name, kinds, constants in signatures:

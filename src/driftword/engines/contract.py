@@ -26,8 +26,11 @@ class Engine(Protocol):
         """The current parameters as NumPy arrays."""
         ...
 
-    def broadcast(self, n_slices: int, initial_accumulator: float) -> Engine:
-        """Return an engine in which every slice has the static embeddings, with Adagrad accumulators reset."""
+    def broadcast(self, n_slices: int, initial_accumulator: float, *, contexts: bool = False) -> Engine:
+        """Return an engine in which every slice has the static embeddings, with Adagrad accumulators reset.
+
+        With `contexts` every slice also gets context vectors of its own.
+        """
         ...
 
     def read(self, corpus: Corpus, plan: PassPlan) -> Sequence[Any]:

@@ -20,7 +20,8 @@ import numpy.typing as npt
 from driftword.engines import cpu_kernels as kernels
 from driftword.engines.array_engine import ArrayEngine
 from driftword.engines.matmul_kernels import LANES, TILE, padded
-from driftword.engines.parameters import INTERCEPT_UNIT, Parameters, broadcast
+from driftword.engines.parameters import INTERCEPT_UNIT, Parameters, broadcast, by_slice
+from driftword.engines.prior import Chain
 from driftword.engines.rounds import Blocks, Sampler, Step, Text
 
 
@@ -34,9 +35,9 @@ class CpuEngine(ArrayEngine):
         self.machine = f"{self.threads} threads"
         self._pool = ThreadPoolExecutor(self.threads)
 
-    def broadcast(self, n_slices: int, initial_accumulator: float) -> CpuEngine:
+    def broadcast(self, n_slices: int, initial_accumulator: float, *, contexts: bool = False) -> CpuEngine:
         """Return an engine in which every slice has the static embeddings, with Adagrad accumulators reset."""
-        parameters = broadcast(self.parameters, n_slices, initial_accumulator)
+        parameters = broadcast(self.parameters, n_slices, initial_accumulator, contexts=contexts)
         return CpuEngine(parameters, self.sampler, threads=self.threads)
 
     def round(self, blocks: Blocks, step: Step) -> float:
@@ -49,6 +50,7 @@ class CpuEngine(ArrayEngine):
 
     def _likelihood_step(self, blocks: Blocks, step: Step, log_likelihood: npt.NDArray[np.float64]) -> None:
         p = self.parameters
+        alpha, alpha_accumulator = by_slice(p.alpha), by_slice(p.alpha_accumulator)
         max_rows = int(np.add.reduceat(blocks.run_end - blocks.run_begin, blocks.run_offsets[:-1]).max())
         max_tokens = max_rows + int(np.diff(blocks.run_offsets).max()) * 2 * step.half_window
         wave = int(np.diff(blocks.wave_offsets).max())
@@ -64,7 +66,7 @@ class CpuEngine(ArrayEngine):
             kernels.likelihood_step(
                 blocks.ids, blocks.run_begin, blocks.run_end, blocks.chunk_begin, blocks.chunk_end, blocks.run_offsets,
                 blocks.wave_offsets, blocks.slice_of, blocks.number, np.uint64(blocks.key), self.sampler.threshold,
-                self.sampler.alias, p.rho, p.rho_accumulator, p.alpha, p.alpha_accumulator, *buffers[0], *buffers[1],
+                self.sampler.alias, p.rho, p.rho_accumulator, alpha, alpha_accumulator, *buffers[0], *buffers[1],
                 log_likelihood, counters, thread, self.threads, max_rows, step.pool,
                 np.float32(step.negatives / step.pool), step.half_window, np.float32(INTERCEPT_UNIT),
                 np.float32(step.learning_rate), step.frozen,
@@ -83,7 +85,7 @@ class CpuEngine(ArrayEngine):
         def score_chunks(low: int, high: int) -> None:
             kernels.score(
                 text.ids, text.offsets, text.slice_of, text.position, low, high, np.uint64(key),
-                sampler.threshold, sampler.alias, self.parameters.rho, self.parameters.alpha,
+                sampler.threshold, sampler.alias, self.parameters.rho, by_slice(self.parameters.alpha),
                 negatives, half_window, np.float32(INTERCEPT_UNIT), positive, negative,
             )  # fmt: skip
 
@@ -93,44 +95,50 @@ class CpuEngine(ArrayEngine):
     def _prior_step(self, step: Step) -> None:
         """Take the proximal step of the prior, and centre contexts if there are intercepts."""
         p, prior = self.parameters, step.prior
-        learning_rate = np.float32(step.learning_rate)
-        dim = p.alpha.shape[1]
+        alpha, alpha_accumulator = by_slice(p.alpha), by_slice(p.alpha_accumulator)
+        learning_rate, dim = np.float32(step.learning_rate), alpha.shape[2]
+        mean = np.zeros((len(alpha), dim), dtype=np.float32)
+        of_alpha, of_rho, of_intercepts = map(_as_arrays, (prior.alpha, prior.rho, prior.intercept))
 
         def step_contexts(words: tuple[int, int]) -> None:
             low, high = max(words[0], step.frozen), max(words[1], step.frozen)
-            kernels.independent_prior_step(
-                p.alpha[low:high], p.alpha_accumulator[low:high], learning_rate, np.float32(prior.alpha)
-            )
+            kernels.prior_step(
+                alpha, alpha_accumulator, low, high, learning_rate, *of_alpha, *of_intercepts, dim, mean
+            )  # fmt: skip
 
         ranges = self._word_ranges(4 * self.threads)
         self._map(step_contexts, ranges)
-        mean, size = np.zeros(dim, dtype=np.float32), 0.0
-        if step.centering is not None and p.has_intercepts:
-            size = step.centering.size
-            for k in range(dim):  # BLAS might add in another order on another number of threads
-                mean[k] = (step.centering.frequencies * p.alpha[:, k]).sum()
+        size = step.centering.size if step.centering is not None and p.has_intercepts else 0.0
+        if step.centering is not None and size:
+            for t in range(len(alpha)):
+                for k in range(dim):  # BLAS might add in another order on another number of threads
+                    mean[t, k] = (step.centering.frequencies * alpha[t, :, k]).sum()
         mean_context = (size / INTERCEPT_UNIT * mean).astype(np.float32)
-        prior_of_rho = [
-            values.astype(np.float32) for values in (prior.rho, prior.walk, prior.intercepts, prior.intercept_walk)
-        ]
 
         def step_words(words: tuple[int, int]) -> None:
             low, high = words
             if prior.center is not None:
                 p.rho[:, low:high] -= prior.center[:, low:high]
-            kernels.random_walk_step(p.rho, p.rho_accumulator, *words, learning_rate, *prior_of_rho, dim, mean_context)
+            kernels.prior_step(
+                p.rho, p.rho_accumulator, low, high, learning_rate, *of_rho, *of_intercepts, dim, mean_context
+            )
             if prior.center is not None:
                 p.rho[:, low:high] += prior.center[:, low:high]
             if size:
-                p.alpha[low:high] -= mean
+                alpha[:, low:high] -= mean[:, None]
 
         self._map(step_words, ranges)
 
     def _word_ranges(self, count: int) -> list[tuple[int, int]]:
         """Divide the vocabulary into ranges."""
-        borders = np.linspace(0, len(self.parameters.alpha), count + 1).astype(np.int64).tolist()
+        borders = np.linspace(0, self.parameters.alpha.shape[-2], count + 1).astype(np.int64).tolist()
         return list(pairwise(borders))
 
     def _map(self, task: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         """Run a task on every item, in threads if there are several."""
         return [task(item) for item in items] if self.threads == 1 else list(self._pool.map(task, items))
+
+
+def _as_arrays(chain: Chain) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """Return precisions and the walk by words, as the kernels take them."""
+    return chain.precision.astype(np.float32), np.ascontiguousarray(chain.walk_by_word, dtype=np.float32)

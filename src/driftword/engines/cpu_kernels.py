@@ -161,7 +161,8 @@ def likelihood_step(
                 break
             log_likelihood[b] = _gradients(
                 ids, run_begin, run_end, chunk_begin, chunk_end, run_offsets[b], run_offsets[b + 1],
-                rho[slice_of[b]], alpha, key, uint64(number[b]), threshold, alias, pool, weight, half_window, intercept,
+                rho[slice_of[b]], alpha[min(slice_of[b], len(alpha) - 1)], key, uint64(number[b]), threshold, alias,
+                pool, weight, half_window, intercept,
                 rho_words[b - first], rho_gradients[b - first], n_rho[b - first : b - first + 1],
                 alpha_words[b - first], alpha_gradients[b - first], n_alpha[b - first : b - first + 1],
                 context, context_transposed, context_gradient, negative_vectors, negative_residual, token_vectors,
@@ -170,12 +171,13 @@ def likelihood_step(
         wait_for_all(counters, 0, threads)
         for b in range(first, wave_offsets[w + 1]):
             j, t = b - first, slice_of[b]
+            a = min(t, len(alpha) - 1)
             _adagrad(
                 rho_words[j], rho_gradients[j], n_rho[j], thread, threads, 0, rho[t], rho_accumulator[t], learning_rate
             )
             _adagrad(
-                alpha_words[j], alpha_gradients[j], n_alpha[j], thread, threads, frozen, alpha, alpha_accumulator,
-                learning_rate,
+                alpha_words[j], alpha_gradients[j], n_alpha[j], thread, threads, frozen, alpha[a],
+                alpha_accumulator[a], learning_rate,
             )  # fmt: skip
         wait_for_all(counters, 0, threads)
 
@@ -289,17 +291,8 @@ def _gradients(
 
 
 @njit(**_FAST)
-def independent_prior_step(values, accumulator, learning_rate, precision):
-    """Take the proximal step of independent Gaussian priors, on an array of two dimensions."""
-    for v in range(values.shape[0]):
-        for k in range(values.shape[1]):
-            metric = np.sqrt(accumulator[v, k]) / learning_rate
-            values[v, k] *= metric / (metric + precision)
-
-
-@njit(**_FAST)
-def random_walk_step(
-    rho,
+def prior_step(
+    values,
     accumulator,
     low,
     high,
@@ -311,75 +304,64 @@ def random_walk_step(
     dim,
     mean_context,
 ):
-    """Take the proximal step of the random walk for words low..high-1: tridiagonal systems (Thomas algorithm).
+    """Take the proximal step of the prior for words low..high-1 of ``(T, V, columns)``.
 
-    Column `dim`, if there is one, holds intercepts: they have precisions and a walk of their own. What the mean
-    context contributes to log odds, in their unit, is then added to them.
+    Columns from `dim` on hold intercepts: they have a chain of their own. What the mean context (of each slice, or of
+    all) contributes to log odds, in their unit, is then added to them.
     """
-    n_slices = len(rho)
-    upper = np.zeros((n_slices, dim), dtype=np.float32)
-    rhs = np.zeros((n_slices, dim), dtype=np.float32)
-    carried = np.zeros(dim, dtype=np.float32)  # what earlier slices add to the diagonal
-    shifts = np.zeros(n_slices, dtype=np.float32)
+    n_slices, columns = len(values), values.shape[2]
+    upper = np.zeros((n_slices, columns), dtype=np.float32)
+    rhs = np.zeros((n_slices, columns), dtype=np.float32)
+    carried = np.zeros(columns, dtype=np.float32)
     inverse_learning_rate = float32(1.0) / learning_rate
     for v in range(low, high):
-        after = walk[0] if n_slices > 1 else float32(0.0)
-        own = precision[0]
-        for k in range(dim):
-            metric = np.sqrt(accumulator[0, v, k]) * inverse_learning_rate
-            diagonal = metric + own
-            inverse_pivot = float32(1.0) / (diagonal + after)
-            upper[0, k] = after * inverse_pivot
-            rhs[0, k] = metric * rho[0, v, k] * inverse_pivot
-            carried[k] = after * diagonal * inverse_pivot  # this is after * (1 - upper), without cancellation
-        for t in range(1, n_slices):
-            before = walk[t - 1]
-            after = walk[t] if t + 1 < n_slices else float32(0.0)
-            own = precision[t]
-            for k in range(dim):
-                metric = np.sqrt(accumulator[t, v, k]) * inverse_learning_rate
-                diagonal = metric + own + carried[k]
-                inverse_pivot = float32(1.0) / (diagonal + after)
-                upper[t, k] = after * inverse_pivot
-                rhs[t, k] = (metric * rho[t, v, k] + before * rhs[t - 1, k]) * inverse_pivot
-                carried[k] = after * diagonal * inverse_pivot
-        shift = float32(0.0)
-        for k in range(dim):
-            rho[n_slices - 1, v, k] = rhs[n_slices - 1, k]
-            shift += rhs[n_slices - 1, k] * mean_context[k]
-        shifts[n_slices - 1] = shift
-        for t in range(n_slices - 2, -1, -1):
-            shift = float32(0.0)
-            for k in range(dim):
-                value = rhs[t, k] + upper[t, k] * rho[t + 1, v, k]
-                rho[t, v, k] = value
-                shift += value * mean_context[k]
-            shifts[t] = shift
-        if rho.shape[2] > dim:
-            _intercept_step(
-                rho, accumulator, v, inverse_learning_rate, intercept_precision, intercept_walk, upper[:, 0], rhs[:, 0]
-            )
+        _solve(values, accumulator, v, 0, dim, inverse_learning_rate, precision, walk, upper, rhs, carried)
+        if columns > dim:
+            _solve(
+                values, accumulator, v, dim, columns, inverse_learning_rate, intercept_precision, intercept_walk,
+                upper, rhs, carried,
+            )  # fmt: skip
             for t in range(n_slices):
-                rho[t, v, dim] += shifts[t]
+                mean = mean_context[min(t, len(mean_context) - 1)]
+                shift = float32(0.0)
+                for k in range(dim):
+                    shift += values[t, v, k] * mean[k]
+                values[t, v, dim] += shift
 
 
-@njit(**_FAST)
-def _intercept_step(rho, accumulator, v, inverse_learning_rate, precision, walk, upper, rhs):
-    """Take the proximal step of the walk of one word's intercepts."""
-    n_slices, last = len(rho), rho.shape[2] - 1
-    carried = value = before = float32(0.0)
-    for t in range(n_slices):
-        after = walk[t] if t + 1 < n_slices else float32(0.0)
-        metric = np.sqrt(accumulator[t, v, last]) * inverse_learning_rate
-        diagonal = metric + precision[t] + carried
+@njit(**_FAST, inline="always")
+def _solve(values, accumulator, v, first, end, inverse_learning_rate, precision, walk, upper, rhs, carried):
+    """Solve the tridiagonal systems of columns first..end-1 of a word (Thomas algorithm).
+
+    `walk` has a column for each word, or one for all. `carried` is what earlier slices add to the diagonal.
+    """
+    last = len(values) - 1
+    w = min(v, walk.shape[1] - 1)
+    after = walk[0, w] if last else float32(0.0)
+    own = precision[0]
+    for k in range(first, end):
+        metric = np.sqrt(accumulator[0, v, k]) * inverse_learning_rate
+        diagonal = metric + own
         inverse_pivot = float32(1.0) / (diagonal + after)
-        upper[t] = after * inverse_pivot
-        rhs[t] = (metric * rho[t, v, last] + before * value) * inverse_pivot
-        carried = after * diagonal * inverse_pivot
-        value, before = rhs[t], after
-    rho[n_slices - 1, v, last] = value
-    for t in range(n_slices - 2, -1, -1):
-        rho[t, v, last] = rhs[t] + upper[t] * rho[t + 1, v, last]
+        upper[0, k] = after * inverse_pivot
+        rhs[0, k] = metric * values[0, v, k] * inverse_pivot
+        carried[k] = after * diagonal * inverse_pivot  # this is after * (1 - upper), without cancellation
+    for t in range(1, last + 1):
+        before = after
+        after = walk[t, w] if t < last else float32(0.0)
+        own = precision[t]
+        for k in range(first, end):
+            metric = np.sqrt(accumulator[t, v, k]) * inverse_learning_rate
+            diagonal = metric + own + carried[k]
+            inverse_pivot = float32(1.0) / (diagonal + after)
+            upper[t, k] = after * inverse_pivot
+            rhs[t, k] = (metric * values[t, v, k] + before * rhs[t - 1, k]) * inverse_pivot
+            carried[k] = after * diagonal * inverse_pivot
+    for k in range(first, end):
+        values[last, v, k] = rhs[last, k]
+    for t in range(last - 1, -1, -1):
+        for k in range(first, end):
+            values[t, v, k] = rhs[t, k] + upper[t, k] * values[t + 1, v, k]
 
 
 @njit(**_FAST)
@@ -402,16 +384,17 @@ def score(
     negative,
 ):
     """Score the words of chunks low..high-1: log sigmoid(eta), and the summed log sigmoid(-eta) of their negatives."""
-    dim, columns = alpha.shape[1], rho.shape[2]
+    dim, columns = alpha.shape[2], rho.shape[2]
     context = np.zeros(columns, dtype=np.float32)
     for c in range(low, high):
-        values = rho[slice_of[c] if len(rho) > 1 else 0]
+        values = rho[min(slice_of[c], len(rho) - 1)]
+        vectors = alpha[min(slice_of[c], len(alpha) - 1)]
         for i in range(offsets[c], offsets[c + 1]):
             context[:] = float32(0.0)
             for j in range(max(offsets[c], i - half_window), min(offsets[c + 1], i + half_window + 1)):
                 if j != i:
                     for k in range(dim):
-                        context[k] += alpha[ids[j], k]
+                        context[k] += vectors[ids[j], k]
             if columns > dim:
                 context[dim] = intercept
             eta = float32(0.0)

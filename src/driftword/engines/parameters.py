@@ -25,9 +25,9 @@ class Parameters:
     """Embeddings, context vectors, and their Adagrad accumulators (sums of squared gradients)."""
 
     rho: Floats  # (T, V, K), or (T, V, K + 1) with intercepts
-    alpha: Floats  # (V, K)
+    alpha: Floats  # (V, K), or (T, V, K) where context vectors drift too
     rho_accumulator: Floats  # as rho
-    alpha_accumulator: Floats  # (V, K)
+    alpha_accumulator: Floats  # as alpha
 
     @property
     def has_intercepts(self) -> bool:
@@ -83,9 +83,13 @@ def split_intercepts(rho: npt.NDArray[Any], dim: int) -> tuple[npt.NDArray[Any],
     return (rho, None) if rho.shape[-1] == dim else (rho[..., :dim], rho[..., dim] * INTERCEPT_UNIT)
 
 
-def broadcast(static: Parameters, n_slices: int, initial_accumulator: float) -> Parameters:
-    """Give every slice the static embeddings, and reset the Adagrad accumulators."""
+def by_slice(alpha: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return context vectors with slices as their first axis: one, where they are the same in all."""
+    return alpha if alpha.ndim == 3 else alpha[None]
+
+
+def broadcast(static: Parameters, n_slices: int, initial_accumulator: float, *, contexts: bool = False) -> Parameters:
+    """Give every slice the static embeddings, and reset the Adagrad accumulators; on request context vectors too."""
     rho = np.repeat(static.rho, n_slices, axis=0)
-    return Parameters(
-        rho, static.alpha, np.full_like(rho, initial_accumulator), np.full_like(static.alpha, initial_accumulator)
-    )
+    alpha = np.repeat(static.alpha[None], n_slices, axis=0) if contexts else static.alpha
+    return Parameters(rho, alpha, np.full_like(rho, initial_accumulator), np.full_like(alpha, initial_accumulator))

@@ -13,28 +13,46 @@ Array = npt.NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
+class Chain:
+    """A Gaussian prior of numbers that every word has in every slice: how large, and how different in adjacent slices.
+
+    It is all there is to a walk: independent slices, random walks in unequal steps, returns to a mean (around a
+    center) and words that move more or less than others differ in these two alone.
+    """
+
+    precision: Array  # (T,) in each slice
+    walk: Array  # (T - 1,) of each step between adjacent slices, or (T - 1, V) of each step of each word
+
+    @classmethod
+    def independent(cls, precision: float | Array) -> Chain:
+        """Return a chain without couplings; of one slice, where a number is given."""
+        values = np.atleast_1d(np.asarray(precision, dtype=np.float64))
+        return cls(values, np.zeros(len(values) - 1))
+
+    @property
+    def walk_by_word(self) -> Array:
+        """The walk as ``(T - 1, V)``, or as ``(T - 1, 1)`` where it is the same for all words."""
+        return self.walk if self.walk.ndim == 2 else self.walk[:, None]
+
+    def share(self, part: float) -> Chain:
+        """Return a part of it, or a multiple."""
+        return Chain(self.precision * part, self.walk * part)
+
+
+@dataclass(frozen=True)
 class Prior:
-    """Gaussian priors on context vectors and embeddings, and random walks of embeddings and intercepts.
+    """The priors on all parameters.
 
     Intercepts are measured in the unit in which engines keep them (`parameters.INTERCEPT_UNIT`). Where there is a
     `center`, all that is said of embeddings and intercepts is said of how they differ from it.
     """
 
-    alpha: float  # precision of context vectors
-    rho: Array  # (T,) precision of embeddings in each slice
-    walk: Array  # (T - 1,) of each step between adjacent slices; 0 where they are independent
-    intercept_walk: Array  # (T - 1,) the same for intercepts
-    intercept: Array | None = None  # (T,) precision of intercepts in each slice; None stands for no prior on them
-    center: Array | None = None  # as `Parameters.rho`
-
-    @property
-    def intercepts(self) -> Array:
-        """Precision of intercepts in each slice, ``(T,)``."""
-        return np.zeros_like(self.rho) if self.intercept is None else self.intercept
+    alpha: Chain  # of one slice, where context vectors are the same in all
+    rho: Chain
+    intercept: Chain
+    center: Array | None = None  # as `Parameters.rho`, or with one slice for all
 
     def share(self, part: float) -> Prior:
         """Return a part of the prior, for one of several times that it is applied."""
-        return dataclasses.replace(
-            self, alpha=self.alpha * part, rho=self.rho * part, walk=self.walk * part,
-            intercept_walk=self.intercept_walk * part, intercept=self.intercepts * part,
-        )  # fmt: skip
+        chains = {name: getattr(self, name).share(part) for name in ("alpha", "rho", "intercept")}
+        return dataclasses.replace(self, **chains)

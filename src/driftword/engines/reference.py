@@ -28,7 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from driftword.engines.array_engine import ArrayEngine
-from driftword.engines.parameters import INTERCEPT_UNIT, Parameters, broadcast
+from driftword.engines.parameters import INTERCEPT_UNIT, Parameters, broadcast, by_slice
+from driftword.engines.prior import Chain
 from driftword.engines.rounds import Blocks, Centering, Sampler, Step, Text
 
 Array = npt.NDArray[np.float64]
@@ -43,9 +44,10 @@ class ReferenceEngine(ArrayEngine):
         super().__init__(parameters)
         self.sampler = sampler
 
-    def broadcast(self, n_slices: int, initial_accumulator: float) -> ReferenceEngine:
+    def broadcast(self, n_slices: int, initial_accumulator: float, *, contexts: bool = False) -> ReferenceEngine:
         """Return an engine in which every slice has the static embeddings, with Adagrad accumulators reset."""
-        return ReferenceEngine(broadcast(self.parameters, n_slices, initial_accumulator), self.sampler)
+        parameters = broadcast(self.parameters, n_slices, initial_accumulator, contexts=contexts)
+        return ReferenceEngine(parameters, self.sampler)
 
     def round(self, blocks: Blocks, step: Step) -> float:
         """Take the likelihood step of every block, then the prior's; return the text's summed log-likelihood."""
@@ -67,11 +69,12 @@ class ReferenceEngine(ArrayEngine):
 
     def score(self, text: Text, *, sampler: Sampler, half_window: int, negatives: int, key: int) -> tuple[Array, Array]:
         """Return log sigmoid(eta) of each word, and the summed log sigmoid(-eta) of its negatives."""
-        rho, alpha = self.parameters.rho, self.parameters.alpha
+        rho, contexts = self.parameters.rho, by_slice(self.parameters.alpha)
         positive, negative = np.zeros(len(text.ids)), np.zeros(len(text.ids))
         for c in range(len(text.slice_of)):
             begin, end = text.offsets[c], text.offsets[c + 1]
             t = text.slice_of[c] if len(rho) > 1 else 0
+            alpha = contexts[min(t, len(contexts) - 1)]
             for i in range(begin, end):
                 context = context_sum(alpha, text.ids, i, chunk=(begin, end), half_window=half_window)
                 context = with_intercept(context, rho, alpha)
@@ -119,7 +122,9 @@ def block_gradients(
     parameters: Parameters, block: Block, step: Step
 ) -> tuple[float, list[tuple[int, Array]], list[tuple[int, Array]]]:
     """Return the text's log-likelihood in one block, and the gradients in rho[t] and alpha, one per occurrence."""
-    rho, alpha, ids, negatives = parameters.rho[block.t], parameters.alpha, block.ids, block.negatives
+    rho, ids, negatives = parameters.rho[block.t], block.ids, block.negatives
+    contexts = by_slice(parameters.alpha)
+    alpha = contexts[min(block.t, len(contexts) - 1)]
     half_window = step.half_window
     positions = [(i, chunk) for begin, end, *chunk in block.runs for i in range(begin, end)]
     context = with_intercept(
@@ -155,9 +160,11 @@ def likelihood_step(parameters: Parameters, wave: list[Block], step: Step) -> fl
     for block, found in [(block, block_gradients(parameters, block, step)) for block in wave]:
         log_likelihood, rho_gradients, alpha_gradients = found
         alpha_gradients = [(word, gradient) for word, gradient in alpha_gradients if word >= step.frozen]
+        contexts, context_accumulators = by_slice(parameters.alpha), by_slice(parameters.alpha_accumulator)
+        a = min(block.t, len(contexts) - 1)
         for gradients, values, accumulator in (
             (rho_gradients, parameters.rho[block.t], parameters.rho_accumulator[block.t]),
-            (alpha_gradients, parameters.alpha, parameters.alpha_accumulator),
+            (alpha_gradients, contexts[a], context_accumulators[a]),
         ):
             for word, gradient in gradients:
                 accumulator[word] += gradient**2
@@ -170,35 +177,41 @@ def likelihood_step(parameters: Parameters, wave: list[Block], step: Step) -> fl
 def prior_step(parameters: Parameters, step: Step) -> None:
     """Take the exact proximal step of the prior, in the metric of Adagrad.
 
-    For each word and dimension of rho it minimises, with h = sqrt(accumulator) / learning rate,
+    For each word and dimension it minimises, with h = sqrt(accumulator) / learning rate,
     sum_t h_t (x_t - y_t)^2 / 2 + sum_t walk_t / 2 (x_t - x_{t-1})^2 + sum_t precision_t / 2 x_t^2.
     Intercepts have precisions and a walk of their own. Where the prior has a center, all of this is about
-    the differences from it.
+    the differences of embeddings and intercepts from it.
     """
-    rho, prior = parameters.rho, step.prior
-    metric = np.sqrt(parameters.alpha_accumulator[step.frozen :]) / step.learning_rate
-    parameters.alpha[step.frozen :] *= metric / (metric + prior.alpha)
+    rho, prior, rate = parameters.rho, step.prior, step.learning_rate
+    alpha, accumulator = by_slice(parameters.alpha), by_slice(parameters.alpha_accumulator)
+    alpha[:, step.frozen :] = chain_step(alpha, accumulator, prior.alpha, rate)[:, step.frozen :]
     center = 0 if prior.center is None else prior.center
     rho -= center
-    metric = np.sqrt(parameters.rho_accumulator) / step.learning_rate
-    n_slices, _, columns = rho.shape
-    precision, walk = (np.repeat(values[:, None], columns, axis=1) for values in (prior.rho, prior.walk))
-    if parameters.has_intercepts:
-        precision[:, -1], walk[:, -1] = prior.intercepts, prior.intercept_walk
-    matrix = np.zeros((*rho.shape[1:], n_slices, n_slices))  # (V, K, T, T)
+    dim = alpha.shape[2]
+    rho[..., :dim] = chain_step(rho[..., :dim], parameters.rho_accumulator[..., :dim], prior.rho, rate)
+    rho[..., dim:] = chain_step(rho[..., dim:], parameters.rho_accumulator[..., dim:], prior.intercept, rate)
+    rho += center
+
+
+def chain_step(values: Any, accumulator: Any, chain: Chain, learning_rate: float) -> Array:
+    """Solve the system of a chain for every word and column of ``(T, V, K)``."""
+    n_slices, words, columns = values.shape
+    metric = np.sqrt(accumulator) / learning_rate
+    walk = chain.walk_by_word[..., None]  # (T - 1, V or 1, 1)
+    matrix = np.zeros((words, columns, n_slices, n_slices))
     for t in range(n_slices):
-        matrix[..., t, t] += metric[t] + precision[t]
+        matrix[..., t, t] += metric[t] + chain.precision[t]
         if t > 0:
             matrix[..., t, t] += walk[t - 1]
             matrix[..., t - 1, t - 1] += walk[t - 1]
             matrix[..., t, t - 1] = matrix[..., t - 1, t] = -walk[t - 1]
-    target = np.moveaxis(metric * rho, 0, -1)[..., None]  # (V, K, T, 1)
-    rho[:] = center + np.moveaxis(np.linalg.solve(matrix, target)[..., 0], -1, 0)
+    target = np.moveaxis(metric * values, 0, -1)[..., None]  # (V, K, T, 1)
+    return np.moveaxis(np.linalg.solve(matrix, target)[..., 0], -1, 0)
 
 
 def center_contexts(parameters: Parameters, centering: Centering) -> None:
     """Subtract the mean context vector from all of them, and add to intercepts what it contributed to log odds."""
-    rho, alpha = parameters.rho, parameters.alpha
-    mean = centering.frequencies @ alpha
-    rho[..., -1] += centering.size / INTERCEPT_UNIT * (rho[..., :-1] @ mean)
-    alpha -= mean
+    rho, alpha = parameters.rho, by_slice(parameters.alpha)
+    mean = centering.frequencies @ alpha  # (1, K) or (T, K)
+    rho[..., -1] += centering.size / INTERCEPT_UNIT * (rho[..., :-1] @ mean[..., None])[..., 0]
+    alpha -= mean[:, None]

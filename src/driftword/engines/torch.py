@@ -94,11 +94,13 @@ class TorchEngine:
         rho, rho_accumulator = self._rho.numpy()
         return Parameters(rho, _numpy(self._alpha), rho_accumulator, _numpy(self._alpha_accumulator))
 
-    def broadcast(self, n_slices: int, initial_accumulator: float) -> TorchEngine:
+    def broadcast(self, n_slices: int, initial_accumulator: float, *, contexts: bool = False) -> TorchEngine:
         """Give every slice the static embeddings, and reset the Adagrad accumulators."""
         with self._explaining_out_of_memory():
+            if contexts:  # before rho, which takes what memory is left
+                self._alpha = self._alpha.repeat(n_slices, 1, 1)
+            self._alpha_accumulator = torch.full_like(self._alpha, initial_accumulator)
             self._rho = self._rho.broadcast(n_slices, initial_accumulator)
-            self._alpha_accumulator.fill_(initial_accumulator)
         self._blocks_done = 0
         return self
 
@@ -135,20 +137,32 @@ class TorchEngine:
                             sampler=self._device_sampler,
                         )  # fmt: skip
                         batch.slice_of.sub_(low)
-                        total += self._likelihood_step(rho_and_accumulator, batch, len(part), step)
+                        total += self._likelihood_step(
+                            rho_and_accumulator, self._contexts(low, high), batch, len(part), step
+                        )
             self._prior_step(step)
         return float(total)
 
+    def _contexts(self, low: int, high: int) -> tuple[Tensor, Tensor]:
+        """Return the context vectors of slices low..high-1, and their accumulator."""
+        if self._alpha.ndim == 2:
+            return self._alpha, self._alpha_accumulator
+        return self._alpha[low:high], self._alpha_accumulator[low:high]
+
     def _likelihood_step(
-        self, rho_and_accumulator: tuple[Tensor, Tensor], batch: BlockBatch, count: int, step: Step
+        self,
+        rho_and_accumulator: tuple[Tensor, Tensor],
+        alpha_and_accumulator: tuple[Tensor, Tensor],
+        batch: BlockBatch,
+        count: int,
+        step: Step,
     ) -> Tensor:
         """Take the likelihood step of a batch, as many blocks at once as the warm-up allows."""
-        alpha_and_accumulator = (self._alpha, self._alpha_accumulator)
         totals = torch.zeros(count, device=self.device)
         if self._triton and self._reproducible:
             waves = wave_offsets(count, self._blocks_done, most=ORDERED_BLOCKS).tolist()
             steps = _triton_launch().OrderedSteps(
-                batch, waves, pool=step.pool, rho=rho_and_accumulator[0], alpha=self._alpha
+                batch, waves, pool=step.pool, rho=rho_and_accumulator[0], alpha=alpha_and_accumulator[0]
             )
             steps.take(rho_and_accumulator, alpha_and_accumulator, step, totals=totals, precision=self.precision)
             self._blocks_done += count
@@ -173,29 +187,32 @@ class TorchEngine:
 
     def _prior_step(self, step: Step) -> None:
         """Take the proximal step of the prior."""
-        torch_steps.independent_prior_step(
-            self._alpha[step.frozen :], self._alpha_accumulator[step.frozen :], learning_rate=step.learning_rate,
-            precision=step.prior.alpha,
-        )  # fmt: skip
-        dim = self._alpha.shape[1]
-        prior = torch_steps.DevicePrior.make(step.prior, dim, self._rho.dim, self.device)
-        random_walk_step: Any = _triton_launch().random_walk_step if self._triton else torch_steps.random_walk_step
+        prior_step: Any = _triton_launch().prior_step if self._triton else torch_steps.prior_step
+        dim, prior, rate = self._alpha.shape[-1], step.prior, step.learning_rate
+        alpha, accumulator = (a if a.ndim == 3 else a[None] for a in (self._alpha, self._alpha_accumulator))
+        if step.frozen < alpha.shape[1]:
+            of_alpha = torch_steps.DevicePrior.make(prior.alpha, None, dim, dim, self.device)
+            moving = alpha[:, step.frozen :].contiguous()
+            prior_step(moving, accumulator[:, step.frozen :].contiguous(), of_alpha, learning_rate=rate)
+            alpha[:, step.frozen :] = moving
+        of_rho = torch_steps.DevicePrior.make(prior.rho, prior.intercept, dim, self._rho.dim, self.device)
         mean_context: Tensor | None = None
         if step.centering is not None and self._rho.dim > dim:
-            mean = self._frequencies(step.centering.frequencies) @ self._alpha
-            self._alpha -= mean
-            mean_context = torch.zeros(self._rho.dim, device=self.device)
-            mean_context[:dim] = step.centering.size / INTERCEPT_UNIT * mean
+            mean = self._frequencies(step.centering.frequencies) @ alpha  # (1, K) or (T, K)
+            alpha -= mean[:, None]
+            mean_context = torch.zeros(len(mean), self._rho.dim, device=self.device)
+            mean_context[:, :dim] = step.centering.size / INTERCEPT_UNIT * mean
         for low, high in self._rho.word_groups():
             with self._rho.words_on_device(low, high) as (rho, accumulator):
-                center = self._center(step.prior, low, high)
+                center = self._center(prior, low, high)
                 if center is not None:
                     rho[..., : center.shape[2]] -= center
-                random_walk_step(rho, accumulator, prior, learning_rate=step.learning_rate)
+                prior_step(rho, accumulator, of_rho.of_words(low, high), learning_rate=rate)
                 if center is not None:
                     rho[..., : center.shape[2]] += center
                 if mean_context is not None:
-                    rho[..., dim] += rho @ mean_context
+                    one = len(mean_context) == 1
+                    rho[..., dim] += rho @ mean_context[0] if one else (rho @ mean_context[..., None])[..., 0]
 
     def _center(self, prior: Prior, low: int, high: int) -> Tensor | None:
         """Return the center of the prior for words low..high-1; all of it is uploaded once where it fits."""
@@ -243,7 +260,9 @@ class TorchEngine:
                             chunk_end=on_device.chunk_end[part],
                             negatives=device_sampler.draw(key, counters),
                         )
-                        scores[0, part], scores[1, part] = score(rho, self._alpha, batch, half_window=half_window)
+                        scores[0, part], scores[1, part] = score(
+                            rho, self._contexts(low, high)[0], batch, half_window=half_window
+                        )
             positive, negative = scores.cpu().numpy()
         return positive, negative
 

@@ -6,7 +6,7 @@ engine; the blocks of a group all see the parameters from before it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from driftword.engines.parameters import INTERCEPT_UNIT
-from driftword.engines.prior import Prior
+from driftword.engines.prior import Chain
 from driftword.engines.rounds import Step
 from driftword.engines.torch_blocks import BlockBatch, ScoringBatch
 
@@ -29,7 +29,7 @@ def likelihood_step(
     """Take the Adagrad step of blocks low..high-1 of a batch at once; return the text's summed log-likelihood."""
     rho, rho_accumulator = rho_and_accumulator
     alpha, alpha_accumulator = alpha_and_accumulator
-    dim = alpha.shape[1]
+    dim = alpha.shape[-1]
     low, high = blocks
     rows, row_mask = _padded(batch.row_offsets[low : high + 1])  # (G, B)
     tokens, token_mask = _padded(batch.token_offsets[low : high + 1])  # (G, W)
@@ -40,9 +40,12 @@ def likelihood_step(
     window = (row >= code & 255) & (row < (code >> 8) & 255) & (row != code >> 16) & token_mask[:, None]
     window = window.to(alpha.dtype)  # (G, B, W): 1 where the row sees the token
     t = batch.slice_of[low:high, None].long()
+    # Where every slice has context vectors of its own, they are rows of one table.
+    token_rows = token_words + t * rho.shape[1] if alpha.ndim == 3 else token_words
+    alpha, alpha_accumulator = alpha.view(-1, dim), alpha_accumulator.view(-1, dim)
     pool = batch.negatives[low:high].long()  # (G, M)
 
-    context = with_intercept(window @ alpha[token_words], rho)  # (G, B, C)
+    context = with_intercept(window @ alpha[token_rows], rho)  # (G, B, C)
     own, negative = rho[t, words], rho[t, pool]  # (G, B, C), (G, M, C)
     eta = (own * context).sum(-1)  # (G, B)
     residual = torch.sigmoid(-eta) * row_mask
@@ -57,7 +60,7 @@ def likelihood_step(
     adagrad(rho.flatten(0, 1), rho_accumulator.flatten(0, 1), cells, gradients, learning_rate=step.learning_rate)
     moving = token_mask & (token_words >= step.frozen)
     gradients = (window.mT @ context_gradient)[moving]
-    adagrad(alpha, alpha_accumulator, token_words[moving], gradients, learning_rate=step.learning_rate)
+    adagrad(alpha, alpha_accumulator, token_rows[moving], gradients, learning_rate=step.learning_rate)
     return logsigmoid(eta)[row_mask].double().sum()
 
 
@@ -85,57 +88,77 @@ def _padded(offsets: Tensor) -> tuple[Tensor, Tensor]:
     return torch.where(mask, offsets[:-1, None] + column, 0).long(), mask
 
 
-def independent_prior_step(values: Tensor, accumulator: Tensor, *, learning_rate: float, precision: float) -> None:
-    """Take the proximal step of independent Gaussian priors."""
-    metric = accumulator.sqrt() / learning_rate
-    values *= metric / (metric + precision)
-
-
 @dataclass(frozen=True)
 class DevicePrior:
-    """The prior on rho, column by column, on a device."""
+    """Chains of a prior on a device: those of embeddings, and of intercepts in the columns after them."""
 
     precision: Tensor  # (T, C)
     walk: Tensor  # (T + 1, C): of the step into each slice; the first and the last row are 0
+    dim: int  # columns of embeddings
+    factors: Tensor | None = None  # (T + 1, V): what the walk of embeddings is multiplied by for each word
 
     @classmethod
-    def make(cls, prior: Prior, dim: int, columns: int, device: torch.device) -> DevicePrior:
-        """Upload a prior, for `dim` columns of embeddings among all of rho's."""
-        precision, walk = (np.zeros((len(prior.rho) + extra, columns), dtype=np.float32) for extra in (0, 1))
-        precision[:, :dim], precision[:, dim:] = prior.rho[:, None], prior.intercepts[:, None]
-        walk[1:-1, :dim], walk[1:-1, dim:] = prior.walk[:, None], prior.intercept_walk[:, None]
-        return cls(torch.from_numpy(precision).to(device), torch.from_numpy(walk).to(device))
+    def make(
+        cls, embeddings: Chain, intercepts: Chain | None, dim: int, columns: int, device: torch.device
+    ) -> DevicePrior:
+        """Upload chains, for `dim` columns of embeddings among all of them."""
+        slices = len(embeddings.precision)
+        precision, walk = np.zeros((slices, columns), dtype=np.float32), np.zeros((slices + 1, columns), dtype="f4")
+        precision[:, :dim] = embeddings.precision[:, None]
+        if intercepts is not None:
+            precision[:, dim:], walk[1:-1, dim:] = intercepts.precision[:, None], intercepts.walk[:, None]
+        factors = None
+        if embeddings.walk.ndim == 1:
+            walk[1:-1, :dim] = embeddings.walk[:, None]
+        else:
+            walk[1:-1, :dim] = 1
+            factors = torch.from_numpy(np.pad(embeddings.walk.astype(np.float32), ((1, 1), (0, 0)))).to(device)
+        return cls(torch.from_numpy(precision).to(device), torch.from_numpy(walk).to(device), dim, factors)
+
+    def of_words(self, low: int, high: int) -> DevicePrior:
+        """Return the prior of words low..high-1."""
+        return self if self.factors is None else replace(self, factors=self.factors[:, low:high].contiguous())
+
+    def step_into(self, t: int) -> Tensor:
+        """Return the precision of the step into a slice, ``(C,)`` or ``(V, C)``."""
+        if self.factors is None:
+            return self.walk[t]
+        is_embedding = torch.arange(self.walk.shape[1], device=self.walk.device) < self.dim
+        return torch.where(is_embedding, self.walk[t] * self.factors[t, :, None], self.walk[t])
 
 
-def random_walk_step(rho: Tensor, accumulator: Tensor, prior: DevicePrior, *, learning_rate: float) -> None:
-    """Take the proximal step of the random walk: tridiagonal systems (Thomas algorithm), all columns at once."""
-    last = len(rho) - 1
-    upper, rhs = torch.empty_like(rho), torch.empty_like(rho)
-    carried = torch.zeros_like(rho[0])  # what earlier slices add to the diagonal
+def prior_step(values: Tensor, accumulator: Tensor, prior: DevicePrior, *, learning_rate: float) -> None:
+    """Take the proximal step of the prior: tridiagonal systems (Thomas algorithm), all columns at once."""
+    last = len(values) - 1
+    upper, rhs = torch.empty_like(values), torch.empty_like(values)
+    carried = torch.zeros_like(values[0])  # what earlier slices add to the diagonal
     for t in range(last + 1):
+        before, after = prior.step_into(t), prior.step_into(t + 1)
         metric = accumulator[t].sqrt() / learning_rate
         diagonal = metric + prior.precision[t] + carried
-        pivot = diagonal + prior.walk[t + 1]
-        target = metric * rho[t]
+        pivot = diagonal + after
+        target = metric * values[t]
         if t > 0:
-            target += prior.walk[t] * rhs[t - 1]
-        upper[t] = prior.walk[t + 1] / pivot
+            target += before * rhs[t - 1]
+        upper[t] = after / pivot
         rhs[t] = target / pivot
-        carried = prior.walk[t + 1] * diagonal / pivot  # walk * (1 - upper), without cancellation
-    rho[last] = rhs[last]
+        carried = after * diagonal / pivot  # after * (1 - upper), without cancellation
+    values[last] = rhs[last]
     for t in range(last - 1, -1, -1):
-        rho[t] = rhs[t] + upper[t] * rho[t + 1]
+        values[t] = rhs[t] + upper[t] * values[t + 1]
 
 
 def score(rho: Tensor, alpha: Tensor, batch: ScoringBatch, *, half_window: int) -> tuple[Tensor, Tensor]:
     """Return log sigmoid(eta) of each word, and the summed log sigmoid(-eta) of its negatives."""
-    last = len(batch.ids) - 1
-    context = torch.zeros(len(batch.index), alpha.shape[1], device=alpha.device)
+    last, dim = len(batch.ids) - 1, alpha.shape[-1]
+    first_row = (batch.slice_of * rho.shape[1] if alpha.ndim == 3 else torch.zeros_like(batch.slice_of)).long()
+    alpha = alpha.view(-1, dim)
+    context = torch.zeros(len(batch.index), dim, device=alpha.device)
     for distance in range(-half_window, half_window + 1):
         if distance:
             neighbor = batch.index + distance
             inside = (neighbor >= batch.chunk_begin) & (neighbor < batch.chunk_end)
-            context += alpha[batch.ids[neighbor.clamp(0, last)]] * inside[:, None]
+            context += alpha[first_row + batch.ids[neighbor.clamp(0, last)]] * inside[:, None]
     context = with_intercept(context, rho)
     negative_vectors = rho[batch.slice_of[:, None], batch.negatives.long()]  # (P, n, K)
     positive = logsigmoid((rho[batch.slice_of, batch.ids[batch.index]] * context).sum(-1))

@@ -3,7 +3,7 @@
 In `likelihood_step` each program works on one block, all of them at the same time: it reads
 what others have written so far, and adds to it atomically. Where results must not depend on
 which is first, it writes its gradients down instead, and `take_steps` adds those of each word
-in a fixed order. `random_walk_step` solves the tridiagonal systems of the prior, and `score`
+in a fixed order. `prior_step` solves the tridiagonal systems of the prior, and `score`
 scores held-out text.
 """
 
@@ -61,6 +61,7 @@ def likelihood_step(
     first_negative,
     first_block,
     words,
+    alpha_stride,
     learning_rate,
     weight,
     intercept,
@@ -78,7 +79,7 @@ def likelihood_step(
     """Take the Adagrad step of one block, or only write its gradients down.
 
     Gradients of rho are written in the order of rows, and of negatives from `first_negative` on; those of alpha in the
-    order of tokens.
+    order of tokens. `alpha_stride` is 0 where all slices share context vectors.
     """
     b = first_block + tl.program_id(0)
     k = tl.arange(0, WIDTH)[None, :]
@@ -86,6 +87,9 @@ def likelihood_step(
     slice_offset = tl.load(slice_of + b).to(tl.int64) * words * COLUMNS
     rho += slice_offset
     rho_accumulator += slice_offset
+    context_offset = tl.load(slice_of + b).to(tl.int64) * alpha_stride
+    alpha += context_offset
+    alpha_accumulator += context_offset
 
     begin = tl.load(row_offsets + b)
     count = tl.load(row_offsets + b + 1) - begin
@@ -159,6 +163,7 @@ def take_steps(
     places,
     gradients,
     first_row,
+    words,
     learning_rate,
     frozen,
     COLUMNS: tl.constexpr,
@@ -167,10 +172,10 @@ def take_steps(
 ):
     """Take the Adagrad step of one row, by the sums of its gradients, which stand at `places`, and their squares.
 
-    The first `frozen` rows do not move.
+    The first `frozen` of the `words` rows of each slice do not move.
     """
     n = first_row + tl.program_id(0)
-    if tl.load(rows + n) < frozen:
+    if tl.load(rows + n) % words < frozen:
         return
     k = tl.arange(0, WIDTH)
     total = tl.zeros((WIDTH,), dtype=tl.float32)
@@ -191,8 +196,8 @@ def take_steps(
 
 
 @triton.jit
-def random_walk_step(
-    rho,
+def prior_step(
+    values,
     accumulator,
     scratch,
     size,
@@ -201,12 +206,16 @@ def random_walk_step(
     inverse_learning_rate,
     precision,
     walk,
+    factors,
     row,
+    dim,
     COLUMNS: tl.constexpr,
+    BY_WORD: tl.constexpr,
 ):
     """Solve the tridiagonal system of each column of ``(slices, size)`` (Thomas algorithm), tile by tile.
 
-    Every `row` columns the precisions of the prior begin again.
+    Every `row` columns the precisions of the prior begin again. With `BY_WORD` the walk of the first `dim` of them is
+    multiplied by the factors of each word.
     """
     lane = tl.arange(0, COLUMNS)
     upper = scratch + tl.program_id(0).to(tl.int64) * slices * COLUMNS + lane
@@ -221,23 +230,26 @@ def random_walk_step(
         for t in range(slices):
             offsets = t * stride + column
             metric = tl.sqrt(tl.load(accumulator + offsets, mask=mask, other=1.0)) * inverse_learning_rate
-            value = tl.load(rho + offsets, mask=mask, other=0.0)
+            value = tl.load(values + offsets, mask=mask, other=0.0)
             after = tl.load(walk + (t + 1) * row + k)
+            if BY_WORD:
+                factor = tl.load(factors + (t + 1) * (size // row) + column // row, mask=mask, other=0.0)
+                after *= tl.where(k < dim, factor, 1.0)
             diagonal = metric + tl.load(precision + t * row + k) + carried
             inverse_pivot = 1.0 / (diagonal + after)
             rhs = (metric * value + before * rhs) * inverse_pivot
             # This is after * (1 - upper), without cancellation.
             carried = after * diagonal * inverse_pivot
-            tl.store(rho + offsets, rhs, mask=mask)
+            tl.store(values + offsets, rhs, mask=mask)
             tl.store(upper + t * COLUMNS, after * inverse_pivot)
             before = after
         value = rhs
         for back in range(1, slices):
             t = slices - 1 - back
             offsets = t * stride + column
-            rhs = tl.load(rho + offsets, mask=mask, other=0.0)
+            rhs = tl.load(values + offsets, mask=mask, other=0.0)
             value = rhs + tl.load(upper + t * COLUMNS) * value
-            tl.store(rho + offsets, value, mask=mask)
+            tl.store(values + offsets, value, mask=mask)
 
 
 @triton.jit
@@ -254,6 +266,7 @@ def score(
     negative,
     count,
     words,
+    alpha_stride,
     intercept,
     HALF_WINDOW: tl.constexpr,
     NEGATIVES: tl.constexpr,
@@ -271,13 +284,15 @@ def score(
     begin = tl.load(chunk_begin + row, mask=mask, other=0)
     end = tl.load(chunk_end + row, mask=mask, other=0)
     context = tl.zeros((ROWS, WIDTH), dtype=tl.float32) + tl.where(k == DIM, intercept, 0.0)
+    slice_number = tl.load(slice_of + row, mask=mask, other=0)[:, None]
     for distance in tl.static_range(1, HALF_WINDOW + 1):
         for side in tl.static_range(-1, 2, 2):
             neighbor = here + side * distance
             exists = mask & (neighbor >= begin) & (neighbor < end)
             word = tl.load(ids + neighbor, mask=exists, other=0)
-            context += tl.load(alpha + word[:, None] * DIM + k, mask=exists[:, None] & (k < DIM), other=0.0)
-    slice_offset = tl.load(slice_of + row, mask=mask, other=0)[:, None] * words * COLUMNS + k
+            offsets = slice_number * alpha_stride + word[:, None] * DIM + k
+            context += tl.load(alpha + offsets, mask=exists[:, None] & (k < DIM), other=0.0)
+    slice_offset = slice_number * words * COLUMNS + k
     word = tl.load(ids + here, mask=mask, other=0)
     own = tl.load(rho + slice_offset + word[:, None] * COLUMNS, mask=mask[:, None] & inside, other=0.0)
     tl.store(positive + row, _log_sigmoid(tl.sum(own * context, axis=1)), mask=mask)

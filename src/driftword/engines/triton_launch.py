@@ -48,12 +48,12 @@ def likelihood_step(
     Where there are `gradients`, no step is taken: those of rho and of alpha are written there instead.
     """
     _, words, columns = rho_and_accumulator[0].shape
-    dim = alpha_and_accumulator[0].shape[1]
+    dim = alpha_and_accumulator[0].shape[-1]
     low, high = blocks
     kernels.likelihood_step[(high - low,)](
         *rho_and_accumulator, *alpha_and_accumulator, batch.row_word, batch.row_offsets, batch.token_word,
         batch.token_rows, batch.token_offsets, batch.slice_of, batch.negatives, totals,
-        *(gradients or (totals, totals)), first_negative, low, words,
+        *(gradients or (totals, totals)), first_negative, low, words, _alpha_stride(alpha_and_accumulator[0]),
         step.learning_rate, step.negatives / step.pool, INTERCEPT_UNIT if columns > dim else 0.0, step.frozen,
         DIM=dim, COLUMNS=columns, WIDTH=_tile(columns), ROWS=_tile(batch.max_rows), POOL=step.pool,
         POOL_WIDTH=_tile(step.pool), TOKENS=TOKENS, PRECISION=precision, WRITE_DOWN=gradients is not None,
@@ -90,12 +90,15 @@ class OrderedSteps:
             waves=len(waves) - 1,
         )
         place = torch.arange(len(token_block), device=device) - tokens[borders[wave_of]][token_block]
+        token_row = batch.token_word.long()
+        if alpha.ndim == 3:
+            token_row += slice_of[token_block]
         self._alpha = _WaveRows.make(
-            batch.token_word.long(), wave_of[token_block], place, count=len(alpha), waves=len(waves) - 1
+            token_row, wave_of[token_block], place, count=alpha[..., 0].numel(), waves=len(waves) - 1
         )
         self._gradients = (
             torch.empty(self._most_rows + most_blocks * pool, rho.shape[2], device=device),
-            torch.empty(most_tokens, alpha.shape[1], device=device),
+            torch.empty(most_tokens, alpha.shape[-1], device=device),
         )
 
     def take(
@@ -120,8 +123,9 @@ class OrderedSteps:
                 first, end = rows.waves[wave], rows.waves[wave + 1]
                 columns = gradients.shape[1]
                 kernels.take_steps[(end - first,)](
-                    *pair, rows.rows, rows.offsets, rows.places, gradients, first, step.learning_rate, frozen,
-                    COLUMNS=columns, WIDTH=_tile(columns), CHUNK=STEP_CHUNK, num_warps=STEP_WARPS,
+                    *pair, rows.rows, rows.offsets, rows.places, gradients, first, pair[0].shape[-2],
+                    step.learning_rate, frozen, COLUMNS=columns, WIDTH=_tile(columns), CHUNK=STEP_CHUNK,
+                    num_warps=STEP_WARPS,
                 )  # fmt: skip
 
 
@@ -146,30 +150,38 @@ class _WaveRows:
         return cls(first.long() % count, offsets, place[order].int(), borders.tolist())
 
 
-def random_walk_step(rho: Tensor, accumulator: Tensor, prior: DevicePrior, *, learning_rate: float) -> None:
-    """Take the proximal step of the random walk for all words and dimensions."""
-    slices, size = len(rho), rho[0].numel()
+def prior_step(values: Tensor, accumulator: Tensor, prior: DevicePrior, *, learning_rate: float) -> None:
+    """Take the proximal step of the prior for all words and dimensions."""
+    slices, size = len(values), values[0].numel()
     tiles = triton.cdiv(size, COLUMNS)
     programs = min(tiles, PRIOR_PROGRAMS)
-    scratch = torch.empty(programs * slices * COLUMNS, device=rho.device)
-    kernels.random_walk_step[(programs,)](
-        rho, accumulator, scratch, size, tiles, slices, 1 / learning_rate, prior.precision, prior.walk, rho.shape[2],
-        COLUMNS=COLUMNS, num_warps=PRIOR_WARPS,
+    scratch = torch.empty(programs * slices * COLUMNS, device=values.device)
+    by_word = prior.factors is not None
+    kernels.prior_step[(programs,)](
+        values, accumulator, scratch, size, tiles, slices, 1 / learning_rate, prior.precision, prior.walk,
+        prior.factors if by_word else prior.walk, values.shape[2], prior.dim, COLUMNS=COLUMNS, BY_WORD=by_word,
+        num_warps=PRIOR_WARPS,
     )  # fmt: skip
 
 
 def score(rho: Tensor, alpha: Tensor, batch: ScoringBatch, *, half_window: int) -> tuple[Tensor, Tensor]:
     """Return log sigmoid(eta) of each word, and the summed log sigmoid(-eta) of its negatives."""
     _, words, columns = rho.shape
-    dim = alpha.shape[1]
+    dim = alpha.shape[-1]
     count, negatives = batch.negatives.shape
     positive, negative = torch.empty(2, count, device=rho.device)
     kernels.score[(triton.cdiv(count, SCORING_ROWS),)](
         rho, alpha, batch.ids, batch.index, batch.slice_of, batch.chunk_begin, batch.chunk_end, batch.negatives,
-        positive, negative, count, words, INTERCEPT_UNIT if columns > dim else 0.0, HALF_WINDOW=half_window,
-        NEGATIVES=negatives, DIM=dim, COLUMNS=columns, WIDTH=_tile(columns), ROWS=SCORING_ROWS, num_warps=4,
+        positive, negative, count, words, _alpha_stride(alpha), INTERCEPT_UNIT if columns > dim else 0.0,
+        HALF_WINDOW=half_window, NEGATIVES=negatives, DIM=dim, COLUMNS=columns, WIDTH=_tile(columns), ROWS=SCORING_ROWS,
+        num_warps=4,
     )  # fmt: skip
     return positive, negative
+
+
+def _alpha_stride(alpha: Tensor) -> int:
+    """Return how far apart the context vectors of adjacent slices are; 0 where all slices share them."""
+    return alpha.shape[-2] * alpha.shape[-1] if alpha.ndim == 3 else 0
 
 
 def _tile(count: int) -> int:

@@ -231,7 +231,7 @@ def _coordinates(model: Model, pool: ThreadPoolExecutor) -> tuple[Array, Array]:
     """
     weights = np.asarray(model.counts, dtype=np.float32)
     weights = weights / np.maximum(weights.sum(axis=0), 1)
-    rho = np.zeros((len(model.words), model.alpha.shape[1]), dtype=np.float32)
+    rho = np.zeros((len(model.words), model.alpha.shape[-1]), dtype=np.float32)
     rows = [model.rho_at(t) for t in range(len(weights) if model.moves else 1)]
 
     def average(low: int) -> None:  # a few words at a time stay in the processor's cache
@@ -245,7 +245,7 @@ def _coordinates(model: Model, pool: ThreadPoolExecutor) -> tuple[Array, Array]:
     centered = rho - rho.mean(axis=0)
     variance, axes = (a[..., ::-1] for a in np.linalg.eigh(centered.T @ centered / max(len(rho) - 1, 1)))
     scale = np.sqrt(np.maximum(variance, max(float(variance.max()), 1e-12) * _FLAT))
-    alpha = np.asarray(model.alpha, dtype=np.float64) @ (axes * scale)
+    alpha = np.asarray(model.mean_alpha, dtype=np.float64) @ (axes * scale)
     coordinates = np.zeros((len(rho), padded(rho.shape[1] + 1, LANES)), dtype=np.float32)
     coordinates[:, : rho.shape[1]] = rho @ (axes / scale)
     if model.intercepts is not None:

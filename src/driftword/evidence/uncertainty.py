@@ -16,7 +16,6 @@ Left out are the noise of the fit itself, the context vectors, and that the rand
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
@@ -26,7 +25,7 @@ import numpy.typing as npt
 
 from driftword import randomness
 from driftword.corpus import Corpus
-from driftword.engines.parameters import INTERCEPT_UNIT
+from driftword.engines.parameters import INTERCEPT_UNIT, by_slice
 from driftword.evidence import score_kernels as kernels
 from driftword.evidence.occurrences import DocumentText, read_documents
 from driftword.group_fitting import group_prior
@@ -52,18 +51,15 @@ class Uncertainty:
         distances = corpus.slices.distances[: 0 if spec.model == "static" else None]
         centering = measure_contexts(corpus, spec.context // 2)
         schedule = Schedule(spec, 2, distances, 0, None)
-        self.prior = schedule.prior_of_embeddings
+        prior = schedule.prior
+        if spec.walk in ("jumps", "words"):
+            prior = schedule.prior_at(np.asarray(model.rho), corpus.raw_counts)
         if model.provenance.group is not None:  # its differences from all text are uncertain, and that is not
             prior = group_prior(schedule, np.zeros((schedule.n_slices, 0, 0)))
-            self.prior = dataclasses.replace(
-                prior, intercept_walk=prior.intercept_walk / INTERCEPT_UNIT**2,
-                intercept=prior.intercepts / INTERCEPT_UNIT**2,
-            )  # fmt: skip
-        self.alpha = np.asarray(model.alpha, dtype=np.float32)
+        self.embedding_chain, self.intercept_chain = prior.rho, prior.intercept.share(INTERCEPT_UNIT**-2)  # in log odds
+        self.alpha = by_slice(np.asarray(model.alpha, dtype=np.float32))  # (1, V, K) or (T, V, K)
         mean = centering.frequencies.astype(np.float64) @ self.alpha.astype(np.float64)
-        self.center = (
-            (centering.size * mean).astype(np.float32) if model.has_intercepts else np.zeros_like(self.alpha[0])
-        )
+        self.center = (centering.size * mean * model.has_intercepts).astype(np.float32)  # (1, K) or (T, K)
 
     def vectors(self, v: int) -> Array:
         """Draw the embeddings of a word, ``(DRAWS, T, K)``; those of the last few words are kept."""
@@ -79,10 +75,10 @@ class Uncertainty:
         rho = np.asarray(self.model.rho_of(v), dtype=np.float64)  # (T, K)
         n_slices, dim = len(rho), rho.shape[1]
         contexts, document = self._contexts(v)
-        slice_of = self.text.slice_of[document] if n_slices > 1 else np.zeros(len(document), dtype=np.int64)
+        slice_of = self._slice_of(n_slices)[document]
         eta = np.einsum("ik,ik->i", contexts[:, :dim], rho[slice_of])
         if self.model.has_intercepts:
-            intercepts = self.model.intercepts_of(v)[: max(n_slices, 1)] + rho @ self.center
+            intercepts = self.model.intercepts_of(v)[: max(n_slices, 1)] + (rho * self.center).sum(axis=1)
             eta += intercepts[slice_of]
         surprise = 1 / (1 + np.exp(np.clip(eta, -50, 50)))
         moment = (contexts * surprise[:, None]).T @ contexts / max(float(surprise.sum()), 1e-12)
@@ -90,7 +86,7 @@ class Uncertainty:
         xi = self._weights(n_slices, n, v)
         gradient = self._gradient(surprise[:, None] * contexts, document, slice_of, xi)  # (T, C, n)
         moved = solve_chain(mass[:, None, None] * moment, self._diagonal(dim, contexts.shape[1]),
-                            self._couplings(dim, contexts.shape[1]), gradient)  # fmt: skip
+                            self._couplings(v, dim, contexts.shape[1]), gradient)  # fmt: skip
         return np.ascontiguousarray(moved[:, :dim].transpose(2, 0, 1))
 
     def count_error(self, v: int, slices: list[int]) -> float:
@@ -107,14 +103,18 @@ class Uncertainty:
     def _contexts(self, v: int) -> tuple[Array, Array]:
         """Return the contexts of a word's occurrences, centred and with a 1 for the intercept, and their documents."""
         text, positions = self.text, self.text.positions(v)
-        contexts = np.empty((len(positions), self.alpha.shape[1]), dtype=np.float32)
-        kernels.contexts(
-            text.ids, positions, text.chunk_of, text.offsets, self.alpha, self.model.spec.context // 2, contexts
-        )  # fmt: skip
-        contexts -= self.center
+        document = text.chunk_document[text.chunk_of[positions]]
+        slice_of = self._slice_of(len(self.alpha))[document]
+        contexts = np.empty((len(positions), self.alpha.shape[2]), dtype=np.float32)
+        for t, (alpha, center) in enumerate(zip(self.alpha, self.center, strict=True)):
+            here = slice_of == t
+            part = np.empty((int(here.sum()), alpha.shape[1]), dtype=np.float32)
+            half_window = self.model.spec.context // 2
+            kernels.contexts(text.ids, positions[here], text.chunk_of, text.offsets, alpha, half_window, part)
+            contexts[here] = part - center
         if self.model.has_intercepts:
             contexts = np.concatenate([contexts, np.ones((len(positions), 1), dtype=np.float32)], axis=1)
-        return contexts.astype(np.float64), text.chunk_document[text.chunk_of[positions]]
+        return contexts.astype(np.float64), document
 
     def _weights(self, n_slices: int, n: int, v: int) -> Array:
         """Draw how much more or less each document counts, ``(documents, n)``; nothing on average in any slice."""
@@ -128,7 +128,7 @@ class Uncertainty:
 
     def _gradient(self, scores: Array, document: Array, slice_of: Array, xi: Array) -> Array:
         """Return what documents that count more or less add to the gradient, ``(T, C, n)``."""
-        n_slices = len(self.prior.rho)
+        n_slices = len(self.embedding_chain.precision)
         sizes, of_document = self.text.sizes, self._slice_of(n_slices)
         drawn = np.zeros((n_slices, scores.shape[1], xi.shape[1]))
         for t in range(n_slices):
@@ -141,14 +141,16 @@ class Uncertainty:
         return self.text.slice_of if n_slices > 1 else np.zeros_like(self.text.slice_of)
 
     def _diagonal(self, dim: int, columns: int) -> Array:
-        diagonal = np.zeros((len(self.prior.rho), columns))
-        diagonal[:, :dim], diagonal[:, dim:] = self.prior.rho[:, None], self.prior.intercepts[:, None]
+        embeddings, intercepts = self.embedding_chain.precision, self.intercept_chain.precision
+        diagonal = np.zeros((len(embeddings), columns))
+        diagonal[:, :dim], diagonal[:, dim:] = embeddings[:, None], intercepts[:, None]
         return diagonal
 
-    def _couplings(self, dim: int, columns: int) -> Array:
-        couplings = np.zeros((len(self.prior.walk), columns))
-        couplings[:, :dim] = self.prior.walk[:, None]
-        couplings[:, dim:] = self.prior.intercept_walk[:, None]
+    def _couplings(self, v: int, dim: int, columns: int) -> Array:
+        embeddings, intercepts = self.embedding_chain.walk_by_word, self.intercept_chain.walk
+        couplings = np.zeros((len(embeddings), columns))
+        couplings[:, :dim] = embeddings[:, [min(v, embeddings.shape[1] - 1)]]
+        couplings[:, dim:] = intercepts[:, None]
         return couplings
 
 

@@ -171,7 +171,7 @@ def _differences(model: Model, names: Sequence[str], chosen: Array) -> Array:
         weights = np.asarray(group.vocabulary.train_counts, dtype=np.float32)[chosen]
         observed &= weights.any(axis=0)
         weights = weights / np.maximum(weights.sum(axis=0), 1)
-        mean = np.zeros((len(model.words), model.alpha.shape[1]), dtype=np.float32)
+        mean = np.zeros((len(model.words), model.alpha.shape[-1]), dtype=np.float32)
         for t, weight in zip(chosen.tolist(), weights, strict=True):
             mean += weight[:, None] * (vectors.slice_vectors(group, t) - vectors.mean(model, t))
         means.append(vectors.unit(mean))

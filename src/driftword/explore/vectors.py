@@ -66,7 +66,7 @@ def _mean_context(model: Model) -> Array:
     """Return the direction of the mean context vector; words count as often as a pass usually sees them."""
     frequency = model.vocabulary.totals / max(model.vocabulary.totals.sum(), 1)
     seen = np.minimum(frequency, np.sqrt(USUAL_SUBSAMPLE * frequency))
-    mean = seen @ np.asarray(model.alpha, dtype=np.float64)
+    mean = seen @ np.asarray(model.mean_alpha, dtype=np.float64)
     return np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-12), dtype=np.float32)
 
 
