@@ -53,7 +53,7 @@ def main() -> None:
         rho, intercepts = np.array(longer.rho), np.array(longer.intercepts)
         rho[first:], intercepts[first:] = rho[first - 1], intercepts[first - 1]
         facts: Any = {"vocabulary": longer.vocabulary, "spec": longer.spec, "provenance": longer.provenance}
-        still = dw.Model(rho, longer.alpha, intercepts, **facts)
+        still = dw.Model(rho, longer.alpha_at(0), intercepts, **facts)
         scores = [score(one, text, split="test", engine=engine) for one in (longer, again, still)]
         here = scores[0].slice_of >= first
         parts = [s.summary(here)["L"] for s in scores]

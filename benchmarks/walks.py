@@ -1,6 +1,6 @@
 """Which walk fits words best? Held-out text, planted changes, and the dates of abrupt ones.
 
-    python benchmarks/walks.py un.corpus join=5 seed=0,1,2 walk=random,return,jumps,words
+    python benchmarks/walks.py un.corpus join=5 seed=0,1,2 walk=random,ou,jumps,words
 
 For every walk and seed it reports L on validation and test text of the corpus as it is, with the
 difference from the first walk on test text. Then changes are planted (see planted.py), after `join`

@@ -62,7 +62,9 @@ def test_what_was_there_stays(model: dw.Model, longer: dw.Model) -> None:
     for name in ("rho", "intercepts", "counts", "train_counts"):
         old, new = (getattr(one.vocabulary if "counts" in name else one, name) for one in (model, longer))
         np.testing.assert_array_equal(new[:n, :v], old, err_msg=name)
-    np.testing.assert_array_equal(longer.alpha[:v], model.alpha)
+    assert longer.context_of.tolist() == [0] * n + [1] * 3
+    np.testing.assert_array_equal(longer.alpha_at(n - 1)[:v], model.alpha)
+    assert not np.array_equal(longer.alpha_at(n)[:v], model.alpha)
     assert dw.neighbors(longer, "t1w1", at=1995).equals(dw.neighbors(model, "t1w1", at=1995))
     assert [text.partition(" (")[0] for text in longer.provenance.extended] == ["1998 to 2000"]
     assert "(36 documents, driftword " in longer.provenance.extended[0]
@@ -107,9 +109,8 @@ def test_new_slices_follow_their_text(longer: dw.Model, model: dw.Model) -> None
     n = len(model.slices)
     rho, intercepts = longer.rho.copy(), longer.intercepts.copy()  # type: ignore[union-attr]
     rho[n:], intercepts[n:] = rho[n - 1], intercepts[n - 1]
-    still = dw.Model(
-        rho, longer.alpha, intercepts, vocabulary=longer.vocabulary, spec=longer.spec, provenance=longer.provenance
-    )
+    facts: dict[str, Any] = {name: getattr(longer, name) for name in ("vocabulary", "spec", "provenance")}
+    still = dw.Model(rho, longer.alpha_at(0), intercepts, **facts)
     new = [dw.evaluate(one, corpus, by="slice").filter(pl.col("slice") >= "1998") for one in (longer, still)]
     scores = [float(table["L"].dot(table["positions"]) / table["positions"].sum()) for table in new]
     assert scores[0] > scores[1] + 0.01
@@ -141,6 +142,20 @@ def test_what_cannot_be_added_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_model_with_drifting_contexts_is_extended_twice(model: dw.Model, tmp_path: Path) -> None:
+    spec, corpus = dw.Spec(dim=4, context=4, dynamic_context=True), model.open_corpus()
+    assert corpus is not None
+    model = dw.fit(corpus, spec, passes=2, out=tmp_path / "0.model")
+    first = dw.extend(model, texts(range(1998, 2000)), out=tmp_path / "1.model", passes=1)
+    second = dw.extend(first, texts(range(2000, 2001)), out=tmp_path / "2.model", passes=1)
+    assert second.context_of.tolist() == list(range(11))
+    assert second.alpha.shape == (11, len(second.words), 4)
+    np.testing.assert_array_equal(second.alpha[:8, : len(model.words)], model.alpha)
+    np.testing.assert_array_equal(second.alpha[:10, : len(first.words)], first.alpha)
+    assert dw.evaluate(second)["L"][0] < 0
+
+
+@pytest.mark.usefixtures("longer")
 def test_models_that_cannot_be_extended(model: dw.Model, folder: Path, tmp_path: Path, small_model: dw.Model) -> None:
     new = texts(range(1998, 1999))
     corpus = model.open_corpus()

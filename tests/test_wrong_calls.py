@@ -329,6 +329,7 @@ NOT_CALLED = {
     *("Corpus.group_sizes", "Corpus.from_slice", "Corpus.without_groups", "Model.documents_of"),
     *("Corpus.sampled", "Corpus.check_current", "Model.info", "Model.summary", "Model.check_current", "Model.cached"),
     *(
+        "Model.alpha_at",
         "Model.rho_at",
         "Model.rho_of",
         "Model.intercepts_of",

@@ -103,12 +103,16 @@ def score(
     if not len(held_out.text.ids):
         raise OptionError(f"The corpus has no {split} text to score")
 
-    def start(model: Model) -> Engine:
-        rho, alpha = (np.asarray(a, dtype=np.float32) for a in (model.rho, model.alpha))
+    def start(model: Model, alpha: Any) -> Engine:
+        rho, alpha = (np.asarray(a, dtype=np.float32) for a in (model.rho, alpha))
         rho = join_intercepts(rho, model.intercepts)
         return make_engine(name, Parameters(rho, alpha, rho[:, :0], alpha[:0]), held_out.sampler, **options)
 
+    context = model.spec.context
     if model.groups and groups:
-        engines = (start(model.group(group)) for group in model.groups)
-        return held_out.score_groups(engines, context=model.spec.context)
-    return held_out.score(start(model), context=model.spec.context)
+        engines = (start(model.group(group), model.alpha) for group in model.groups)
+        return held_out.score_parts(held_out.chunk_group, engines, context=context)
+    if model.alpha.ndim == 2 or len(model.alpha) == len(model.slices):
+        return held_out.score(start(model, model.alpha), context=context)
+    part_of = model.context_of[held_out.text.slice_of]
+    return held_out.score_parts(part_of, (start(model, alpha) for alpha in model.alpha), context=context)

@@ -21,6 +21,7 @@ from driftword.engines import choose_engine, make_engine
 from driftword.engines.parameters import (
     INTERCEPT_UNIT,
     Parameters,
+    by_slice,
     initial_parameters,
     join_intercepts,
     split_intercepts,
@@ -57,8 +58,8 @@ def extend(
     """Add new documents to a model, in slices after those it has; what was there stays as it was.
 
     The new text is prepared as the old was, with the same words, phrases and options. Words that are new and frequent
-    enough join at the end of the vocabulary. Context vectors and the embeddings of all old slices stay, so that what
-    was published stays true; the embeddings of new slices go on from those of the last old one.
+    enough join at the end of the vocabulary. Embeddings and context vectors of all old slices stay, so that what was
+    published stays true. Those of new slices go on from the last old one; the new slices share context vectors.
 
     Parameters
     ----------
@@ -154,15 +155,16 @@ class _Extension:
             )
             rho[frozen:], alpha[frozen:] = found.rho[0, frozen:], found.alpha[frozen:]
         center = np.repeat(rho[None], len(self.new.slices), axis=0)
+        contexts = np.repeat(alpha[None], len(self.new.slices), axis=0) if spec.contexts_drift else alpha
         continuation = Continuation(self.new, self.schedule, start, title="new slices")
-        found = continuation.run(center.copy(), alpha, self._prior(center), frozen=frozen, rate=RATE, bar=bar)
+        found = continuation.run(center.copy(), contexts, self._prior(center, alpha), frozen=0, rate=RATE, bar=bar)
         return self._join(found.rho, found.alpha, name)
 
     def _start(self) -> tuple[Array, Array]:
         """Return embeddings to start from, those of the last slice, and context vectors, as engines keep them."""
         model, spec = self.model, self.model.spec
         rho = join_intercepts(np.asarray(model.rho, dtype=np.float32), model.intercepts)[-1]
-        alpha = np.asarray(model.alpha, dtype=np.float32)
+        alpha = np.asarray(model.alpha_at(self.n_slices - 1), dtype=np.float32)
         fresh = initial_parameters(
             len(self.corpus.words) - self.n_words, spec.dim, seed=self.schedule.seed, initial_scale=spec.initial_scale,
             initial_accumulator=spec.initial_accumulator,
@@ -175,23 +177,29 @@ class _Extension:
             np.concatenate([alpha, fresh.alpha]).astype(np.float32),
         )
 
-    def _prior(self, center: Array) -> Prior:
-        """Return the walk on from the last slice."""
+    def _prior(self, center: Array, alpha: Array) -> Prior:
+        """Return the walk on from the last slice.
+
+        The new slices share context vectors of their own, near the old ones: with those, embeddings alone would have
+        to make up for all that is new. Where context vectors drift, they go on drifting.
+        """
         spec, n = self.model.spec, self.n_slices
         walk, intercept_walk = spec.drift_precision * self.steps, spec.intercept_walk * INTERCEPT_UNIT**2 * self.steps
         first = np.arange(len(center)) == 0
+        chain = Chain(np.where(first, walk[n - 1], 0) + spec.prior / n, walk[n:])
         return Prior(
-            alpha=Chain.independent(spec.prior),
-            rho=Chain(np.where(first, walk[n - 1], 0) + spec.prior / n, walk[n:]),
+            alpha=chain if spec.contexts_drift else Chain.independent(spec.prior),
+            rho=chain,
             intercept=Chain(np.where(first, intercept_walk[n - 1], 0), intercept_walk[n:]),
             center=center,
+            alpha_center=alpha,
         )
 
     def _join(self, rho: Array, alpha: Array, engine: str) -> Model:
-        """Put the old slices before the new ones; a new word has the embedding of the first new slice in them."""
+        """Put the old slices before the new ones; a new word has the vectors of the first new slice in them."""
         model, corpus = self.model, self.corpus
         kind = np.asarray(model.rho).dtype
-        rho, intercepts = split_intercepts(rho.astype(kind), alpha.shape[1])
+        rho, intercepts = split_intercepts(rho.astype(kind), alpha.shape[-1])
         before = np.repeat(rho[:1], self.n_slices, axis=0)
         before[:, : self.n_words] = model.rho
         old = None
@@ -199,8 +207,10 @@ class _Extension:
             old = np.repeat(intercepts[:1], self.n_slices, axis=0)
             old[:, : self.n_words] = model.intercepts
             old = np.concatenate([old, intercepts])
-        alpha = alpha.astype(kind)
-        alpha[: self.n_words] = model.alpha
+        new_contexts, old_contexts = by_slice(alpha.astype(kind)), by_slice(model.alpha)
+        contexts = np.repeat(new_contexts[:1], len(old_contexts), axis=0)
+        contexts[:, : self.n_words] = old_contexts
+        own = np.arange(len(rho)) if model.spec.contexts_drift else np.zeros(len(rho), dtype=np.int64)
         labels = self.new.slices.labels
         documents = len(np.unique(self.new.chunk_document))
         added = f"{labels[0]} to {labels[-1]}" if len(labels) > 1 else labels[0]
@@ -211,6 +221,7 @@ class _Extension:
             extended=(*model.provenance.extended, added),
         )  # fmt: skip
         return Model(
-            np.concatenate([before, rho]), alpha, old, vocabulary=corpus.vocabulary, spec=model.spec,
-            provenance=provenance, history=model.history, best_pass=model.best_pass,
+            np.concatenate([before, rho]), np.concatenate([contexts, new_contexts]), old,
+            vocabulary=corpus.vocabulary, spec=model.spec, provenance=provenance, history=model.history,
+            best_pass=model.best_pass, context_of=[*model.context_of.tolist(), *(len(old_contexts) + own).tolist()],
         )  # fmt: skip

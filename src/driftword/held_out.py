@@ -155,11 +155,11 @@ class HeldOut:
         """Score every position with an engine."""
         return self._scores(*self._score(self.text, engine, context))
 
-    def score_groups(self, engines: Iterable[Engine], *, context: int) -> Scores:
-        """Score the positions of every group with an engine of its own."""
+    def score_parts(self, part_of: Array, engines: Iterable[Engine], *, context: int) -> Scores:
+        """Score parts of the text, which the number of each chunk's part tells, with an engine each."""
         lengths, scores = np.diff(self.text.offsets), np.zeros((2, len(self.text.ids)))
         for number, engine in enumerate(engines):
-            here = self.chunk_group == number
+            here = part_of == number
             scores[:, np.repeat(here, lengths)] = self._score(self.text.select(here), engine, context)
         return self._scores(*scores)
 

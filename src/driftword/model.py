@@ -54,7 +54,10 @@ class Model:
     rho
         Embeddings, ``(T, V, K)``; T is 1 for the static model.
     alpha
-        Context vectors, ``(V, K)``, or ``(T, V, K)`` where they drift too.
+        Context vectors, ``(V, K)``; ``(P, V, K)`` where not all slices have the same, as in a model whose context
+        vectors drift, or one that was extended. See `context_of` and `alpha_at`.
+    context_of
+        Number of the context vectors that each slice has, ``(T,)``; all 0 where all slices have the same.
     intercepts
         Intercept of each word in each slice, ``(T, V)``: its log odds in an average context; None for a model without.
     vocabulary
@@ -85,6 +88,7 @@ class Model:
         history: Sequence[dict[str, Any]] = (),
         best_pass: int | None = None,
         groups: Mapping[str, GroupEmbeddings] | None = None,
+        context_of: Sequence[int] | None = None,
         stored: store.Store | None = None,
     ) -> None:
         self._groups = dict(groups or {})
@@ -96,6 +100,12 @@ class Model:
         self.provenance = provenance
         self.history = list(history)
         self.best_pass = best_pass
+        if context_of is None:  # every slice has its own, or all have the same
+            context_of = range(len(vocabulary.slices)) if len(alpha.shape) == 3 else [0] * len(vocabulary.slices)
+        self.context_of = np.array(context_of, dtype=np.int64)
+        contexts = alpha.shape[0] if len(alpha.shape) == 3 else 1
+        if len(self.context_of) != len(vocabulary.slices) or not np.isin(self.context_of, range(contexts)).all():
+            raise OptionError("`context_of` must say for every slice which context vectors it has")
         self.path = stored.folder if stored else None
         self._store = stored
         self._significance: SignificanceTable | None = None
@@ -112,6 +122,7 @@ class Model:
             spec, provenance = Spec.from_dict(meta["spec"]), Provenance.from_dict(meta["provenance"])
             history = list(meta["history"])
             groups = {str(name): list(passes) for name, passes in meta.get("groups", {}).items()}
+            context_of = [int(number) for number in meta["context_of"]] if "context_of" in meta else None
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise store.damaged(stored.folder, "meta.json is incomplete") from error
         try:
@@ -126,7 +137,8 @@ class Model:
             stored.lazy_array("rho"), stored.lazy_array("alpha"),
             stored.lazy_array("intercepts") if "intercepts.npy" in stored else None,
             vocabulary=Vocabulary(tuple(words), slices, counts, train_counts), spec=spec, provenance=provenance,
-            history=history, best_pass=meta.get("best_pass"), groups=_open_groups(stored, groups), stored=stored,
+            history=history, best_pass=meta.get("best_pass"), groups=_open_groups(stored, groups),
+            context_of=context_of, stored=stored,
         )  # fmt: skip
 
     def save(self, out: str | os.PathLike[str], *, overwrite: bool = False) -> Model:
@@ -163,6 +175,8 @@ class Model:
             "best_pass": self.best_pass,
             "provenance": self.provenance.to_dict(),
         }
+        if self.alpha.ndim == 3:
+            writer.meta["context_of"] = self.context_of.tolist()
         if self._groups:
             writer.meta["groups"] = {name: list(group.history) for name, group in self._groups.items()}
         for number, group in enumerate(self._groups.values()):
@@ -276,6 +290,7 @@ class Model:
         return Model(
             group.rho, self._alpha, group.intercepts, vocabulary=vocabulary, spec=self.spec,
             provenance=replace(self.provenance, group=name), history=self.history, best_pass=self.best_pass,
+            context_of=self.context_of.tolist(),
         )  # fmt: skip
 
     @property
@@ -285,14 +300,22 @@ class Model:
 
     @property
     def alpha(self) -> npt.NDArray[Any]:
-        """Context vectors, ``(V, K)``, or ``(T, V, K)`` where they drift too."""
+        """Context vectors, ``(V, K)``; ``(P, V, K)`` where not all slices have the same."""
         return stored_arrays.whole(self._alpha)
+
+    def alpha_at(self, t: int) -> npt.NDArray[Any]:
+        """Return the context vectors of a slice, given by its number, ``(V, K)``."""
+        return self.alpha if self.alpha.ndim == 2 else self.alpha[self.context_of[t]]
 
     @property
     def mean_alpha(self) -> npt.NDArray[Any]:
-        """Context vectors, ``(V, K)``; where they drift, the mean over slices."""
-        alpha = self.alpha
-        return alpha if alpha.ndim == 2 else self.cached("mean alpha", lambda: alpha.mean(axis=0, dtype=np.float32))
+        """Context vectors, ``(V, K)``; where not all slices have the same, their mean over slices."""
+
+        def compute() -> npt.NDArray[Any]:
+            weights = np.bincount(self.context_of, minlength=len(self.alpha)) / len(self.context_of)
+            return np.tensordot(weights.astype(np.float32), self.alpha, 1)
+
+        return self.alpha if self.alpha.ndim == 2 else self.cached("mean alpha", compute)
 
     @property
     def intercepts(self) -> npt.NDArray[Any] | None:

@@ -17,7 +17,7 @@ DRIFT_UNITS: Final = ("span", "year", "slice")
 PRIOR_SLICES: Final = ("all", "first")
 RESAMPLE: Final = ("each-pass", "once")
 SELECT_BY: Final = ("L", "L_pos")
-WALKS: Final = ("random", "return", "jumps", "words")
+WALKS: Final = ("random", "ou", "jumps", "words")
 _MAX_DIM: Final = 100_000
 _MAX_COUNT: Final = 1_000_000  # of words, rounds and negatives; far beyond any use, and within memory
 
@@ -44,14 +44,16 @@ class Spec:
         That unit: ``"span"``, the time from the first slice to the last; ``"year"``; or ``"slice"``, one step from
         slice to slice whatever their distance, as in the paper.
     walk
-        How embeddings of the dynamic model move: ``"random"``, a random walk; ``"return"``, one that tends back to the
+        How the embeddings of the dynamic model move: ``"random"``, a random walk; ``"ou"``, one that tends back to the
         word's own mean (Ornstein-Uhlenbeck); ``"jumps"``, a random walk in which a step that is longer than those of
         words as frequent costs less, and a shorter one more, so that abrupt changes stay abrupt; ``"words"``, the same
         for all steps of a word together, so that some words move and others hardly do.
-    return_time
-        With ``walk="return"``: after how much time, in the drift unit, a distance from the mean has fallen to 37%.
+    ou_time
+        How much time, in the drift unit, it takes until 37% of a distance from the mean is left, where the walk is
+        ``"ou"``.
     dynamic_context
-        Whether context vectors drift as well, with the same precision. It takes twice the memory.
+        Whether the context vectors of the dynamic model drift as well, with the same precision. It takes twice the
+        memory.
     prior_precision
         Precision of the priors on context vectors and on embeddings. In the paper it is a thousandth of the drift
         precision, which is None in Python.
@@ -100,7 +102,7 @@ class Spec:
     drift_precision: float = 30.0
     drift_unit: str = "span"
     walk: str = "random"
-    return_time: float = 1.0
+    ou_time: float = 1.0
     dynamic_context: bool = False
     prior_precision: float | None = 20.0
     prior_slices: str = "all"
@@ -137,7 +139,7 @@ class Spec:
         checked["context"] = checks.whole("context", self.context, least=2, most=_MAX_COUNT)
         if checked["context"] % 2:
             raise OptionError(f"`context` is {self.context}; it must be even (8: four words on either side)")
-        positive = ("drift_precision", "return_time", "group_precision", "learning_rate", "binned_rate")
+        positive = ("drift_precision", "ou_time", "group_precision", "learning_rate", "binned_rate")
         for name in (*positive, "initial_scale", "initial_accumulator"):
             checked[name] = checks.real(name, getattr(self, name), positive=True)
         for name in ("prior_precision", "intercept_precision"):

@@ -18,7 +18,7 @@ from driftword.spec import Spec
 
 Array = npt.NDArray[Any]
 PEERS: Final = 200  # words as frequent that a word's movement is compared with, fewer in a small vocabulary
-TAIL: Final = 1.0  # the smaller, the less a long step costs
+TAIL: Final = 4.0  # the smaller, the less a long step costs
 
 
 def walk_chain(spec: Spec, steps: Array, own: Array) -> Chain:
@@ -33,12 +33,12 @@ def walk_chain(spec: Spec, steps: Array, own: Array) -> Chain:
     own
         Precision of embeddings in each slice, ``(T,)``.
     """
-    if spec.walk != "return":
+    if spec.walk != "ou":
         return Chain(own, spec.drift_precision / steps)
     # An Ornstein-Uhlenbeck process: what is left of a distance from the mean after a step, and its variance in the
     # end. Written as couplings of differences, what remains on the diagonal is never negative.
-    left = np.exp(-steps / spec.return_time)
-    precision = 2 * spec.drift_precision / spec.return_time
+    left = np.exp(-steps / spec.ou_time)
+    precision = 2 * spec.drift_precision / spec.ou_time
     before, after = np.r_[0, left], np.r_[left, 0]
     return Chain(precision * (1 / (1 + before) + 1 / (1 + after) - 1), precision * left / (1 - left**2))
 
@@ -47,7 +47,7 @@ def adapted(spec: Spec, prior: Prior, rho: Array, counts: Array) -> Prior:
     """Return the prior of the next pass, given the embeddings (as engines keep them) and counts of words."""
     if spec.walk == "random" or len(rho) < 2:
         return prior
-    if spec.walk == "return":
+    if spec.walk == "ou":
         weights = prior.rho.precision / (prior.rho.precision.sum() + spec.prior)
         center = np.tensordot(weights, rho, 1)[None]
         center[..., spec.dim :] = 0  # intercepts have a walk of their own

@@ -130,10 +130,13 @@ def test_words_may_have_walks_and_slices_context_vectors_of_their_own(make: Make
     assert moved[WORDS // 2 :].mean() > moved[: WORDS // 2].mean()  # towards each other: their walks are stronger
 
 
-def test_some_context_vectors_stay_and_a_prior_has_a_center(make: Make, sliced: Parameters, corpus: dw.Corpus) -> None:
-    center = np.random.default_rng(1).normal(size=sliced.rho.shape)
+def test_some_context_vectors_stay_and_a_prior_has_centers(make: Make, sliced: Parameters, corpus: dw.Corpus) -> None:
+    center, alpha_center = (np.random.default_rng(1).normal(size=a.shape) for a in (sliced.rho, sliced.alpha))
     rho, intercept = Chain(np.full(SLICES, 30.0), WALK), Chain(np.array([3.0, 0.0, 1.0]), WALK)
-    step = make_step(SLICES, frozen=4, center=center, intercept=intercept, rho=rho)
+    step = make_step(
+        SLICES, frozen=4, center=center, intercept=intercept, rho=rho, alpha=Chain.independent(9.0),
+        alpha_center=alpha_center,
+    )  # fmt: skip
     plan = make_plan(block=110)
     engine, reference = make(sliced), ReferenceEngine(copy.deepcopy(sliced), SAMPLER)
     before = values(engine)
@@ -146,6 +149,8 @@ def test_some_context_vectors_stay_and_a_prior_has_a_center(make: Make, sliced: 
     for name in NAMES:
         np.testing.assert_allclose(after[name], getattr(reference.parameters, name), rtol=1e-3, atol=1e-4, err_msg=name)
     assert np.abs(after["rho"] - center).mean() < np.abs(before["rho"] - center).mean()
+    moved = [np.abs(state["alpha"] - alpha_center)[4:].mean() for state in (before, after)]
+    assert moved[1] < moved[0]
 
 
 def test_a_round_without_text_takes_the_step_of_the_prior(make: Make, sliced: Parameters, corpus: dw.Corpus) -> None:

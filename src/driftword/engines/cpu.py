@@ -102,9 +102,13 @@ class CpuEngine(ArrayEngine):
 
         def step_contexts(words: tuple[int, int]) -> None:
             low, high = max(words[0], step.frozen), max(words[1], step.frozen)
+            if prior.alpha_center is not None:
+                alpha[:, low:high] -= prior.alpha_center[low:high]
             kernels.prior_step(
                 alpha, alpha_accumulator, low, high, learning_rate, *of_alpha, *of_intercepts, dim, mean
             )  # fmt: skip
+            if prior.alpha_center is not None:
+                alpha[:, low:high] += prior.alpha_center[low:high]
 
         ranges = self._word_ranges(4 * self.threads)
         self._map(step_contexts, ranges)

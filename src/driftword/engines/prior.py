@@ -44,13 +44,14 @@ class Prior:
     """The priors on all parameters.
 
     Intercepts are measured in the unit in which engines keep them (`parameters.INTERCEPT_UNIT`). Where there is a
-    `center`, all that is said of embeddings and intercepts is said of how they differ from it.
+    center, all that is said of parameters is said of how they differ from it.
     """
 
     alpha: Chain  # of one slice, where context vectors are the same in all
     rho: Chain
     intercept: Chain
-    center: Array | None = None  # as `Parameters.rho`, or with one slice for all
+    center: Array | None = None  # of embeddings and intercepts, as `Parameters.rho`, or with one slice for all
+    alpha_center: Array | None = None  # of context vectors, (V, K)
 
     def share(self, part: float) -> Prior:
         """Return a part of the prior, for one of several times that it is applied."""

@@ -180,11 +180,13 @@ def prior_step(parameters: Parameters, step: Step) -> None:
     For each word and dimension it minimises, with h = sqrt(accumulator) / learning rate,
     sum_t h_t (x_t - y_t)^2 / 2 + sum_t walk_t / 2 (x_t - x_{t-1})^2 + sum_t precision_t / 2 x_t^2.
     Intercepts have precisions and a walk of their own. Where the prior has a center, all of this is about
-    the differences of embeddings and intercepts from it.
+    the differences from it.
     """
     rho, prior, rate = parameters.rho, step.prior, step.learning_rate
     alpha, accumulator = by_slice(parameters.alpha), by_slice(parameters.alpha_accumulator)
-    alpha[:, step.frozen :] = chain_step(alpha, accumulator, prior.alpha, rate)[:, step.frozen :]
+    center = 0 if prior.alpha_center is None else prior.alpha_center
+    solved = center + chain_step(alpha - center, accumulator, prior.alpha, rate)
+    alpha[:, step.frozen :] = solved[:, step.frozen :]
     center = 0 if prior.center is None else prior.center
     rho -= center
     dim = alpha.shape[2]

@@ -192,9 +192,12 @@ class TorchEngine:
         alpha, accumulator = (a if a.ndim == 3 else a[None] for a in (self._alpha, self._alpha_accumulator))
         if step.frozen < alpha.shape[1]:
             of_alpha = torch_steps.DevicePrior.make(prior.alpha, None, dim, dim, self.device)
-            moving = alpha[:, step.frozen :].contiguous()
+            center: Any = 0
+            if prior.alpha_center is not None:
+                center = to_device(prior.alpha_center[step.frozen :].astype("f4"), self.device)
+            moving = (alpha[:, step.frozen :] - center).contiguous()
             prior_step(moving, accumulator[:, step.frozen :].contiguous(), of_alpha, learning_rate=rate)
-            alpha[:, step.frozen :] = moving
+            alpha[:, step.frozen :] = moving + center
         of_rho = torch_steps.DevicePrior.make(prior.rho, prior.intercept, dim, self._rho.dim, self.device)
         mean_context: Tensor | None = None
         if step.centering is not None and self._rho.dim > dim:
@@ -204,12 +207,12 @@ class TorchEngine:
             mean_context[:, :dim] = step.centering.size / INTERCEPT_UNIT * mean
         for low, high in self._rho.word_groups():
             with self._rho.words_on_device(low, high) as (rho, accumulator):
-                center = self._center(prior, low, high)
-                if center is not None:
-                    rho[..., : center.shape[2]] -= center
+                own_center = self._center(prior, low, high)
+                if own_center is not None:
+                    rho[..., : own_center.shape[2]] -= own_center
                 prior_step(rho, accumulator, of_rho.of_words(low, high), learning_rate=rate)
-                if center is not None:
-                    rho[..., : center.shape[2]] += center
+                if own_center is not None:
+                    rho[..., : own_center.shape[2]] += own_center
                 if mean_context is not None:
                     one = len(mean_context) == 1
                     rho[..., dim] += rho @ mean_context[0] if one else (rho @ mean_context[..., None])[..., 0]

@@ -57,9 +57,9 @@ class Uncertainty:
         if model.provenance.group is not None:  # its differences from all text are uncertain, and that is not
             prior = group_prior(schedule, np.zeros((schedule.n_slices, 0, 0)))
         self.embedding_chain, self.intercept_chain = prior.rho, prior.intercept.share(INTERCEPT_UNIT**-2)  # in log odds
-        self.alpha = by_slice(np.asarray(model.alpha, dtype=np.float32))  # (1, V, K) or (T, V, K)
+        self.alpha = by_slice(np.asarray(model.alpha, dtype=np.float32))  # (P, V, K)
         mean = centering.frequencies.astype(np.float64) @ self.alpha.astype(np.float64)
-        self.center = (centering.size * mean * model.has_intercepts).astype(np.float32)  # (1, K) or (T, K)
+        self.center = (centering.size * mean * model.has_intercepts).astype(np.float32)  # (P, K)
 
     def vectors(self, v: int) -> Array:
         """Draw the embeddings of a word, ``(DRAWS, T, K)``; those of the last few words are kept."""
@@ -78,7 +78,9 @@ class Uncertainty:
         slice_of = self._slice_of(n_slices)[document]
         eta = np.einsum("ik,ik->i", contexts[:, :dim], rho[slice_of])
         if self.model.has_intercepts:
-            intercepts = self.model.intercepts_of(v)[: max(n_slices, 1)] + (rho * self.center).sum(axis=1)
+            intercepts = self.model.intercepts_of(v)[: max(n_slices, 1)] + (
+                rho * self.center[self.model.context_of[:n_slices]]
+            ).sum(axis=1)
             eta += intercepts[slice_of]
         surprise = 1 / (1 + np.exp(np.clip(eta, -50, 50)))
         moment = (contexts * surprise[:, None]).T @ contexts / max(float(surprise.sum()), 1e-12)
@@ -104,10 +106,10 @@ class Uncertainty:
         """Return the contexts of a word's occurrences, centred and with a 1 for the intercept, and their documents."""
         text, positions = self.text, self.text.positions(v)
         document = text.chunk_document[text.chunk_of[positions]]
-        slice_of = self._slice_of(len(self.alpha))[document]
+        context_of = self.model.context_of[text.slice_of[document]]
         contexts = np.empty((len(positions), self.alpha.shape[2]), dtype=np.float32)
-        for t, (alpha, center) in enumerate(zip(self.alpha, self.center, strict=True)):
-            here = slice_of == t
+        for number, (alpha, center) in enumerate(zip(self.alpha, self.center, strict=True)):
+            here = context_of == number
             part = np.empty((int(here.sum()), alpha.shape[1]), dtype=np.float32)
             half_window = self.model.spec.context // 2
             kernels.contexts(text.ids, positions[here], text.chunk_of, text.offsets, alpha, half_window, part)
