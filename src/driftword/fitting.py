@@ -26,8 +26,9 @@ from driftword.engines import Engine, choose_engine, make_engine
 from driftword.engines.parameters import Floats, Parameters, initial_parameters, split_intercepts
 from driftword.engines.rounds import Sampler
 from driftword.errors import DriftwordWarning, FitError, OptionError, StoreError
-from driftword.group_fitting import WITH_GROUPS, GroupFit, check_memory
+from driftword.group_fitting import GroupFit
 from driftword.held_out import EXPONENT, KNOWS_NOTHING, HeldOut, frequency_log_odds, measure_contexts
+from driftword.memory import WITH_GROUPS, check_memory
 from driftword.model import KIND, GroupEmbeddings, Model
 from driftword.progress import Progress, progress
 from driftword.provenance import Provenance, machine, versions
@@ -114,8 +115,7 @@ def fit(
         raise OptionError("The corpus has no training text")
     name = choose_engine(engine, device)
     distances = corpus.slices.distances[: 0 if spec.model == "static" else None]
-    if corpus.groups and len(distances) and spec.model in WITH_GROUPS:
-        check_memory(len(corpus.groups), len(distances) + 1, len(corpus.words), spec.dim + 1)
+    check_memory(spec, len(corpus.slices), len(corpus.words), len(corpus.groups))
     centering = measure_contexts(corpus, spec.context // 2) if spec.intercept else None
     schedule = Schedule(spec, passes, distances, seed, centering)
     options: dict[str, Any] = {
@@ -128,7 +128,8 @@ def fit(
         checkpoints = None
         if out is not None:
             store.check_free(out, kind=KIND, overwrite=overwrite)
-            values = ((1 + len(corpus.groups)) * schedule.n_slices + 1) * len(corpus.words) * spec.dim
+            tables = 1 + len(corpus.groups) + spec.contexts_drift
+            values = (tables * schedule.n_slices + 1) * len(corpus.words) * spec.dim
             check_space(Path(out), values * (2 if half_precision else 4))
             lock = stack.enter_context(reserved(out))  # before the work, and until it is stored
             store.check_free(out, kind=KIND, overwrite=overwrite)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -22,13 +21,10 @@ from driftword.engines import Engine
 from driftword.engines.parameters import INTERCEPT_UNIT, Parameters
 from driftword.engines.prior import Chain, Prior
 from driftword.engines.rounds import Sampler
-from driftword.errors import OptionError
 from driftword.progress import Progress
 from driftword.schedule import Schedule
 
 Array = npt.NDArray[Any]
-WITH_GROUPS: Final = ("binned", "dynamic")  # models that have embeddings of groups
-_WORK: Final = 5  # groups whose memory the fit itself takes: all text, the group under way, and their accumulators
 RATE: Final = 0.06  # of the learning rate: groups start near where they end
 
 
@@ -65,31 +61,6 @@ class GroupFit:
         continuation = Continuation(corpus, self.schedule, self.start_engine, title=f"group {name}")
         found = continuation.run(self.rho, self.alpha, self.prior, frozen=self.alpha.shape[-2], rate=RATE, bar=bar)
         return FittedGroup(found.rho, found.history, corpus)
-
-
-def check_memory(n_groups: int, n_slices: int, n_words: int, columns: int) -> None:
-    """Refuse groups that do not fit into memory; say what would."""
-    one = 4 * n_slices * n_words * columns
-    needed, free = (n_groups + _WORK) * one, _available_memory()
-    if free is None or needed <= free:
-        return
-    fits = int(free // one) - _WORK
-    remedy = "use longer slices, a smaller `dim` or fewer words"
-    if fits >= 2:
-        remedy = f"name at most {fits} of them as `groups` when you prepare the corpus, or {remedy}"
-    raise OptionError(
-        f"The embeddings of {n_groups} groups take about {needed / 1e9:.1f} GB of memory while they are fitted, and "
-        f"{free / 1e9:.1f} GB are free; {remedy}"
-    )
-
-
-def _available_memory() -> float | None:
-    """Return how many bytes of memory are free; None where the system does not say."""
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return next(float(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration, ValueError, IndexError):
-        return None
 
 
 def group_prior(schedule: Schedule, rho: Array) -> Prior:

@@ -152,6 +152,7 @@ def fit_model(
     from driftword.corpus import Corpus
     from driftword.engines import choose_engine
     from driftword.fitting import fit
+    from driftword.memory import WITH_GROUPS, fit_memory
     from driftword.model import KIND
 
     corpus = Corpus.open(path)
@@ -163,6 +164,9 @@ def fit_model(
         terminal.warn("The corpus has one slice, so the dynamic model equals the static one")
     if engine == "auto" and choose_engine(engine, device) == "torch" and device is None:
         terminal.warn("Fitting on the GPU that PyTorch sees; --engine cpu uses the processor instead")
+    if spec.contexts_drift or (corpus.groups and spec.model in WITH_GROUPS):
+        size = fit_memory(spec, len(corpus.slices), len(corpus.words), len(corpus.groups))
+        terminal.warn(f"The fit takes about {size / 1e9:.1f} GB of memory")
     if spec.model != "static" and passes == 1:
         terminal.warn(f"With a single pass, which is static, a {spec.model} model does not move; use more --passes")
     try:
