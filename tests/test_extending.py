@@ -155,6 +155,37 @@ def test_a_model_with_drifting_contexts_is_extended_twice(model: dw.Model, tmp_p
     assert dw.evaluate(second)["L"][0] < 0
 
 
+def test_documents_of_old_slices_are_added_where_these_are_fitted_again(model: dw.Model, tmp_path: Path) -> None:
+    late = texts(range(1996, 1999), seed=3)
+    with pytest.raises(dw.SourceError, match="24 documents are dated 1997-12-31 or earlier.*`refit_from='1996'`"):
+        dw.extend(model, late, out=tmp_path / "m.model")
+    with pytest.raises(dw.SourceError, match="12 documents are dated 1996-12-31 or earlier"):
+        dw.extend(model, late, out=tmp_path / "m.model", refit_from=1997)
+    with pytest.raises(dw.OptionError, match="No slice would stay as it is"):
+        dw.extend(model, late, out=tmp_path / "m.model", refit_from=1990)
+    assert list(tmp_path.iterdir()) == []
+    longer = dw.extend(model, late, out=tmp_path / "m.model", refit_from=1996)
+    n, v = 6, len(model.words)
+    assert longer.slices.labels == (*model.slices.labels, "1998")
+    np.testing.assert_array_equal(longer.rho[:n, :v], model.rho[:n])
+    assert (longer.rho[n : n + 2, :v] != model.rho[n:]).any(axis=(1, 2)).all()
+    assert longer.context_of.tolist() == [0] * n + [1] * 3
+    assert "1996 to 1998 (36 documents, " in longer.provenance.extended[0]
+    old, new = model.open_corpus(), longer.open_corpus()
+    assert old is not None
+    assert new is not None
+    assert (np.diff(new.chunk_slice) >= 0).all()
+    np.testing.assert_array_equal(new.counts[:n, :v], old.counts[:n])
+    assert (new.counts[n : n + 2].sum(axis=1) > old.counts[n:].sum(axis=1) * 1.8).all()
+    both = [np.asarray(c.counts).sum() for c in (old, dw.prepare(late, out=tmp_path / "late.corpus", **OPTIONS))]
+    assert new.counts.sum() == pytest.approx(sum(both), rel=0.01)
+    shown = [len(c.passages("health care", at=1996, n=100)) for c in (old, new)]
+    assert shown[1] == 2 * shown[0] > 0
+    again = dw.extend(longer, texts(range(1998, 1999), seed=4), out=tmp_path / "a.model", refit_from="1998")
+    assert again.slices.labels == longer.slices.labels  # documents of an old slice alone
+    assert again.context_of.tolist() == [0] * n + [1] * 2 + [2]
+
+
 @pytest.mark.usefixtures("longer")
 def test_models_that_cannot_be_extended(model: dw.Model, folder: Path, tmp_path: Path, small_model: dw.Model) -> None:
     new = texts(range(1998, 1999))

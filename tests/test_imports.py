@@ -15,8 +15,8 @@ ORDER = (
     "errors", "suggestions", "checks", "visible_text", "polars_faults", "randomness", "locks", "atomic_writes",
     "checksums", "stored_arrays", "store", "progress", "tables", "provenance", "corpus",
     "keyed_vectors", "spec", "memory", "significance_table", "model", "engines", "held_out", "walks", "schedule",
-    "checkpoints", "continuation", "group_fitting", "fitting", "extending", "tuning", "evaluation", "comparison", "evidence",
-    "explore", "plot", "exporting", "pages", "web", "terminal", "cli", "entry", "__main__",
+    "checkpoints", "continuation", "group_fitting", "fitting", "extending", "tuning", "evaluation", "comparison",
+    "evidence", "explore", "plot", "exporting", "pages", "web", "terminal", "cli", "entry", "__main__",
 )  # fmt: skip
 READING = {"explore", "plot", "exporting", "pages", "web"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,6 +48,7 @@ def extend(
     corpus_out: str | os.PathLike[str] | None = None,
     text: str | None = None,
     time: str | None = None,
+    refit_from: str | int | date | None = None,
     passes: int = 4,
     seed: int = 0,
     threads: int | None = None,
@@ -66,15 +68,19 @@ def extend(
     model
         A dynamic model, or its path; its corpus must still be there.
     source
-        The new documents, as in `prepare`; all must be later than the last slice of the model.
+        The new documents, as in `prepare`; all must be later than the last slice of the model, or than those that
+        stay with `refit_from`.
     out
         Directory to write the longer model to.
     corpus_out
         Directory to write the longer corpus to; by default beside the model, with the ending ``.corpus``.
     text, time
         Names of the columns; by default those of the old documents.
+    refit_from
+        A slice (label, year or date) from which on the slices are fitted again, with new documents among them; only
+        those before it stay as they are.
     passes
-        Maximum number of passes over the new text.
+        Maximum number of passes over the text of the slices that are fitted.
     seed, threads, engine, device
         As in `fit`.
     overwrite
@@ -106,16 +112,21 @@ def extend(
             "`corpus_out`"
         )
     store.check_free(out, kind=KIND, overwrite=overwrite)
+    kept = _kept(model, refit_from)
     options = old.options
     with reserved(out), progress(show=show_progress) as bar:
         store.check_free(out, kind=KIND, overwrite=overwrite)
         store.check_free(target, kind=CORPUS, overwrite=overwrite)
         fresh = not target.exists()
         longer = extend_corpus(
-            old, source, out=target, text=text or options.text, time=time or options.time, overwrite=overwrite, bar=bar
-        )
+            old, source, out=target, text=text or options.text, time=time or options.time, first=kept,
+            overwrite=overwrite, bar=bar,
+        )  # fmt: skip
+        added = longer.report.documents - old.report.documents
         try:
-            fitted = _Extension(model, longer, passes, seed).fit(name, {"threads": threads, "device": device}, bar)
+            fitted = _Extension(model, longer, kept, added, passes=passes, seed=seed).fit(
+                name, {"threads": threads, "device": device}, bar
+            )
             return fitted.save(out, overwrite=overwrite)
         except BaseException:
             if fresh:  # a corpus without its model would be in the way of another try
@@ -123,12 +134,22 @@ def extend(
             raise
 
 
-class _Extension:
-    """Fits the new slices of a corpus."""
+def _kept(model: Model, refit_from: str | int | date | None) -> int:
+    """Return how many slices stay."""
+    if refit_from is None:
+        return len(model.slices)
+    kept = model.slices.index(refit_from)
+    if not kept:
+        raise OptionError("No slice would stay as it is; prepare and fit all documents again")
+    return kept
 
-    def __init__(self, model: Model, corpus: Corpus, passes: int, seed: int) -> None:
-        self.model, self.corpus = model, corpus
-        self.n_slices, self.n_words = len(model.slices), len(model.words)
+
+class _Extension:
+    """Fits the slices of a corpus after the first `kept` ones, which stay as they are in a model."""
+
+    def __init__(self, model: Model, corpus: Corpus, kept: int, documents: int, *, passes: int, seed: int) -> None:
+        self.model, self.corpus, self.documents = model, corpus, documents
+        self.n_slices, self.n_words = kept, len(model.words)
         self.new = corpus.from_slice(self.n_slices)
         distances = corpus.slices.distances
         # The unit of time is that of the model, or its walk would change.
@@ -155,15 +176,23 @@ class _Extension:
             )
             rho[frozen:], alpha[frozen:] = found.rho[0, frozen:], found.alpha[frozen:]
         center = np.repeat(rho[None], len(self.new.slices), axis=0)
+        begin = center.copy()
+        begin[: len(self.model.slices) - self.n_slices, :frozen] = self._embeddings()[1:]
         contexts = np.repeat(alpha[None], len(self.new.slices), axis=0) if spec.contexts_drift else alpha
         continuation = Continuation(self.new, self.schedule, start, title="new slices")
-        found = continuation.run(center.copy(), contexts, self._prior(center, alpha), frozen=0, rate=RATE, bar=bar)
+        found = continuation.run(begin, contexts, self._prior(center, alpha), frozen=0, rate=RATE, bar=bar)
         return self._join(found.rho, found.alpha, name)
 
+    def _embeddings(self) -> Array:
+        """Return the embeddings of the last slice that stays, and of later ones, as engines keep them."""
+        model, last = self.model, slice(self.n_slices - 1, None)
+        intercepts = None if model.intercepts is None else model.intercepts[last]
+        return join_intercepts(np.asarray(model.rho[last], dtype=np.float32), intercepts)
+
     def _start(self) -> tuple[Array, Array]:
-        """Return embeddings to start from, those of the last slice, and context vectors, as engines keep them."""
+        """Return the embeddings of the last slice that stays, and its context vectors, as engines keep them."""
         model, spec = self.model, self.model.spec
-        rho = join_intercepts(np.asarray(model.rho, dtype=np.float32), model.intercepts)[-1]
+        rho = self._embeddings()[0]
         alpha = np.asarray(model.alpha_at(self.n_slices - 1), dtype=np.float32)
         fresh = initial_parameters(
             len(self.corpus.words) - self.n_words, spec.dim, seed=self.schedule.seed, initial_scale=spec.initial_scale,
@@ -201,20 +230,20 @@ class _Extension:
         kind = np.asarray(model.rho).dtype
         rho, intercepts = split_intercepts(rho.astype(kind), alpha.shape[-1])
         before = np.repeat(rho[:1], self.n_slices, axis=0)
-        before[:, : self.n_words] = model.rho
+        before[:, : self.n_words] = model.rho[: self.n_slices]
         old = None
         if intercepts is not None and model.intercepts is not None:
             old = np.repeat(intercepts[:1], self.n_slices, axis=0)
-            old[:, : self.n_words] = model.intercepts
+            old[:, : self.n_words] = model.intercepts[: self.n_slices]
             old = np.concatenate([old, intercepts])
-        new_contexts, old_contexts = by_slice(alpha.astype(kind)), by_slice(model.alpha)
+        context_of = model.context_of[: self.n_slices]
+        new_contexts, old_contexts = by_slice(alpha.astype(kind)), by_slice(model.alpha)[: context_of.max() + 1]
         contexts = np.repeat(new_contexts[:1], len(old_contexts), axis=0)
         contexts[:, : self.n_words] = old_contexts
         own = np.arange(len(rho)) if model.spec.contexts_drift else np.zeros(len(rho), dtype=np.int64)
         labels = self.new.slices.labels
-        documents = len(np.unique(self.new.chunk_document))
         added = f"{labels[0]} to {labels[-1]}" if len(labels) > 1 else labels[0]
-        added += f" ({documents:,} documents, driftword {versions()['driftword']})"
+        added += f" ({self.documents:,} documents, driftword {versions()['driftword']})"
         path = None if corpus.path is None else str(corpus.path.absolute())
         provenance = replace(
             model.provenance, corpus=corpus.fingerprint, corpus_path=path, engine=engine,
@@ -223,5 +252,5 @@ class _Extension:
         return Model(
             np.concatenate([before, rho]), np.concatenate([contexts, new_contexts]), old,
             vocabulary=corpus.vocabulary, spec=model.spec, provenance=provenance, history=model.history,
-            best_pass=model.best_pass, context_of=[*model.context_of.tolist(), *(len(old_contexts) + own).tolist()],
+            best_pass=model.best_pass, context_of=np.r_[context_of, len(old_contexts) + own].tolist(),
         )  # fmt: skip

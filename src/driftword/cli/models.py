@@ -241,38 +241,61 @@ def extend_model(
     ] = None,
     text: Annotated[str | None, typer.Option(help="Column that holds the text.", show_default="as before")] = None,
     time: Annotated[str | None, typer.Option(help="Column that holds the date.", show_default="as before")] = None,
+    refit_from: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SLICE",
+            help="Fit the slices from this one on again, with new documents among them; only earlier ones stay.",
+            show_default="all old slices stay",
+        ),
+    ] = None,
     passes: Annotated[int, typer.Option(help="Maximum number of passes over the new text.")] = 4,
     seed: Annotated[int, typer.Option(help="Seed of the order of the text and the negatives.")] = 0,
     engine: Annotated[str, ENGINE] = "auto",
     device: Annotated[str | None, DEVICE] = None,
     threads: Annotated[int | None, THREADS] = None,
+    significance: Annotated[
+        bool,
+        typer.Option(
+            "--significance", help="Then test again which words changed by more than chance, in all of the time."
+        ),
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is already there.")] = False,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Add new documents to a model, in slices after those it has.
 
-    The new text is prepared as the old was. Old slices, context vectors and the ids of words stay as they were, byte
-    for byte; words that are new and frequent enough join at the end of the vocabulary. The model and its corpus are
-    not changed: longer ones are written.
+    The new text is prepared as the old was. Old slices and the ids of words stay as they were, byte for byte; words
+    that are new and frequent enough join at the end of the vocabulary. The model and its corpus are not changed:
+    longer ones are written.
 
     [bold]Examples[/bold]
 
       driftword extend debates.model 2023.csv --out debates-2023.model
+
+      driftword extend debates.model late.csv --refit-from 2021 --out complete.model   (documents of old slices)
     """
     from driftword import terminal
     from driftword.extending import extend
+    from driftword.model import corpus_of
 
     model = extend(
-        path, source, out=out, corpus_out=corpus_out, text=text, time=time, passes=passes, seed=seed, threads=threads,
-        engine=engine, device=device, overwrite=overwrite,
+        path, source, out=out, corpus_out=corpus_out, text=text, time=time, refit_from=refit_from, passes=passes,
+        seed=seed, threads=threads, engine=engine, device=device, overwrite=overwrite,
     )  # fmt: skip
+    options = {"threads": threads, "engine": "auto" if engine == "reference" else engine, "device": device}
+    if significance:
+        _test_significance(model, corpus_of(model), options, wanted=True, limit=0.0)
     if as_json:
         terminal.print_json(model.info())
         return
     console = terminal.out()
     terminal.print_facts(model.summary(), console)
-    again = command_line("significance", out)
-    console.print("\n" + visible(f"Written to {out}. Which words changed is to be tested again: {again}"), markup=False)
+    if not significance:
+        again = command_line("significance", out)
+        console.print(
+            "\n" + visible(f"Written to {out}. Which words changed is to be tested again: {again}"), markup=False
+        )
 
 
 @command("evaluate", no_args_is_help=True)

@@ -28,6 +28,7 @@ from driftword.corpus.phrases import join_known
 from driftword.corpus.preparation import mend_line_breaks, store_documents
 from driftword.corpus.slices import Slices, is_grid, make_slices
 from driftword.corpus.token_writer import TokenWriter
+from driftword.corpus.tokenized_text import concatenated_ranges
 from driftword.corpus.tokens import make_rule
 from driftword.errors import OptionError, SourceError
 from driftword.polars_faults import as_source_errors, check_forked
@@ -46,10 +47,14 @@ def extend_corpus(
     out: str | os.PathLike[str],
     text: str | None = None,
     time: str | None = None,
+    first: int | None = None,
     overwrite: bool = False,
     bar: Progress,
 ) -> Corpus:
-    """Store a corpus with the documents of another and, in later slices, new ones; return it."""
+    """Store a corpus with the documents of another and new ones; return it.
+
+    New documents must be in slices from number `first` on, which by default is the one after the last.
+    """
     check_forked()
     options = corpus.options
     if not corpus.has_documents or options.slices is None or options.tokens is None:
@@ -72,7 +77,7 @@ def extend_corpus(
         rule = make_rule(options.tokens, numbers=options.numbers)
         ingestion = Ingestion(Path(spool), rule, time_format=options.time_format, language=language, bar=bar)
         report = ingestion.read(opened, text, time, skip_bad_dates=False)
-        slices = _longer(corpus.slices, options.slices, ingestion.days)
+        slices = _longer(corpus.slices, options.slices, ingestion.days, first)
         slice_of = slices.find(ingestion.days)
         stream = mend_line_breaks(ingestion.stream, ingestion.words)
         if options.phrases:
@@ -113,15 +118,19 @@ def extend_corpus(
     return Corpus.open(out)
 
 
-def _longer(slices: Slices, rule: Any, days: npt.NDArray[np.int32]) -> Slices:
-    """Return the slices with those that the new documents need; refuse documents that are not later than all others."""
+def _longer(slices: Slices, rule: Any, days: npt.NDArray[np.int32], first: int | None) -> Slices:
+    """Return the slices with those that the new documents need; refuse documents in slices that stay."""
     end = (slices.last[-1] - _EPOCH).days
-    early = int((days <= end).sum())
-    if early:
-        documents = "1 document is" if early == 1 else f"{early:,} documents are"
+    kept = slices.last[-1 if first is None else first - 1]
+    early = days[days <= (kept - _EPOCH).days]
+    if len(early):
+        documents = "1 document is" if len(early) == 1 else f"{len(early):,} documents are"
+        earliest = int(slices.find(early[[early.argmin()]])[0])
+        remedy = "prepare and fit all documents again"
+        if earliest > 0:
+            remedy = f"fit the slices from theirs on again with `refit_from={checks.shown(slices.labels[earliest])}`"
         raise SourceError(
-            f"{documents} dated {slices.last[-1]} or earlier, which the model covers already, and its old slices do "
-            "not change; leave these out, or prepare and fit all documents again"
+            f"{documents} dated {kept} or earlier, in slices that stay as they are; leave these out, or {remedy}"
         )
     refusal = OptionError(
         f"The slices of the corpus ({checks.shown(rule)}) do not go on by themselves; prepare and fit all documents "
@@ -130,7 +139,9 @@ def _longer(slices: Slices, rule: Any, days: npt.NDArray[np.int32]) -> Slices:
     if not is_grid(rule):
         raise refusal
     begin = (slices.first[0] - _EPOCH).days
-    longer = make_slices(rule, np.r_[np.int32(begin), days].astype(np.int32), np.ones(len(days) + 1, dtype=np.int64))
+    longer = make_slices(
+        rule, np.r_[np.int32(begin), np.int32(end), days].astype(np.int32), np.ones(len(days) + 2, dtype=np.int64)
+    )
     n = len(slices)
     if (longer.first[:n], longer.last[:n]) != (slices.first, slices.last):
         raise refusal
@@ -169,16 +180,22 @@ def _vocabulary(
 
 
 def _append(writer: store.Writer, corpus: Corpus, n_words: int) -> None:
-    """Put the tokens and chunks of a corpus before those that were written."""
+    """Put the tokens and chunks of a corpus before those that were written, within each slice."""
     new = {name: np.load(writer.folder / f"{name}.npy") for name in _ARRAYS}
     old: dict[str, npt.NDArray[Any]] = {name: np.asarray(getattr(corpus, name)) for name in _ARRAYS}
     n_documents = corpus.documents.select(pl.len()).collect().item()
     new["chunk_document"] = new["chunk_document"] + n_documents
     new["offsets"] = new["offsets"][1:] + old["offsets"][-1]
-    kind = id_type(n_words)
-    for name in _ARRAYS:
-        both = np.concatenate([old[name], new[name]])
-        writer.array(name, both.astype(kind) if name == "tokens" else both)
+    both = {name: np.concatenate([old[name], new[name]]) for name in _ARRAYS}
+    both["tokens"] = both["tokens"].astype(id_type(n_words))
+    order = np.argsort(both["chunk_slice"], kind="stable")
+    if (np.diff(order) != 1).any():
+        begin, end = both["offsets"][:-1][order], both["offsets"][1:][order]
+        both["tokens"] = both["tokens"][concatenated_ranges(begin, end)]
+        both["offsets"] = np.r_[0, np.cumsum(end - begin)]
+        both |= {name: both[name][order] for name in ("chunk_slice", "chunk_split", "chunk_document")}
+    for name, array in both.items():
+        writer.array(name, array)
 
 
 def _append_documents(path: Path, corpus: Corpus) -> None:
