@@ -40,6 +40,7 @@ def export(
     format: str = "word2vec",
     at: At | Sequence[At] | None = None,
     min_count: int = 0,
+    group: str | None = None,
     overwrite: bool = False,
 ) -> Path:
     """Write a model's embeddings in another program's format.
@@ -60,6 +61,9 @@ def export(
     min_count
         Only words that occur at least this often in the training text of a slice; safetensors and numpy always hold
         all words.
+    group
+        Write the embeddings and counts of this group, where the model has groups; by default those of all text. Groups
+        share one space, so the files of several can be compared.
     overwrite
         Replace what is at `out`.
 
@@ -67,7 +71,7 @@ def export(
     -------
     The path that was written.
     """
-    model = as_model(model)
+    model = as_model(model, group)
     format, overwrite = checks.one_of("format", format, FORMATS), checks.flag("overwrite", overwrite)
     target, min_count = checks.path("out", out), checks.whole("min_count", min_count)
     _check_free(target, overwrite=overwrite)
