@@ -485,9 +485,12 @@ def models_of_groups(model: Model, groups: str | Sequence[str]) -> dict[str, Mod
     """Return the models of the groups that a user names, one or several, by their names."""
     if (group := model.provenance.group) is not None:
         raise OptionError(f"The model is that of a group, {checks.quoted(group)}; leave out `group`, or `groups`")
-    return {
-        model.groups[group_number(model.groups, name)]: model.group(name) for name in checks.words("groups", groups)
-    }
+    alone = isinstance(checks.plain(groups), str)
+    named = [groups] if alone else checks.several("groups", groups, remedy="name one group or several")
+    if not named:
+        raise OptionError("`groups` is empty; name at least one group")
+    names = (model.groups[group_number(model.groups, name)] for name in named)
+    return {name: model.group(name) for name in names}
 
 
 def corpus_of(model: Model, corpus: Corpus | str | os.PathLike[str] | None = None) -> Corpus:

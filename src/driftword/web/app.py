@@ -70,6 +70,7 @@ def make_app(
         A secret that readers must give in the address of their first visit. None lets everyone in who reaches the
         server: on a shared machine that is every user of it, even if the server listens on 127.0.0.1 alone.
     """
+    corpus = None if corpus is None else model.documents_of(corpus)
     app, store_error_response = make_pages(model, corpus, title=title)
     worker = None
     if model.path is not None and (corpus is None or corpus.path is not None):
