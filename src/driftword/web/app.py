@@ -70,7 +70,6 @@ def make_app(
         A secret that readers must give in the address of their first visit. None lets everyone in who reaches the
         server: on a shared machine that is every user of it, even if the server listens on 127.0.0.1 alone.
     """
-    corpus = None if corpus is None else model.documents_of(corpus)
     app, store_error_response = make_pages(model, corpus, title=title)
     worker = None
     if model.path is not None and (corpus is None or corpus.path is not None):
@@ -86,6 +85,7 @@ def make_pages(
     model: Model, corpus: Corpus | None, *, title: str | None
 ) -> tuple[FastAPI, Callable[[Request, StoreError], Response]]:
     """Return all addresses of the explorer, open to everyone, and the response where files were replaced."""
+    corpus = None if corpus is None else model.documents_of(corpus)
     app = FastAPI(title="driftword", docs_url=None, redoc_url=None, redirect_slashes=False)
     endpoints = Endpoints(model, corpus)
     page = _page_renderer(app, model, corpus, title)
