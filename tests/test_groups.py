@@ -294,6 +294,17 @@ def test_a_wrong_contrast_is_answered_in_a_sentence(model: dw.Model, options: An
         dw.contrast(model, **options)
 
 
+def test_a_model_of_one_group_is_no_model_of_groups(model: dw.Model, tmp_path: Path) -> None:
+    left = model.group("left")
+    with pytest.raises(dw.OptionError, match="The model is that of a group, 'left'; ask the one that has all groups"):
+        dw.contrast(left)
+    for one in (model, left):
+        with pytest.raises(dw.OptionError, match="A model with groups cannot be extended"):
+            dw.extend(one, [("t0w0 t0w1", 1904)], out=tmp_path / "longer")
+    stored = left.save(tmp_path / "left.model")
+    assert dw.neighbors(stored, "t0w0", at=1902).equals(dw.neighbors(model, "t0w0", at=1902, group="left"))
+
+
 def test_a_model_without_groups_says_so(small_model: dw.Model) -> None:
     with pytest.raises(dw.OptionError, match="The model has no groups; prepare its corpus with `group`"):
         dw.contrast(small_model)

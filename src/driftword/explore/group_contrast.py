@@ -147,6 +147,8 @@ def _with_intervals(
 
 def two_groups(model: Model, groups: Any) -> tuple[str, str]:
     """Check which groups are compared."""
+    if (group := model.provenance.group) is not None:
+        raise OptionError(f"The model is that of a group, {checks.quoted(group)}; ask the one that has all groups")
     if not model.groups:
         raise OptionError("The model has no groups; prepare its corpus with `group`, and fit it again")
     if groups is None:
