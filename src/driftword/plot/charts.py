@@ -320,12 +320,11 @@ def frequency(
     """
     model = as_model(model)
     vectors.check_moves(model)
-    title, panels = (
-        f"“{word}”: movement and frequency",
-        (
-            ("step", "distance from the slice before", COLOURS[0]),
-            ("per_million", "per million words", COLOURS[4]),
-        ),
+    model.word_id(word)
+    title = f"“{word}”: movement and frequency"
+    panels = (
+        ("step", "distance from the slice before", COLOURS[0]),
+        ("per_million", "per million words", COLOURS[4]),
     )
     if groups is None:
         table = timed(model, explore.frequency(model, word)).with_columns(pl.col("step").fill_null(0))
@@ -361,6 +360,7 @@ def contrast(
         The corpus that the model was fitted to, or its path; by default where it was then.
     """
     model = as_model(model)
+    model.word_id(word)
     first, second = two_groups(model, groups)
     table = explore.contrast(model, (first, second), word=word, n=1, intervals=intervals, corpus=corpus)
     _check_not_empty(table.drop_nulls("similarity"), f"'{word}' is in no slice observed in both groups")
