@@ -6,6 +6,7 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from hypothesis import settings
 
 import driftword as dw
 from driftword.corpus.vocabulary import Vocabulary
+from driftword.model import GroupEmbeddings
 from driftword.provenance import Provenance
 
 # A busy machine is not a failure, and what CI tries must not change from run to run.
@@ -99,6 +101,40 @@ def random_model(words: list[str], *, slices: int = 4, moves: bool = True, count
     return dw.Model(rho, rho[0], vocabulary=vocabulary, spec=spec, provenance=Provenance("reference"))
 
 
+def grouped_model(groups: Sequence[str], *, slices: int = 4) -> dw.Model:
+    """Make a model of random vectors with groups: "ship" is not in the second, and the third has hardly any text."""
+    words = ["ship", "wheat", "court", "judge", "barn", "storm"]
+    model, random = random_model(words, slices=slices, count=40), np.random.default_rng(1)
+    made = {}
+    for number, name in enumerate(groups):
+        counts = np.full((slices, len(words)), 60 - number)
+        counts[:, 0] *= number != 1
+        if number == 2:
+            counts[:] = 0
+            counts[1, :2] = 1
+        rho = model.rho + random.normal(scale=0.3, size=model.rho.shape).astype(np.float32)
+        made[name] = GroupEmbeddings(rho, None, counts, counts)
+    return dw.Model(
+        model.rho, model.alpha, vocabulary=model.vocabulary, spec=model.spec, provenance=model.provenance, groups=made
+    )
+
+
+@contextmanager
+def serving(app: Any) -> Iterator[str]:
+    """Run an explorer; return its address."""
+    import uvicorn
+
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        thread.join(0.02)
+        assert thread.is_alive()
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    thread.join(10)
+
+
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     """Start the Chromium of this machine, driven by Playwright."""
@@ -115,20 +151,10 @@ def chromium() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def address(small_model: dw.Model) -> Iterator[str]:
     """Run an explorer; return its address."""
-    import uvicorn
-
     from driftword.web.app import make_app
 
-    config = uvicorn.Config(make_app(small_model, small_model.open_corpus()), port=0, log_level="error")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        thread.join(0.02)
-        assert thread.is_alive()
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = True
-    thread.join(10)
+    with serving(make_app(small_model, small_model.open_corpus())) as here:
+        yield here
 
 
 @pytest.fixture

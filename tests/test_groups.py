@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,76 @@ def test_questions_about_a_group(model: dw.Model) -> None:
         dw.neighbors(model.group("left"), "t0w0", group="left")
 
 
+def test_trajectories_of_groups_lie_along_one_line(model: dw.Model) -> None:
+    table = dw.trajectory(model, ["t0w0", "t1w0"], groups=["left", "right"], intervals=True)
+    assert table.columns[0] == "group"
+    assert table.height == 2 * 2 * SLICES
+    whole = dw.trajectory(model, "t0w0")["position"].to_numpy()
+    rows = model["t0w0"].astype(np.float64)
+    middle = rows.mean(axis=0)
+    axis = np.linalg.svd(rows - middle)[2][0]
+    axis *= np.sign(((rows - middle) @ axis) @ whole)
+    for name in ("left", "right"):
+        found = table.filter(pl.col("group") == name, pl.col("word") == "t0w0")
+        np.testing.assert_allclose(found["position"], (model.group(name)["t0w0"] - middle) @ axis, atol=1e-6)
+        assert found["count"].equals(dw.trajectory(model, "t0w0", group=name)["count"])
+        assert (found["position_low"] < found["position"]).all()
+    rare = dw.trajectory(model, "t0w0", groups="others", intervals=True)
+    assert not rare["observed"].all()
+    assert rare["position_low"].is_null().equals(~rare["observed"])  # no certainty from text that is not there
+    with pytest.raises(dw.OptionError, match="leave out `group`, or `groups`"):
+        dw.trajectory(model, "t0w0", group="left", groups=["left"])
+
+
+def test_charts_of_groups_show_what_the_tables_say(model: dw.Model) -> None:
+    def rows(chart: Any, mark: str) -> list[dict[str, Any]]:
+        drawn = chart.to_dict()
+        layer = next(layer for layer in drawn["layer"] if layer["mark"]["type"] == mark)
+        data: list[dict[str, Any]] = drawn["datasets"][layer.get("data", drawn.get("data"))["name"]]
+        return data
+
+    pair = ("left", "right")
+    bands = dw.plot.trajectory(model, "t0w0", groups=pair, intervals=True)
+    expected = dw.trajectory(model, "t0w0", groups=pair, intervals=True)
+    assert [row["position_high"] for row in rows(bands, "area")] == expected["position_high"].to_list()
+    assert "band: 90% interval over documents" in str(bands.to_dict()["title"]["subtitle"])
+    both = dw.plot.contrast(model, "t0w0", groups=pair, intervals=True)
+    table = dw.contrast(model, pair, word="t0w0", intervals=True)
+    for name in ("similarity", "similarity_low", "similarity_high"):
+        assert [row[name] for row in rows(both, "area")] == table[name].to_list()
+    assert "left and right" in both.to_dict()["title"]["text"]
+    near = dw.plot.similarity(model, "t0w0", "t0w1", groups=pair, intervals=True)
+    expected = dw.similarity(model, "t0w0", "t0w1", group="left", intervals=True)
+    assert [row["similarity_low"] for row in rows(near, "area")][:SLICES] == expected["similarity_low"].to_list()
+
+
+def test_a_group_is_exported(model: dw.Model, tmp_path: Path) -> None:
+    with np.load(dw.export(model, tmp_path / "left.npz", format="numpy", group="left")) as found:
+        np.testing.assert_array_equal(found["rho"], model.group("left").rho)
+        np.testing.assert_array_equal(found["counts"], model.group("left").counts)
+        np.testing.assert_array_equal(found["alpha"], model.alpha)
+    with np.load(dw.export(model, tmp_path / "all.npz", format="numpy")) as found:
+        np.testing.assert_array_equal(found["rho"], model.rho)
+    with pytest.raises(dw.OptionError, match="There is no group 'up'"):
+        dw.export(model, tmp_path / "up.npz", format="numpy", group="up")
+    assert not (tmp_path / "up.npz").exists()
+
+
+def test_a_report_of_a_group_has_its_passages(model: dw.Model, tmp_path: Path) -> None:
+    passages = {}
+    for name, asked in (("all", model), ("left", model.group("left"))):
+        page = dw.report(asked, tmp_path / f"{name}.html", words=["t0w0"], n=0).read_text()
+        passages[name] = set(
+            re.findall(r"\b(left|right)\b", " ".join(re.findall(r'class="source">(.*?)</span>', page)))
+        )
+        assert ("<h2>By group</h2>" in page) == (name == "all")
+        assert ("Mean log-likelihood" in page) == (name == "all")  # which is of all text
+    assert passages == {"all": {"left", "right"}, "left": {"left"}}
+    left = model.group("left")
+    assert left.summary()["group"] == "left"
+    assert "passes" not in left.summary()
+
+
 def test_contrast_finds_the_exchanged_words_and_no_others(model: dw.Model, corpus: dw.Corpus) -> None:
     table = dw.contrast(model, ("left", "right"), n=100, corpus=corpus)
     assert table["word"][:2].sort().to_list() == list(EXCHANGED)
@@ -227,6 +298,17 @@ def test_a_wrong_contrast_is_answered_in_a_sentence(model: dw.Model, options: An
         dw.contrast(model, **options)
 
 
+def test_a_model_of_one_group_is_no_model_of_groups(model: dw.Model, tmp_path: Path) -> None:
+    left = model.group("left")
+    with pytest.raises(dw.OptionError, match="The model is that of a group, 'left'; ask the one that has all groups"):
+        dw.contrast(left)
+    for one in (model, left):
+        with pytest.raises(dw.OptionError, match="A model with groups cannot be extended"):
+            dw.extend(one, [("t0w0 t0w1", 1904)], out=tmp_path / "longer")
+    stored = left.save(tmp_path / "left.model")
+    assert dw.neighbors(stored, "t0w0", at=1902).equals(dw.neighbors(model, "t0w0", at=1902, group="left"))
+
+
 def test_a_model_without_groups_says_so(small_model: dw.Model) -> None:
     with pytest.raises(dw.OptionError, match="The model has no groups; prepare its corpus with `group`"):
         dw.contrast(small_model)
@@ -253,3 +335,20 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert run("neighbors", model, "t0w0", "--group", "left") != run("neighbors", model, "t0w0")
     assert "There is no group 'up'" in run("neighbors", model, "t0w0", "--group", "up", status=2)
     assert "over_all_text" in run("evaluate", model, "--by", "group")
+    shown = run("trajectory", model, "t0w0", "--groups", "left,right")
+    assert shown.index("left") < shown.index("right")
+    assert "moved most in all text" in shown
+    figure = tmp_path / "f.svg"
+    for options in (("--intervals",), ("--kind", "frequency"), ("--kind", "contrast", "--intervals")):
+        run("plot", model, "t0w0", "--groups", "left,right", *options, "--out", figure)
+        assert "right" in figure.read_text()
+    run("plot", model, "t0w0", "t1w0", "--kind", "similarity", "--groups", "left", "--out", figure)
+    run("plot", model, "t0w0", "--kind", "neighbors", "--group", "left", "--out", figure)
+    assert "A figure of map has no --groups" in run(
+        "plot", model, "t0w0", "--kind", "map", "--groups", "left", status=2
+    )
+    both = run("plot", model, "t0w0", "--group", "left", "--groups", "left", status=2)
+    assert "leave out --group, or --groups" in both
+    for name, group in (("left", ["--group", "left"]), ("whole", [])):
+        run("export", model, "--format", "numpy", "--out", tmp_path / name, *group)
+    assert (tmp_path / "left").read_bytes() != (tmp_path / "whole").read_bytes()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import driftword as dw
-from conftest import toy_model
+from conftest import grouped_model, toy_model
 from driftword.plot import layout
 
 PLACES = st.lists(st.tuples(st.integers(0, 600), st.integers(0, 400)), min_size=1, max_size=12)
@@ -88,6 +89,9 @@ def test_long_spans_count_whole_years() -> None:
 
 def test_names_at_the_ends_of_lines_keep_apart() -> None:
     assert layout.stacked([0.1, 0.11, 0.5], least=0.05) == pytest.approx([0.1, 0.15, 0.5])
+    far = layout.stacked([0.1, 0.11, 0.12], least=0.05, places=[2000, 1900, 2000], width=50)
+    assert far == pytest.approx([0.1, 0.11, 0.15])
+    assert layout.stacked([0.0, 0.0, 0.0], least=1, places=[0, 9, 5], width=6) == [0, 0, 1]
 
 
 def test_words_that_would_end_the_drawing_are_drawn(tmp_path: Path) -> None:
@@ -99,3 +103,71 @@ def test_words_that_would_end_the_drawing_are_drawn(tmp_path: Path) -> None:
         ElementTree.fromstring(text)
         for word in ("plain", "other", "ab", "constructor" if name == "d" else "__proto__"):
             assert word in text
+
+
+def layers(chart: Any) -> list[dict[str, Any]]:
+    """Return the layers of a chart, each with the rows that it draws."""
+    drawn = chart.to_dict()
+    parts = drawn.get("layer") or [layer for panel in drawn["vconcat"] for layer in panel["layer"]]
+    return [{**layer, "rows": drawn["datasets"][layer.get("data", drawn.get("data"))["name"]]} for layer in parts]
+
+
+def marks(chart: Any, kind: str) -> list[dict[str, Any]]:
+    return [layer for layer in layers(chart) if layer["mark"]["type"] == kind]
+
+
+def test_each_group_has_a_line_and_a_name() -> None:
+    model = grouped_model(["all", "without", "tiny", "constructor"])
+    table = dw.trajectory(model, "ship", groups=["all", "without", "tiny"])
+    for chart, value, expected in (
+        (dw.plot.trajectory(model, "ship", groups=["all", "without", "tiny"]), "position", table),
+        (dw.plot.similarity(model, "ship", "court", groups=["all", "without", "tiny"]), "similarity", None),
+        (dw.plot.frequency(model, "ship", groups=["all", "without", "tiny"]), "per_million", None),
+    ):
+        line = marks(chart, "line")[-1]
+        assert line["encoding"]["color"]["scale"]["domain"] == ["all", "without", "tiny"]
+        known = {(row["group"], row["slice"]) for row in line["rows"] if row[value] is not None}
+        assert {("all", label) for label in model.slices.labels} <= known
+        if value == "per_million":  # it has no text in the other slices, so nothing is known about them
+            assert {label for group, label in known if group == "tiny"} == {"1991"}
+        else:
+            assert not any(group == "without" for group, _ in known)
+            assert "not observed: " in chart.to_dict()["title"]["subtitle"][1]
+            assert "90%" not in str(chart.to_dict()["title"])  # there is no band
+        assert len({(row["group"]) for row in marks(chart, "text")[-1]["rows"]}) == len({g for g, _ in known})
+        if expected is not None:
+            seen = expected.filter("observed").select("group", "slice", "position").rows()
+            drawn = [(row["group"], row["slice"], row[value]) for row in line["rows"] if row[value] is not None]
+            assert drawn == seen
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda m: dw.plot.trajectory(m, "ship", groups=["a"], n=3), "lists no neighbours; leave out `at` and `n`"),
+        (lambda m: dw.plot.trajectory(m, "ship", groups=["a"], at=1990), "lists no neighbours; leave out `at` and `n`"),
+        (lambda m: dw.plot.trajectory(m, "ship", groups=m.groups), "at most 6 groups, and 7 were given"),
+        (lambda m: dw.plot.trajectory(m, "ship", groups="b"), "'ship' is not observed in these groups"),
+        (lambda m: dw.plot.frequency(m, "ship", groups=["b"]), "'ship' does not occur in these groups"),
+        (lambda m: dw.plot.similarity(m, "ship", ["court", "judge"], groups=["a"]), "with one other, and 2 were given"),
+        (lambda m: dw.plot.similarity(m, "ship", "court", groups=["z"]), "There is no group 'z'"),
+        (lambda m: dw.plot.trajectory(m, "ship", groups=[]), "`groups` is empty; name at least one group"),
+        (lambda m: dw.plot.trajectory(m, "ship", groups=5), "`groups` is 5; name one group or several"),
+        (lambda m: dw.plot.frequency(m.group("a"), "ship", groups="a"), "The model is that of a group, 'a'"),
+        (lambda m: dw.plot.contrast(m, "ship"), "The model has 7 groups; name two of them"),
+        (lambda m: dw.plot.contrast(m, "ship", groups=["a", "b"]), "'ship' is in no slice observed in both groups"),
+        (lambda m: dw.plot.history(m.group("a")), "draw that of the model with all groups"),
+    ],
+)
+def test_what_cannot_be_drawn_of_groups_is_said(draw: Any, message: str) -> None:
+    with pytest.raises(dw.OptionError, match=message):
+        draw(grouped_model("abcdefg"))
+
+
+def test_groups_whose_names_would_end_the_drawing_are_drawn(tmp_path: Path) -> None:
+    names = ["constructor", "without", "tiny", "a\x01b", "<script>"]
+    chart = dw.plot.trajectory(grouped_model(names), "ship", groups=names)
+    text = dw.plot.save(chart, tmp_path / "g.svg").read_text()
+    ElementTree.fromstring(text)
+    for name in ("constructor", "tiny", "ab", "&lt;script&gt;"):
+        assert name in text

@@ -40,6 +40,7 @@ def export(
     format: str = "word2vec",
     at: At | Sequence[At] | None = None,
     min_count: int = 0,
+    group: str | None = None,
     overwrite: bool = False,
 ) -> Path:
     """Write a model's embeddings in another program's format.
@@ -60,6 +61,9 @@ def export(
     min_count
         Only words that occur at least this often in the training text of a slice; safetensors and numpy always hold
         all words.
+    group
+        Write the embeddings and counts of this group, where the model has groups; by default those of all text. Groups
+        share one space, so the files of several can be compared.
     overwrite
         Replace what is at `out`.
 
@@ -67,7 +71,7 @@ def export(
     -------
     The path that was written.
     """
-    model = as_model(model)
+    model = as_model(model, group)
     format, overwrite = checks.one_of("format", format, FORMATS), checks.flag("overwrite", overwrite)
     target, min_count = checks.path("out", out), checks.whole("min_count", min_count)
     _check_free(target, overwrite=overwrite)
@@ -171,7 +175,8 @@ def _safetensors(model: Model, out: Path, slices: list[int], _: int) -> None:
     rows = slices if model.moves else [0]
     intercepts = _intercepts(model, slices)
     end = 0
-    arrays = [("rho", model.rho, (len(rows), *model.rho.shape[1:])), ("alpha", model.alpha, model.alpha.shape)]
+    alpha = _alpha(model, slices)
+    arrays = [("rho", model.rho, (len(rows), *model.rho.shape[1:])), ("alpha", alpha, alpha.shape)]
     if intercepts is not None:
         arrays.append(("intercepts", intercepts, intercepts.shape))
     for name, array, shape in arrays:
@@ -184,14 +189,19 @@ def _safetensors(model: Model, out: Path, slices: list[int], _: int) -> None:
         file.write(struct.pack("<Q", len(text)) + text)
         for t in rows:  # slice by slice, so that a large model is never in memory as a whole
             file.write(np.ascontiguousarray(model.rho[t]).tobytes())
-        file.write(np.ascontiguousarray(model.alpha).tobytes())
+        file.write(np.ascontiguousarray(alpha).tobytes())
         if intercepts is not None:
             file.write(np.ascontiguousarray(intercepts).tobytes())
 
 
+def _alpha(model: Model, slices: list[int]) -> npt.NDArray[Any]:
+    """Return the context vectors, those of every slice where not all have the same."""
+    return model.alpha if model.alpha.ndim == 2 else model.alpha[model.context_of[slices]]
+
+
 def _numpy(model: Model, out: Path, slices: list[int], _: int) -> None:
     arrays: dict[str, Any] = {
-        "rho": model.rho[slices] if model.moves else model.rho, "alpha": model.alpha,
+        "rho": model.rho[slices] if model.moves else model.rho, "alpha": _alpha(model, slices),
         "counts": model.counts[slices], "words": np.array(model.words),
         "slices": np.array([model.slices.labels[t] for t in slices]),
     }  # fmt: skip

@@ -98,7 +98,7 @@ def extend(
     target = Path(out).with_suffix(".corpus") if corpus_out is None else Path(checks.path("corpus_out", corpus_out))
     if Path(out).resolve() == target.resolve():
         raise OptionError(f"`out` and the corpus would both be '{out}'; name another directory with `corpus_out`")
-    if model.groups:
+    if model.groups or model.provenance.group is not None:
         raise OptionError("A model with groups cannot be extended; prepare and fit all of its documents again")
     if model.spec.model != "dynamic" or not model.moves:
         raise OptionError("Only a dynamic model can be extended; fit the others again")

@@ -289,8 +289,7 @@ class Model:
         vocabulary = Vocabulary(self.words, self.slices, group.counts, group.train_counts)
         return Model(
             group.rho, self._alpha, group.intercepts, vocabulary=vocabulary, spec=self.spec,
-            provenance=replace(self.provenance, group=name), history=self.history, best_pass=self.best_pass,
-            context_of=self.context_of.tolist(),
+            provenance=replace(self.provenance, group=name), context_of=self.context_of.tolist(),
         )  # fmt: skip
 
     @property
@@ -463,11 +462,12 @@ class Model:
             **facts,
             "precision": f"drift {spec.drift_precision:g} per {spec.drift_unit}, prior {spec.prior:g}",
             "learning": f"rate {spec.learning_rate:g}, {spec.rounds} rounds a pass, subsample {spec.resample}",
-            "passes": f"{len(self.history)}; the best was pass {self.best_pass}",
+            **({"passes": f"{len(self.history)}; the best was pass {self.best_pass}"} if self.history else {}),
             "validation": validation.format(**scores),
             "corpus": f"{made.corpus_path or 'in memory'} ({made.corpus})",
             "made by": f"{made.engine} engine ({ran_on}), seed {made.seed}",
             **({"groups": ", ".join(self.groups)} if self.groups else {}),
+            **({} if made.group is None else {"group": made.group}),
             **({"extended": "; ".join(made.extended)} if made.extended else {}),
             **({} if made.shuffled_dates is None else {"dates": f"shuffled, seed {made.shuffled_dates}"}),
             **({} if self.significance is None else {"tested": self.significance.describe()}),
@@ -507,6 +507,18 @@ def as_model(model: Model | str | os.PathLike[str], group: str | None = None) ->
     if isinstance(model, str | os.PathLike):
         return Model.open(checks.path("model", model))
     raise OptionError(f"`model` is {checks.shown(model)}, which is not a model; give a Model or the path of one")
+
+
+def models_of_groups(model: Model, groups: str | Sequence[str]) -> dict[str, Model]:
+    """Return the models of the groups that a user names, one or several, by their names."""
+    if (group := model.provenance.group) is not None:
+        raise OptionError(f"The model is that of a group, {checks.quoted(group)}; leave out `group`, or `groups`")
+    alone = isinstance(checks.plain(groups), str)
+    named = [groups] if alone else checks.several("groups", groups, remedy="name one group or several")
+    if not named:
+        raise OptionError("`groups` is empty; name at least one group")
+    names = (model.groups[group_number(model.groups, name)] for name in named)
+    return {name: model.group(name) for name in names}
 
 
 def corpus_of(model: Model, corpus: Corpus | str | os.PathLike[str] | None = None) -> Corpus:

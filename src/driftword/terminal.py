@@ -245,24 +245,31 @@ def print_neighbors(table: pl.DataFrame, model: Model, word: str, console: Conso
 
 
 def print_trajectories(table: pl.DataFrame, console: Console) -> None:
-    """Print the trajectories of words as dots on a line, with counts and neighbours."""
-    words = table["word"].unique(maintain_order=True).to_list()
-    for word in words:
-        if len(words) > 1:
-            console.print(Text(visible(word), style="bold"))
-        _print_trajectory(table.filter(pl.col("word") == word), console)
-    console.print("[dim]position: along the line on which the word moved most; · not observed in training text[/dim]")
+    """Print the trajectories of words, and of groups, as dots on a line, with counts and neighbours."""
+    by_group = "group" in table.columns
+    several = table["word"].n_unique() > 1
+    for of_word in table.partition_by("word", maintain_order=True):
+        parts = of_word.partition_by("group", maintain_order=True) if by_group else [of_word]
+        ends = ("position_low", "position", "position_high") if "position_low" in table.columns else ("position",)
+        values = pl.concat([of_word[end].rename("position") for end in ends])
+        for part in parts:
+            names = [part[name][0] for name, shown in (("word", several), ("group", by_group)) if shown]
+            if names:
+                console.print(Text(visible(", ".join(names)), style="bold"))
+            _print_trajectory(part, console, float(values.min()), float(values.max()))  # type: ignore[arg-type]
+    line = "the line on which the word moved most" + (" in all text" if by_group else "")
+    console.print(f"[dim]position: along {line}; · not observed in training text[/dim]")
 
 
-def _print_trajectory(table: pl.DataFrame, console: Console) -> None:
-    ends = ("position_low", "position_high") if "position_low" in table.columns else ("position", "position")
-    low, high = float(table[ends[0]].min()), float(table[ends[1]].max())  # type: ignore[arg-type]
+def _print_trajectory(table: pl.DataFrame, console: Console, low: float, high: float) -> None:
     grid = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("slice", "count", "position", "neighbours"):
         grid.add_column(name, justify="right" if name == "count" else "left", no_wrap=name != "neighbours")
     for row in table.iter_rows(named=True):
+        values = (row.get("position_low"), row["position"], row.get("position_high"))
         left, at, right = (
-            round((row[name] - low) / ((high - low) or 1) * (_LINE - 1)) for name in (ends[0], "position", ends[1])
+            round(((row["position"] if value is None else value) - low) / ((high - low) or 1) * (_LINE - 1))
+            for value in values
         )
         dot = " " * left + "─" * (at - left) + ("●" if row["observed"] else "·") + "─" * (right - at)
         neighbors = Text(visible(", ".join(row["neighbors"] or [])))

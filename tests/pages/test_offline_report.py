@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 import driftword as dw
-from conftest import random_model
+from conftest import grouped_model, random_model
 from driftword.errors import ExistsError, OptionError
 from driftword.pages import offline_report
 from driftword.pages.offline_report import report
@@ -135,3 +135,17 @@ def test_words_that_look_like_scripts_stay_words(tmp_path: Path) -> None:
     assert page.count("<script") == 2
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
     assert set(data["pages"]) == set(model.words)
+
+
+def test_groups_are_in_the_report_and_hardly_make_it_longer(tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script>"
+    model = grouped_model([evil, "without", "tiny", *(f"group {i}" for i in range(27))], slices=60)
+    page = report(model, tmp_path / "r.html", words=["ship", "wheat"], n=0).read_text()
+    assert "<script>alert" not in page
+    assert page.count("<h2>By group</h2>") == 2
+    assert "6 of 30 groups, those with the most text" in page
+    assert "Choose groups" not in page
+    model._groups = {}
+    plain = report(model, tmp_path / "p.html", words=["ship", "wheat"], n=0).read_text()
+    assert "By group" not in plain
+    assert len(page) < len(plain) + 2 * 20_000

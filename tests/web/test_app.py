@@ -20,7 +20,7 @@ from fastapi.testclient import TestClient
 from polars.testing import assert_frame_equal
 
 import driftword as dw
-from conftest import letters, random_model
+from conftest import grouped_model, letters, random_model
 from driftword import store
 from driftword.errors import OptionError, StoreError
 from driftword.web.app import STORE_ERROR, make_app
@@ -435,3 +435,69 @@ def test_no_page_shows_where_files_are(small_model: dw.Model) -> None:
             answer = reader.get(address)
             for folder in (small_model.path.parent, Path(corpus_path).parent, Path.home()):
                 assert str(folder) not in answer.text + str(answer.headers)
+
+
+def test_a_word_is_shown_by_group() -> None:
+    names = [EVIL, "without", "tiny", "fourth", "fifth", "sixth", "seventh"]
+    model = grouped_model(names)
+    reader = TestClient(make_app(model), base_url=HERE)
+    twin = reader.get("/word/ship.json").json()
+    shown = twin["groups"]["shown"]
+    assert shown == [EVIL, "fourth", "fifth", "sixth", "seventh", "without"]  # by amount of text
+    table = dw.trajectory(model, "ship", groups=shown, at=twin["groups"]["slice"], n=10)
+    lines = {one["name"]: one["values"] for one in twin["figures"]["groups"]["series"]}
+    for name in shown:
+        here = table.filter(pl.col("group") == name)
+        assert lines[name] == ([None] * 4 if name == "without" else here["position"].to_list())
+    rows = {row["group"]: row for row in twin["groups"]["table"]}
+    assert rows["without"] == {"group": "without", "total": 0, "count": 0, "neighbors": None}
+    at = twin["groups"]["slice"]
+    assert rows["fourth"]["neighbors"] == dw.neighbors(model, "ship", at=at, group="fourth")["word"].to_list()
+    assert rows["fourth"]["count"] == 57
+
+    page = reader.get("/word/ship")
+    assert "<script>alert" not in page.text
+    assert "6 of 7 groups" in page.text
+    chosen = {"groups": ["tiny", "without"], "groups_at": "1991"}
+    page = reader.get("/word/ship", params=chosen).text
+    assert "count in 1991" in page
+    assert "does not occur in its training text" in page
+    assert 'name="groups" value="tiny" checked' in page
+    assert 'name="groups" value="fourth">' in page
+    assert '<input type="hidden" name="groups" value="tiny">' in page  # in the other forms
+    times = csv(reader, "/word/ship/time.csv", **chosen)
+    assert times["position in tiny"].is_not_null().to_list() == [False, True, False, False]
+    assert times["position in without"].is_null().all()
+    svg = reader.get("/word/ship/figure/groups.svg", params=chosen)
+    assert "tiny" in "".join(ElementTree.fromstring(svg.text).itertext())
+    page = reader.get("/word/ship", params={"groups": "without"}).text
+    assert "The word does not occur in the training text of without." in page
+    for wrong, status, message in (
+        ({"groups": "up"}, 422, "There is no group 'up'"),
+        ({"groups": list("abcdefg")}, 422, "Choose at most 6 groups at once"),
+        ({"groups_at": "1700"}, 404, "1700"),
+    ):
+        answer = reader.get("/word/ship.json", params=wrong)
+        assert answer.status_code == status
+        assert message in answer.json()["error"]
+
+
+def test_passages_of_a_group_are_one_click_away(tmp_path: Path) -> None:
+    rows = [{"text": text, "date": day, "by": f"{'AB'[i % 2]} & co"} for i, (text, day) in enumerate(letters(40))]
+    corpus = dw.prepare(pl.DataFrame(rows), out=tmp_path / "c", slices="5y", group="by", subsample=None)
+    model = dw.fit(corpus, dw.Spec(dim=4, context=4, rounds=1), passes=2, out=tmp_path / "m")
+    reader = TestClient(make_app(model, corpus), base_url=HERE)
+    page = reader.get("/word/ship").text
+    links = [unescape(link) for link in re.findall(r'href="([^"]+)" data-in-place>Read passages</a></td>', page)]
+    assert len(links) == 2
+    for link, name in zip(links, re.findall(r'<th scope="row" title="([AB] &amp; co)"', page), strict=True):
+        twin = reader.get(link.partition("#")[0].replace("/word/ship", "/word/ship.json")).json()
+        assert {row["about"]["by"] for row in twin["passages"]} == {unescape(name)}
+        assert {row["slice"] for row in twin["passages"]} == {twin["groups"]["slice"]}
+
+
+def test_a_model_without_groups_has_no_trace_of_them(reader: TestClient) -> None:
+    page = reader.get("/word/ship")
+    assert "roup" not in re.sub(r'role="group"', "", page.text)
+    assert reader.get("/word/ship", params={"groups": "x", "groups_at": "1850"}).text == page.text
+    assert not [name for name in reader.get("/word/ship.json").json() if "group" in name]

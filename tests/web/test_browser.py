@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,8 +15,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import driftword as dw
-from conftest import DESK, PHONE, PICTURES, columns, new_context
+from conftest import DESK, PHONE, PICTURES, columns, grouped_model, new_context, serving
 from driftword.pages.offline_report import report
+from driftword.web.app import make_app
 
 sync_api = pytest.importorskip("playwright.sync_api")
 
@@ -164,6 +166,42 @@ def test_pages_can_be_read_without_scripts(chromium: Any, address: str) -> None:
 @pytest.mark.parametrize("path", ["/", "/word/ship", "/compare?words=ship,wheat", "/slice/1853", "/comparisons"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_fit_a_phone_and_can_be_read_in_the_dark(chromium: Any, address: str, path: str, scheme: str) -> None:
+    check_page(chromium, address, path, scheme)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_word_of_many_groups_is_shown_safely(chromium: Any, scheme: str) -> None:
+    names = ["<script>document.title = 'evil'</script>", '"><img src=x onerror=alert(1)>', "tiny", "A" * 150]
+    model = grouped_model([*names, *(f"group {i}, {{{{ 7*7 }}}}" for i in range(26))])
+    with serving(make_app(model)) as address:
+        check_page(chromium, address, "/word/ship", scheme)
+        context = new_context(chromium, viewport=DESK, base_url=address)
+        page = context.new_page()
+        errors: list[str] = []
+        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+        page.goto("/word/ship")
+        assert page.title().startswith("ship")
+        assert page.locator("#groups ~ table tbody tr").count() == 6
+        page.get_by_text("Choose groups").click()
+        page.set_viewport_size(PHONE)  # with long names
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        checked = page.locator("input[name=groups]:checked")
+        while checked.count():
+            checked.first.uncheck()
+        for name in names[:2]:
+            page.locator(f"input[name=groups][value={json.dumps(name)}]").check()
+        page.locator("select[name=groups_at]").select_option("1991")
+        page.locator("form[action$='#groups']").get_by_role("button", name="Show").click()
+        page.wait_for_url("**groups_at=1991**")
+        rows = page.locator("#groups ~ table tbody th").all_inner_texts()
+        assert rows == names[:2]
+        assert "does not occur in its training text" in page.locator("#groups ~ table tbody tr").nth(1).inner_text()
+        assert errors == []
+        context.close()
+
+
+def check_page(chromium: Any, address: str, path: str, scheme: str) -> None:
+    """A page is not wider than a phone, has enough contrast, and names for all that can be filled in."""
     context = new_context(chromium, viewport=PHONE, color_scheme=scheme, base_url=address)
     page = context.new_page()
     page.goto(path)

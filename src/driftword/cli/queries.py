@@ -37,6 +37,9 @@ SKIP = typer.Option(help="Leave out this many of the most frequent words.", show
 _GROUP = typer.Option(
     "--group", metavar="NAME", help="Only the documents of this group, where the model has groups.", show_default="all"
 )
+_GROUPS = typer.Option(
+    metavar="NAME,NAME", help="Each of these groups, such as USA,RUS, where the model has groups.", show_default=False
+)
 INTERVALS = typer.Option(
     "--intervals", help="Also show how uncertain it is, from the documents: 90% intervals, or support."
 )
@@ -138,6 +141,7 @@ def trajectory(
     at: Annotated[list[str] | None, _AT] = None,
     n: Annotated[int, typer.Option("-n", help="How many neighbours.")] = 6,
     intervals: Annotated[bool, INTERVALS] = False,
+    groups: Annotated[list[str] | None, _GROUPS] = None,
 ) -> Any:
     """Show the trajectory of words through time: the position of each along the line on which it moved most.
 
@@ -146,10 +150,14 @@ def trajectory(
       driftword trajectory sotu.model energy
 
       driftword trajectory sotu.model energy power --at 1825,1975
+
+      driftword trajectory un.model security --groups USA,RUS
     """
     from driftword import explore, terminal
 
-    table = explore.trajectory(path, comma_separated(words), at=_slices(at), n=n, intervals=intervals)
+    table = explore.trajectory(
+        path, comma_separated(words), at=_slices(at), n=n, intervals=intervals, groups=comma_separated(groups) or None
+    )
     return table, terminal.print_trajectories
 
 
@@ -314,12 +322,15 @@ def movers(
 
 
 @command(no_args_is_help=True)
+@of_group
 def plot(
     path: Annotated[Path, MODEL],
     words: Annotated[list[str] | None, typer.Argument(help="The word; for similarity, the others after it.")] = None,
     kind: Annotated[
         str,
-        typer.Option(help="trajectory, neighbors, similarity, frequency, map or changes of a word; drift or history."),
+        typer.Option(
+            help="trajectory, neighbors, similarity, frequency, map, changes or contrast of a word; drift or history."
+        ),
     ] = "trajectory",
     out: Annotated[
         Path | None,
@@ -335,8 +346,19 @@ def plot(
     between: Annotated[str | None, BETWEEN] = None,
     min_count: Annotated[int | None, typer.Option(help="For drift: as in [bold]drift[/bold].")] = None,
     skip: Annotated[int | None, typer.Option(help="For drift: as in [bold]drift[/bold].")] = None,
-    intervals: Annotated[bool, typer.Option("--intervals", help="For trajectory: draw a band of uncertainty.")] = False,
+    intervals: Annotated[
+        bool,
+        typer.Option("--intervals", help="For trajectory, similarity and contrast: draw a band of uncertainty."),
+    ] = False,
     interpolated: Annotated[bool, typer.Option("--interpolated", help="For drift: as in [bold]drift[/bold].")] = False,
+    groups: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME,NAME",
+            show_default=False,
+            help="For trajectory, similarity and frequency: a line for each of these groups; for contrast: the two.",
+        ),
+    ] = None,
 ) -> None:
     """Draw a figure and save it: SVG, PNG, PDF, HTML (one file, works offline) or Vega-Lite JSON.
 
@@ -349,10 +371,12 @@ def plot(
       driftword plot sotu.model energy --at 1865,1975 --out energy.png
 
       driftword plot sotu.model --kind drift --between 1900,2000 --out drift.png
+
+      driftword plot un.model security --groups USA,RUS --intervals
     """
     from driftword import checks, terminal
     from driftword import plot as charts
-    from driftword.model import Model
+    from driftword.model import as_model
 
     checks.one_of("kind", kind, charts.KINDS)
     given = list(words or [])
@@ -369,17 +393,19 @@ def plot(
     asked: dict[str, Any] = {
         "at": _slices(at), "n": n, "metric": metric, "between": two_slices(between), "min_count": min_count,
         "skip": skip, "interpolated": interpolated or None, "intervals": intervals or None,
+        "groups": comma_separated(groups) or None,
     }  # fmt: skip
     options = {name: value for name, value in asked.items() if value is not None}
     unknown = [name for name in options if name not in charts.OPTIONS.get(kind, ())]
     if unknown:
         raise OptionError(f"A figure of {kind} has no `{unknown[0]}`; leave it out")
-    chart = getattr(charts, kind)(Model.open(path), *arguments, **options)
+    chart = getattr(charts, kind)(as_model(path), *arguments, **options)
     name = f"{given[0].replace(' ', '-').replace('/', '-')}-{kind}.svg" if given else f"{kind}.svg"
     terminal.say(f"Wrote {charts.save(chart, out or Path(name))}")
 
 
 @command("export", no_args_is_help=True)
+@of_group
 def export_model(
     path: Annotated[Path, MODEL],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder or file to write.", show_default=False)],
@@ -400,6 +426,8 @@ def export_model(
       driftword export sotu.model --out vectors --at 1863,1963
 
       driftword export sotu.model --format parquet --out sotu.parquet --min-count 5
+
+      driftword export un.model --group USA --out usa
     """
     from driftword import terminal
     from driftword.exporting import export

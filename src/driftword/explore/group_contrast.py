@@ -79,7 +79,7 @@ def contrast(
     each group. With intervals also similarity_low and similarity_high, for which all text is taken as it is.
     """
     model = as_model(model)
-    names = _two_groups(model, groups)
+    names = two_groups(model, groups)
     n, min_count = checks.whole("n", n, least=1), checks.whole("min_count", min_count)
     intervals = checks.flag("intervals", intervals)
     if word is not None:
@@ -145,8 +145,10 @@ def _with_intervals(
     return table.with_columns(pl.Series(name, values).fill_nan(None) for name, values in ends.items())
 
 
-def _two_groups(model: Model, groups: Any) -> tuple[str, str]:
+def two_groups(model: Model, groups: Any) -> tuple[str, str]:
     """Check which groups are compared."""
+    if (group := model.provenance.group) is not None:
+        raise OptionError(f"The model is that of a group, {checks.quoted(group)}; ask the one that has all groups")
     if not model.groups:
         raise OptionError("The model has no groups; prepare its corpus with `group`, and fit it again")
     if groups is None:

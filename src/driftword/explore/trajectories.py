@@ -16,7 +16,7 @@ from driftword.explore.intervals import CorpusLike, interval, uncertainty
 from driftword.explore.nearest_neighbors import neighbors
 from driftword.explore.slice_selection import attested_slices, representative_slices
 from driftword.explore.vectors import MIN_COUNT, Array
-from driftword.model import Model, as_model
+from driftword.model import Model, as_model, models_of_groups
 
 
 def trajectory(
@@ -30,6 +30,7 @@ def trajectory(
     intervals: bool = False,
     corpus: CorpusLike = None,
     group: str | None = None,
+    groups: str | Sequence[str] | None = None,
 ) -> pl.DataFrame:
     """Return the trajectory of a word, or of several: its position along the line on which it moved most.
 
@@ -50,42 +51,56 @@ def trajectory(
         The corpus that the model was fitted to, or its path; by default where it was then.
     group
         Ask about the documents of this group, where the model has groups; by default about all text.
+    groups
+        Ask about each of these groups, with positions that can be compared: all along the line on which the word moved
+        most in all text.
 
     Returns
     -------
     One row per word and slice: word; slice; position, on the first principal component of the word's vectors, rising
     from the first slice that attests the word to the last; similarity (cosine) to itself in those two slices; count;
     whether the word is observed in training text there, or its vector interpolated; and its neighbours, in the
-    chosen slices. With intervals also position_low and position_high, which leave out the noise of the fit itself.
+    chosen slices. With intervals also position_low and position_high, which leave out the noise of the fit itself. Of
+    several groups, rows for each, and its name as group; intervals then take all text as it is, and are null where the
+    group has no text with the word.
     """
     model = as_model(model, group)
     vectors.check_moves(model)
     intervals = checks.flag("intervals", intervals)
     names, min_count = checks.words("words", words), checks.whole("min_count", min_count)
     shown = None if at is None else vectors.slice_numbers(model, at)
-    parts = [_trajectory(model, word, shown, n=n, metric=metric, min_count=min_count) for word in names]
-    if intervals:
-        source = uncertainty(model, corpus)
-        parts = [_with_band(model, part, source.vectors(model.word_id(part["word"][0])), min_count) for part in parts]
+    views: dict[Any, Model] = {None: model} if groups is None else models_of_groups(model, groups)
+    parts = []
+    for name, view in views.items():
+        source = uncertainty(view, corpus) if intervals else None
+        for word in names:
+            line = _line(model, model.word_id(word), min_count)
+            part = _trajectory(view, word, shown, (model, *line), n=n, metric=metric, min_count=min_count)
+            if source is not None:
+                drawn = vectors.without_frequency(model, source.vectors(model.word_id(word)))
+                if name is None:  # positions are relative to their own mean, and not to that of all text
+                    drawn = drawn - drawn.mean(axis=1, keepdims=True)
+                low, high = interval(drawn @ line[1], part["position"].to_numpy())
+                part = part.with_columns(pl.Series("position_low", low), pl.Series("position_high", high))
+            parts.append(part if name is None else _in_group(name, part))
     return pl.concat(parts)
 
 
-def _with_band(model: Model, table: pl.DataFrame, drawn: Array, min_count: int) -> pl.DataFrame:
-    """Add the interval of each position, from draws of the word's vectors."""
-    v = model.word_id(table["word"][0])
-    rows = vectors.without_frequency(model, np.asarray(model.rho_of(v), dtype=np.float64))
-    attested = attested_slices(model, v, min_count)
-    axis = _main_axis(rows, int(attested[0]), int(attested[-1]))
-    drawn = vectors.without_frequency(model, drawn)
-    low, high = interval((drawn - drawn.mean(axis=1, keepdims=True)) @ axis, table["position"].to_numpy())
-    return table.with_columns(pl.Series("position_low", low), pl.Series("position_high", high))
+def _in_group(name: str, table: pl.DataFrame) -> pl.DataFrame:
+    """Name the group; without text of its own it is where all text is, which says nothing about how sure that is."""
+    ends = [end for end in ("position_low", "position_high") if end in table.columns]
+    table = table.with_columns(pl.when("observed").then(pl.col(end)).alias(end) for end in ends)
+    return table.select(pl.lit(name).alias("group"), pl.all())
 
 
 def _trajectory(
-    model: Model, word: str, shown: Sequence[int] | None, *, n: int, metric: str, min_count: int
-) -> pl.DataFrame:
+    model: Model, word: str, shown: Sequence[int] | None, line: tuple[Model, Array, Array], *, n: int, metric: str,
+    min_count: int,
+) -> pl.DataFrame:  # fmt: skip
+    """Place a word on a line: that of its own model, or of the one with all text."""
     v, labels = model.word_id(word), model.slices.labels
-    vectors_of_word = vectors.without_frequency(model, np.asarray(model.rho_of(v), dtype=np.float64))
+    whole, middle, axis = line
+    vectors_of_word = vectors.without_frequency(whole, np.asarray(model.rho_of(v), dtype=np.float64))
     shown = representative_slices(model, word, min_count=min_count) if shown is None else shown
     near = neighbors(model, word, at=[labels[t] for t in shown], n=n, metric=metric, min_count=min_count)
     by_slice = {label: near.filter(pl.col("slice") == label)["word"].to_list() for label in near["slice"].unique()}
@@ -95,7 +110,7 @@ def _trajectory(
     columns: dict[str, Any] = {
         "word": [model.words[v]] * len(labels),
         "slice": labels,
-        "position": _principal_component(vectors_of_word, first, last),
+        "position": (vectors_of_word - middle) @ axis,
         "similarity_first": directions @ directions[first],
         "similarity_last": directions @ directions[last],
         "count": model.vocabulary.count(slice(None), v),
@@ -106,9 +121,11 @@ def _trajectory(
     return pl.DataFrame(columns, schema_overrides={**types, "neighbors": pl.List(pl.String)})
 
 
-def _principal_component(rows: Array, first: int, last: int) -> Array:
-    """Project vectors on their first principal component."""
-    return np.asarray((rows - rows.mean(axis=0)) @ _main_axis(rows, first, last))
+def _line(model: Model, v: int, min_count: int) -> tuple[Array, Array]:
+    """Return the line on which a word moved most: the mean of its vectors, and the direction."""
+    rows = vectors.without_frequency(model, np.asarray(model.rho_of(v), dtype=np.float64))
+    attested = attested_slices(model, v, min_count)
+    return rows.mean(axis=0), _main_axis(rows, int(attested[0]), int(attested[-1]))
 
 
 def _main_axis(rows: Array, first: int, last: int) -> Array:

@@ -11,6 +11,7 @@ import polars as pl
 
 from driftword import explore
 from driftword.checks import one_of, whole
+from driftword.corpus.groups import OTHERS, group_number
 from driftword.corpus.slices import At
 from driftword.errors import OptionError
 from driftword.explore.changepoints import NOTABLE
@@ -22,6 +23,7 @@ from driftword.suggestions import closest
 MAX_ROWS: Final = 200
 MAX_SLICES: Final = 12
 MAX_COMPARED: Final = 6
+MAX_GROUPS: Final = 6  # as many as there are colours
 RANKED: Final = "rank"  # the order of a table of drift, unless a reader chooses a column
 SORT_COLUMNS: Final = (RANKED, "drift", "effect", "word", "count_first", "count_last", "slices")
 _TABLE_NEIGHBORS: Final = 6  # in each row of a table of drift
@@ -116,7 +118,7 @@ def one_slice(model: Model, label: str, **options: Any) -> Content:
 
 def word(
     model: Model, asked: str, *, at: Sequence[str] = (), n: int = 10, others: Sequence[str] = (),
-    reference: str | None = None,
+    reference: str | None = None, groups: Sequence[str] = (), groups_at: str | None = None,
 ) -> Content:  # fmt: skip
     """Return everything a word's page shows, apart from its passages.
 
@@ -132,6 +134,9 @@ def word(
         Words whose similarity to it is shown; by default neighbours from the first and the last of those slices.
     reference
         Words used in other slices as this one is in the reference slice are listed; by default the last of `at`.
+    groups, groups_at
+        Groups whose trajectories are shown, by default the largest, and the slice whose neighbours are listed for each,
+        by default as `reference`; only where the model has groups.
     """
     name, labels = model.words[model.word_id(asked)], model.slices.labels
     whole("n", n, least=1, most=MAX_ROWS)
@@ -174,8 +179,11 @@ def word(
                            series=[_series(name, frequency["step"].to_list(), counts, observed)], **_HALF_PAGE),
         "similarity": _similarity_figure(model, name, [other for other in others if other != name]),
     }  # fmt: skip
-    seen = [label for label in selected if observed[labels.index(label)]]
-    reference = labels[model.slices.index(reference)] if reference else (seen or selected)[-1]
+    usual = next((label for label in reversed(selected) if observed[labels.index(label)]), selected[-1])
+    if model.groups:
+        at_slice = labels[model.slices.index(groups_at)] if groups_at else usual
+        content["groups"], content["figures"]["groups"] = _by_group(model, name, groups, at_slice, n)
+    reference = labels[model.slices.index(reference)] if reference else usual
     # A vector that is only interpolated says nothing about how the word was used.
     elsewhere = [label for label in selected if label != reference] if observed[labels.index(reference)] else []
     rows = explore.equivalents(model, name, at=reference, to=elsewhere, n=5).to_dicts() if elsewhere else []
@@ -184,6 +192,37 @@ def word(
         {"slice": label, "words": [row for row in rows if row["slice"] == label]} for label in elsewhere
     ]
     return content
+
+
+def _by_group(model: Model, name: str, groups: Sequence[str], at: str, n: int) -> tuple[Content, Figure]:
+    """Return the neighbours of a word in some groups in one slice, and its trajectory in each, along the same line."""
+    _at_most("groups", groups, MAX_GROUPS)
+    shown = [model.groups[group_number(model.groups, group)] for group in dict.fromkeys(groups)]
+    shown = shown or _largest_groups(model)[:MAX_GROUPS]
+    series, rows = [], []
+    for part in explore.trajectory(model, name, groups=shown, at=at, n=n).partition_by("group", maintain_order=True):
+        group, counts, observed = part["group"][0], part["count"].to_list(), part["observed"].to_list()
+        times = part["observed"].arg_true().to_list() or [len(observed)]
+        # Before and after all its text, a group is where all text is: that says nothing about it.
+        values = [value if times[0] <= t <= times[-1] else None for t, value in enumerate(part["position"])]
+        series.append(_series(group, values, counts, observed))
+        here = part.row(model.slices.labels.index(at), named=True)
+        near = here["neighbors"] or [] if here["observed"] else None
+        rows.append({"group": group, "total": sum(counts), "count": here["count"], "neighbors": near})
+    title = f"Trajectory of {name} {'by group' if len(shown) > 1 else f'in {shown[0]}'}"
+    label = "position along its main direction of change in all text"
+    content = {"names": list(model.groups), "shown": shown, "slice": at, "table": rows}
+    return content, figure(title, label, "trajectory", series=series, height=260)
+
+
+def _largest_groups(model: Model) -> list[str]:
+    """Return the groups by how much text they have; the one of all other documents comes last."""
+
+    def order() -> list[str]:
+        size = {name: int(np.asarray(model.group(name).counts).sum(dtype=np.int64)) for name in model.groups}
+        return sorted(model.groups, key=lambda name: (name == OTHERS, -size[name]))
+
+    return model.cached("largest groups", order)
 
 
 def _significance(model: Model, name: str) -> Content | None:
@@ -250,7 +289,9 @@ def word_over_time(content: Content) -> list[dict[str, Any]]:
         if name in figures:
             columns[column] = figures[name]["series"][0]["values"]
     columns |= {
-        f"similarity to {one['name']}": one["values"] for one in figures.get("similarity", {}).get("series", [])
+        f"{column} {one['name']}": one["values"]
+        for name, column in (("similarity", "similarity to"), ("groups", "position in"))
+        for one in figures.get(name, {}).get("series", [])
     }
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 

@@ -113,6 +113,7 @@ def report(
         text = None
     elif text is None:
         text = model.open_corpus()
+    text = None if text is None else model.documents_of(text)
     path = _checked_path(checks.path("out", out), overwrite=checks.flag("overwrite", overwrite))
     n = checks.whole("n", n, most=MAX_REPORTED)
     min_count = checks.optional(checks.whole, "min_count", min_count)

@@ -6,7 +6,7 @@ What matters is shown by shape or shade as well as by colour, so that it survive
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import altair as alt
@@ -17,8 +17,9 @@ from driftword import checks, explore
 from driftword.corpus.slices import At
 from driftword.errors import OptionError
 from driftword.explore import changepoints, vectors
+from driftword.explore.group_contrast import two_groups
 from driftword.explore.intervals import CorpusLike
-from driftword.model import Model, as_model
+from driftword.model import Model, as_model, models_of_groups
 from driftword.plot.layout import (
     CHANGES_HEIGHT,
     COLOURS,
@@ -46,12 +47,19 @@ from driftword.significance_table import LEVEL, SIGNIFICANT
 
 MAX_LISTS: Final = 8  # of neighbours in one figure
 MAX_ROWS: Final = 1_000  # in one figure
+_PANEL: Final = 150  # pixels, of two above each other
+_BAND: Final = "band: 90% interval over documents"
+_WITHOUT_NOISE: Final = ", without the noise of the fit itself"
+_ALL_TEXT: Final = ", all text taken as it is"
 WITHOUT_WORD: Final = ("drift", "history")
-KINDS: Final = ("trajectory", "neighbors", "similarity", "frequency", "map", "changes", *WITHOUT_WORD)
+KINDS: Final = ("trajectory", "neighbors", "similarity", "frequency", "map", "changes", "contrast", *WITHOUT_WORD)
 #: What a user may choose for each kind, beside the word.
 OPTIONS: Final = {
-    "trajectory": ("at", "n", "intervals"),
+    "trajectory": ("at", "n", "intervals", "groups"),
     "neighbors": ("at", "n"),
+    "similarity": ("intervals", "groups"),
+    "frequency": ("groups",),
+    "contrast": ("intervals", "groups"),
     "map": ("n",),
     "changes": ("n",),
     "drift": ("n", "metric", "between", "min_count", "skip", "interpolated"),
@@ -59,8 +67,8 @@ OPTIONS: Final = {
 
 
 def trajectory(
-    model: Model | str | os.PathLike[str], word: str, *, at: At | Sequence[At] | None = None, n: int = 6,
-    intervals: bool = False, corpus: CorpusLike = None,
+    model: Model | str | os.PathLike[str], word: str, *, at: At | Sequence[At] | None = None, n: int | None = None,
+    intervals: bool = False, corpus: CorpusLike = None, groups: str | Sequence[str] | None = None,
 ) -> alt.LayerChart:  # fmt: skip
     """Draw a word's meaning through time on one line, with its neighbours in some slices: the paper's figure 1.
 
@@ -75,16 +83,37 @@ def trajectory(
     at
         Slices whose neighbours are listed; by default up to four representative ones.
     n
-        How many neighbours.
+        How many neighbours; by default 6.
     intervals
         Also draw a band that holds 90% of what the line would be with other documents of the same kind. This reads the
         corpus.
     corpus
         The corpus that the model was fitted to, or its path; by default where it was then.
+    groups
+        Draw a line for each of these groups, at most six, without neighbours: all along the line on which the word
+        moved most in all text. Differences in other directions do not show; see `contrast`.
     """
-    model, n = as_model(model), _check_rows(n)
+    model = as_model(model)
     vectors.check_moves(model)
     model.word_id(word)
+    if groups is not None:
+        if at is not None or n is not None:
+            raise OptionError("A figure of several groups lists no neighbours; leave out `at` and `n`, or `groups`")
+        names = list(_groups(model, groups))
+        table = explore.trajectory(model, word, at=model.slices.labels[0], n=1, groups=names, intervals=intervals,
+                                   corpus=corpus)  # fmt: skip
+        table = timed(model, table).with_columns(pl.when("observed").then(pl.col("position")))
+        _check_not_empty(table.drop_nulls("position"), f"'{word}' is not observed in these groups")
+        layers = _lines(
+            table, "position", by="group", title="position along the line on which it moved most in all text"
+        )
+        return finish(
+            layered(layers),
+            model,
+            f"“{word}” through time, by group",
+            note=_note(table, "position", left_out=_WITHOUT_NOISE + _ALL_TEXT),
+        )
+    n = _check_rows(6 if n is None else n)
     at = _check_room(model, at)
     table = explore.trajectory(model, word, at=at, n=n, intervals=intervals, corpus=corpus)
     table = timed(model, table).with_columns(pl.col("count").fill_null(1))
@@ -130,7 +159,7 @@ def trajectory(
     ]  # fmt: skip
     title, notes = f"“{word}” through time", [_verdict(model, word)] if model.significance is not None else []
     if intervals:
-        notes.append("band: 90% interval over documents, without the noise of the fit itself")
+        notes.append(_BAND + _WITHOUT_NOISE)
     return finish(layered(layers), model, title, height=HEIGHT + band, note="; ".join(notes))
 
 
@@ -236,7 +265,10 @@ def drift(model: Model | str | os.PathLike[str], *, n: int = 16, **options: Any)
     )
 
 
-def similarity(model: Model | str | os.PathLike[str], word: str, others: str | Sequence[str]) -> alt.LayerChart:
+def similarity(
+    model: Model | str | os.PathLike[str], word: str, others: str | Sequence[str], *, intervals: bool = False,
+    corpus: CorpusLike = None, groups: str | Sequence[str] | None = None,
+) -> alt.LayerChart:  # fmt: skip
     """Draw the similarity of a word to others through time, in slices where both are observed.
 
     Parameters
@@ -247,35 +279,34 @@ def similarity(model: Model | str | os.PathLike[str], word: str, others: str | S
         The word.
     others
         One to six words to compare it with.
+    intervals
+        Also draw bands that hold 90% of what the lines would be with other documents of the same kind. This reads the
+        corpus.
+    corpus
+        The corpus that the model was fitted to, or its path; by default where it was then.
+    groups
+        Draw a line for each of these groups, at most six, and one other word.
     """
     model = as_model(model)
     names = checks.words("others", others)
     if not 1 <= len(names) <= len(COLOURS):
         raise OptionError(f"A chart compares a word with 1 to {len(COLOURS)} others, and {len(names)} were given")
-    table = timed(model, explore.similarity(model, word, names))
+    if groups is not None and len(names) > 1:
+        raise OptionError(f"A chart of several groups compares a word with one other, and {len(names)} were given")
+    options: dict[str, Any] = {"intervals": intervals, "corpus": corpus}
+    if groups is None:
+        table = timed(model, explore.similarity(model, word, names, **options))
+    else:
+        table = _by_group(model, groups, lambda view: explore.similarity(view, word, names, **options))
     _check_not_empty(table.drop_nulls("similarity"), f"'{word}' and the other words are never observed together")
-    names = table["other"].unique(maintain_order=True).to_list()
-    colour = alt.Color("other:N", scale=alt.Scale(domain=names, range=list(COLOURS[: len(names)])), legend=None)
-    base = alt.Chart(table).encode(
-        years(table), alt.Y("similarity:Q", title="cosine, slice means removed", scale=alt.Scale(zero=False)), colour
-    )
-    known = table.drop_nulls("similarity")
-    ends = known.group_by("other", maintain_order=True).last().sort("similarity")
-    low, high = span(known["similarity"])
-    ends = ends.with_columns(
-        height=pl.Series(stacked(ends["similarity"].to_list(), least=(high - low) * LINE / HEIGHT))
-    )
-    layers = [
-        base.mark_line(strokeWidth=1.5),
-        base.mark_point(size=30, filled=True, opacity=1).encode(shape=alt.Shape("other:N", sort=names, legend=None)),
-        alt.Chart(ends).mark_text(align="left", dx=6, fontSize=12, limit=150).encode(
-            alt.X("year:Q"), alt.Y("height:Q"), colour, text="other:N"
-        ),
-    ]  # fmt: skip
-    return finish(layered(layers), model, f"Similarity of “{word}” to other words")
+    by, title = ("other", "other words") if groups is None else ("group", f"“{names[0]}”, by group")
+    layers = _lines(table, "similarity", by=by, title="cosine, slice means removed")
+    return finish(layered(layers), model, f"Similarity of “{word}” to {title}", note=_note(table, "similarity"))
 
 
-def frequency(model: Model | str | os.PathLike[str], word: str) -> alt.VConcatChart:
+def frequency(
+    model: Model | str | os.PathLike[str], word: str, *, groups: str | Sequence[str] | None = None
+) -> alt.VConcatChart:
     """Draw a word's movement above its frequency, to tell a change of use from a change of frequency.
 
     Parameters
@@ -284,21 +315,60 @@ def frequency(model: Model | str | os.PathLike[str], word: str) -> alt.VConcatCh
         A dynamic or binned model, or its path.
     word
         The word.
+    groups
+        Draw lines for each of these groups, at most six, instead of bars.
     """
     model = as_model(model)
     vectors.check_moves(model)
-    table = timed(model, explore.frequency(model, word)).with_columns(pl.col("step").fill_null(0))
-    panels = [
-        alt.Chart(table)
-        .mark_bar(color=colour, opacity=0.8)
-        .encode(*edges(table), alt.Y(f"{name}:Q", title=title))
-        .properties(width=WIDTH, height=150)
-        for name, title, colour in (
-            ("step", "distance from the slice before", COLOURS[0]),
-            ("per_million", "per million words", COLOURS[4]),
-        )
-    ]
-    return finish(alt.vconcat(*panels), model, f"“{word}”: movement and frequency", height=None)
+    model.word_id(word)
+    title = f"“{word}”: movement and frequency"
+    panels = (
+        ("step", "distance from the slice before", COLOURS[0]),
+        ("per_million", "per million words", COLOURS[4]),
+    )
+    if groups is None:
+        table = timed(model, explore.frequency(model, word)).with_columns(pl.col("step").fill_null(0))
+        bars = [
+            alt.Chart(table).mark_bar(color=colour, opacity=0.8).encode(*edges(table), alt.Y(f"{name}:Q", title=label))
+            for name, label, colour in panels
+        ]
+        return finish(_above_each_other(bars), model, title, height=None)
+    table = _by_group(model, groups, lambda view: _where_known(view, explore.frequency(view, word)))
+    _check_not_empty(table.filter(pl.col("count") > 0), f"'{word}' does not occur in these groups")
+    lines = [layered(_lines(table, name, by="group", title=label, height=_PANEL)) for name, label, _ in panels]
+    return finish(_above_each_other(lines), model, f"{title}, by group", height=None, note=_note(table, "step"))
+
+
+def contrast(
+    model: Model | str | os.PathLike[str], word: str, *, groups: Sequence[str] | None = None, intervals: bool = False,
+    corpus: CorpusLike = None,
+) -> alt.LayerChart:  # fmt: skip
+    """Draw how similar the vectors of a word in two groups are through time, in slices where both use it.
+
+    Parameters
+    ----------
+    model
+        A model with groups, or its path.
+    word
+        The word.
+    groups
+        Two groups; by default the two that the model has, if it has no others.
+    intervals
+        Also draw a band that holds 90% of what the line would be with other documents of the same kind. This reads the
+        corpus.
+    corpus
+        The corpus that the model was fitted to, or its path; by default where it was then.
+    """
+    model = as_model(model)
+    model.word_id(word)
+    first, second = two_groups(model, groups)
+    table = explore.contrast(model, (first, second), word=word, n=1, intervals=intervals, corpus=corpus)
+    _check_not_empty(table.drop_nulls("similarity"), f"'{word}' is in no slice observed in both groups")
+    table = timed(model, table.with_columns(pl.lit("").alias("pair")))
+    layers = _lines(table, "similarity", by="pair", title="cosine between its vectors in the two groups")
+    return finish(
+        layered(layers), model, f"“{word}”: {first} and {second}", note=_note(table, "similarity", left_out=_ALL_TEXT)
+    )
 
 
 def map(model: Model | str | os.PathLike[str], word: str, *, n: int = 8) -> alt.LayerChart:
@@ -372,7 +442,8 @@ def history(model: Model | str | os.PathLike[str]) -> alt.LayerChart:
     """
     model = as_model(model)
     if not model.history:
-        raise OptionError("The model has no history of its fit")
+        alone = "" if model.provenance.group is None else "; draw that of the model with all groups"
+        raise OptionError(f"The model has no history of its fit{alone}")
     table = pl.DataFrame([{"pass": e["pass"], "L": e["L"], "kind": e["kind"]} for e in model.history])
     base = alt.Chart(table).encode(
         alt.X("pass:O", title="pass", axis=alt.Axis(labelAngle=0)),
@@ -433,6 +504,79 @@ def _verdict(model: Model, word: str) -> str:
     """Say whether a word changed by more than chance, if that has been tested."""
     found = model.significance
     return "" if found is None else f"change: {found.verdict(model.word_id(word))}"
+
+
+def _lines(table: pl.DataFrame, value: str, *, by: str, title: str, height: int = HEIGHT) -> list[alt.Chart]:
+    """Draw a line for each name in a column, with its band, if it has one, and its name at its end.
+
+    Lines have gaps where there is no value; those of groups, which often lack text, are dashed there.
+    """
+    names = table[by].unique(maintain_order=True).to_list()
+    colour = alt.Color(f"{by}:N", scale=alt.Scale(domain=names, range=list(COLOURS[: len(names)])), legend=None)
+    y: dict[str, Any] = {"title": title, "scale": alt.Scale(zero=False)}
+    base = alt.Chart(table).encode(years(table), alt.Y(f"{value}:Q", **y), colour)
+    known = table.drop_nulls(value)
+    ends = known.group_by(by, maintain_order=True).last().sort(value)
+    values = [name for name in (value, f"{value}_low", f"{value}_high") if name in table.columns]
+    low, high = span(pl.concat([known[name].rename(value) for name in values])) if known.height else (0.0, 1.0)
+    begin, end = span(table["year"])
+    heights = stacked(
+        ends[value].to_list(), least=(high - low) * LINE / height, places=ends["year"].to_list(),
+        width=(end - begin) * ROOM,
+    )  # fmt: skip
+    ends = ends.with_columns(height=pl.Series(heights, dtype=pl.Float64))
+    layers = [
+        base.mark_line(strokeWidth=1.5),
+        base.mark_point(size=30, filled=True, opacity=1).encode(shape=alt.Shape(f"{by}:N", sort=names, legend=None)),
+        alt.Chart(ends).mark_text(align="left", dx=6, fontSize=12, limit=150).encode(
+            alt.X("year:Q"), alt.Y("height:Q"), colour, text=f"{by}:N"
+        ),
+    ]  # fmt: skip
+    there = alt.Chart(known).encode(years(table), colour)
+    if by != "other":
+        layers.insert(0, there.mark_line(strokeWidth=1, strokeDash=[3, 3]).encode(alt.Y(f"{value}:Q", **y)))
+    if f"{value}_low" in table.columns:
+        ends_of_band = alt.Y(f"{value}_low:Q", **y), alt.Y2(f"{value}_high")
+        alone = known.filter(pl.len().over(by) == 1)  # a band has no width in a single slice
+        layers[:0] = [
+            there.mark_area(opacity=0.15).encode(*ends_of_band),
+            alt.Chart(alone).mark_rule(opacity=0.4).encode(years(table), colour, *ends_of_band),
+        ]
+    return layers
+
+
+def _note(table: pl.DataFrame, value: str, *, left_out: str = "") -> str:
+    """Say what bands and dashes are, and which groups have no line."""
+    notes = [f"{_BAND}{left_out}"] if f"{value}_low" in table.columns else []
+    if table[value].has_nulls() and not {"group", "pair"}.isdisjoint(table.columns):
+        notes.append("dashes: no text with the word in between")
+    if "group" in table.columns and (missing := set(table["group"]) - set(table.drop_nulls(value)["group"])):
+        notes.append(f"not observed: {', '.join(sorted(missing))}")
+    return "; ".join(notes)
+
+
+def _above_each_other(panels: Sequence[Any]) -> alt.VConcatChart:
+    return alt.vconcat(*(panel.properties(width=WIDTH, height=_PANEL) for panel in panels))
+
+
+def _by_group(model: Model, groups: str | Sequence[str], ask: Callable[[Model], pl.DataFrame]) -> pl.DataFrame:
+    """Ask the same of each group."""
+    parts = [ask(view).with_columns(group=pl.lit(name)) for name, view in _groups(model, groups).items()]
+    return timed(model, pl.concat(parts))
+
+
+def _where_known(view: Model, table: pl.DataFrame) -> pl.DataFrame:
+    """Leave out the frequency in a group where it has no text, and movement where that does not have the word."""
+    has_text = pl.Series(np.asarray(view.counts).any(axis=1))
+    return table.with_columns(pl.when(has_text).then("per_million"), pl.when(pl.col("count") > 0).then("step"))
+
+
+def _groups(model: Model, groups: str | Sequence[str]) -> dict[str, Model]:
+    """Return the models of the groups that a user names, as many as a chart has colours for."""
+    views = models_of_groups(model, groups)
+    if len(views) > len(COLOURS):
+        raise OptionError(f"A chart shows at most {len(COLOURS)} groups, and {len(views)} were given; name fewer")
+    return views
 
 
 def _check_rows(n: int) -> int:

@@ -71,11 +71,14 @@ def _named(ticks: dict[float, str]) -> alt.Axis:
     return alt.Axis(grid=False, values=[float(year) for year in names], labelExpr=label)
 
 
-def stacked(heights: Sequence[float], *, least: float) -> list[float]:
-    """Push ascending heights up until neighbours are at least this far apart."""
+def stacked(
+    heights: Sequence[float], *, least: float, places: Sequence[float] | None = None, width: float = 0
+) -> list[float]:
+    """Push ascending heights up until they are at least this far apart, or their places as far as their width."""
     result: list[float] = []
-    for height in heights:
-        result.append(max(height, result[-1] + least) if result else height)
+    for i, height in enumerate(heights):
+        near = (j for j in range(i) if places is None or abs(places[i] - places[j]) < width)
+        result.append(max([height, *(result[j] + least for j in near)]))
     return result
 
 

@@ -13,6 +13,7 @@ from fastapi import Depends, Path, Query
 from driftword import explore
 from driftword.checks import comma_separated
 from driftword.corpus import Corpus
+from driftword.corpus.groups import OTHERS
 from driftword.model import Model
 from driftword.pages import content, passage_content
 from driftword.pages.content import Content
@@ -30,6 +31,7 @@ Begin = Annotated[str, Query(max_length=_MAX_LENGTH, alias="from")]
 End = Annotated[str, Query(max_length=_MAX_LENGTH, alias="to")]
 Labels = Annotated[list[Text] | None, Query(max_length=content.MAX_SLICES)]
 Filters = Annotated[list[Text] | None, Query(max_length=24, description="COLUMN=VALUE that documents must have.")]
+Groups = Annotated[list[Text] | None, Query(max_length=content.MAX_GROUPS)]
 Word = Annotated[str, Path(max_length=_MAX_ENCODED_LENGTH)]
 Name = Annotated[str, Path(max_length=_MAX_LENGTH)]
 
@@ -146,12 +148,14 @@ class Endpoints:
     def word(
         self, word: Word, *, at: Labels = None, n: Rows = _NEIGHBORS, others: Words = "", reference: Text = "",
         passages_at: Text = "", passages_n: Rows = passage_content.PASSAGES, where: Filters = None,
+        groups: Groups = None, groups_at: Text = "",
     ) -> Content:  # fmt: skip
         """Show everything about a word."""
         word = self.resolve_word(word)
         page = content.word(
-            self.model, word, at=at or [], n=n, others=comma_separated(others), reference=reference or None
-        )
+            self.model, word, at=at or [], n=n, others=comma_separated(others), reference=reference or None,
+            groups=groups or [], groups_at=groups_at or None,
+        )  # fmt: skip
         selected, filters = page["selected"], self.filters(where)
         # In the order in which they were pinned: where there are too many, the one pinned first goes.
         pinned = list(dict.fromkeys(self.resolve_slice(label) for label in at or selected))
@@ -164,6 +168,7 @@ class Endpoints:
             "passages_at": passages_at,
             "passages_n": passages_n if passages_n != passage_content.PASSAGES else None,
             "where": where,
+            **({"groups": groups, "groups_at": groups_at} if self.model.groups else {}),
         }
 
         def this_page(ending: str = "", **changed: Any) -> str:
@@ -176,6 +181,13 @@ class Endpoints:
                 return this_page(at=[other for other in pinned if other != label], passages_at="") + "#neighbours"
             return this_page(at=[*pinned, label][-content.MAX_SLICES :], passages_at=label) + "#neighbours"
 
+        def group_passages(group: str) -> str:
+            """Return the address that shows the passages of a group in the slice of the table of groups."""
+            column = None if self.corpus is None else self.corpus.options.group
+            if column is None or group == OTHERS:
+                return ""  # there is no such column, or no single value in it
+            return this_page(passages_at=page["groups"]["slice"], where=[f"{column}={group}"]) + "#passages"
+
         return page | {
             "passages": passage_content.passages(self.corpus, word, passages_at, n=passages_n, where=filters),
             "occurrences": passage_content.occurrences(self.corpus, word, passages_at, where=filters),
@@ -187,6 +199,7 @@ class Endpoints:
             "_filter_columns": self.filter_columns,
             "_this_page": this_page,
             "_toggle_pin": toggle_pin,
+            "_group_passages": group_passages,
         }
 
 
