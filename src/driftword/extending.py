@@ -37,7 +37,7 @@ from driftword.schedule import Schedule
 
 Array = npt.NDArray[Any]
 RATE: Final = 0.25  # of the learning rate: slices start from the last one before
-NEW_WORD_PASSES: Final = 3  # over all of the new text as one slice, in which new words find their places
+NEW_WORD_PASSES: Final = 2  # over all of the new text as one slice, in which new words find their places
 
 
 def extend(
