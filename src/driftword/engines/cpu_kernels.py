@@ -304,64 +304,80 @@ def prior_step(
     dim,
     mean_context,
 ):
-    """Take the proximal step of the prior for words low..high-1 of ``(T, V, columns)``.
+    """Take the proximal step of the prior for words low..high-1: tridiagonal systems (Thomas algorithm).
 
-    Columns from `dim` on hold intercepts: they have a chain of their own. What the mean context (of each slice, or of
-    all) contributes to log odds, in their unit, is then added to them.
-    """
-    n_slices, columns = len(values), values.shape[2]
-    upper = np.zeros((n_slices, columns), dtype=np.float32)
-    rhs = np.zeros((n_slices, columns), dtype=np.float32)
-    carried = np.zeros(columns, dtype=np.float32)
-    inverse_learning_rate = float32(1.0) / learning_rate
-    for v in range(low, high):
-        _solve(values, accumulator, v, 0, dim, inverse_learning_rate, precision, walk, upper, rhs, carried)
-        if columns > dim:
-            _solve(
-                values, accumulator, v, dim, columns, inverse_learning_rate, intercept_precision, intercept_walk,
-                upper, rhs, carried,
-            )  # fmt: skip
-            for t in range(n_slices):
-                mean = mean_context[min(t, len(mean_context) - 1)]
-                shift = float32(0.0)
-                for k in range(dim):
-                    shift += values[t, v, k] * mean[k]
-                values[t, v, dim] += shift
-
-
-@njit(**_FAST, inline="always")
-def _solve(values, accumulator, v, first, end, inverse_learning_rate, precision, walk, upper, rhs, carried):
-    """Solve the tridiagonal systems of columns first..end-1 of a word (Thomas algorithm).
-
-    `walk` has a column for each word, or one for all. `carried` is what earlier slices add to the diagonal.
+    `walk` has a column for each word, or one for all. Column `dim`, if there is one, holds intercepts: they have a
+    chain of their own. What the mean context (of each slice, or of all) contributes to log odds, in their unit, is then
+    added to them.
     """
     last = len(values) - 1
-    w = min(v, walk.shape[1] - 1)
-    after = walk[0, w] if last else float32(0.0)
-    own = precision[0]
-    for k in range(first, end):
-        metric = np.sqrt(accumulator[0, v, k]) * inverse_learning_rate
-        diagonal = metric + own
-        inverse_pivot = float32(1.0) / (diagonal + after)
-        upper[0, k] = after * inverse_pivot
-        rhs[0, k] = metric * values[0, v, k] * inverse_pivot
-        carried[k] = after * diagonal * inverse_pivot  # this is after * (1 - upper), without cancellation
-    for t in range(1, last + 1):
-        before = after
-        after = walk[t, w] if t < last else float32(0.0)
-        own = precision[t]
-        for k in range(first, end):
-            metric = np.sqrt(accumulator[t, v, k]) * inverse_learning_rate
-            diagonal = metric + own + carried[k]
+    upper = np.zeros((last + 1, dim), dtype=np.float32)
+    rhs = np.zeros((last + 1, dim), dtype=np.float32)
+    carried = np.zeros(dim, dtype=np.float32)  # what earlier slices add to the diagonal
+    shifts = np.zeros(last + 1, dtype=np.float32)
+    inverse_learning_rate = float32(1.0) / learning_rate
+    for v in range(low, high):
+        w = min(v, walk.shape[1] - 1)
+        after = walk[0, w] if last else float32(0.0)
+        own = precision[0]
+        for k in range(dim):
+            metric = np.sqrt(accumulator[0, v, k]) * inverse_learning_rate
+            diagonal = metric + own
             inverse_pivot = float32(1.0) / (diagonal + after)
-            upper[t, k] = after * inverse_pivot
-            rhs[t, k] = (metric * values[t, v, k] + before * rhs[t - 1, k]) * inverse_pivot
-            carried[k] = after * diagonal * inverse_pivot
-    for k in range(first, end):
-        values[last, v, k] = rhs[last, k]
-    for t in range(last - 1, -1, -1):
-        for k in range(first, end):
-            values[t, v, k] = rhs[t, k] + upper[t, k] * values[t + 1, v, k]
+            upper[0, k] = after * inverse_pivot
+            rhs[0, k] = metric * values[0, v, k] * inverse_pivot
+            carried[k] = after * diagonal * inverse_pivot  # this is after * (1 - upper), without cancellation
+        for t in range(1, last + 1):
+            before = walk[t - 1, w]
+            after = walk[t, w] if t < last else float32(0.0)
+            own = precision[t]
+            for k in range(dim):
+                metric = np.sqrt(accumulator[t, v, k]) * inverse_learning_rate
+                diagonal = metric + own + carried[k]
+                inverse_pivot = float32(1.0) / (diagonal + after)
+                upper[t, k] = after * inverse_pivot
+                rhs[t, k] = (metric * values[t, v, k] + before * rhs[t - 1, k]) * inverse_pivot
+                carried[k] = after * diagonal * inverse_pivot
+        mean = mean_context[min(last, len(mean_context) - 1)]
+        shift = float32(0.0)
+        for k in range(dim):
+            values[last, v, k] = rhs[last, k]
+            shift += rhs[last, k] * mean[k]
+        shifts[last] = shift
+        for t in range(last - 1, -1, -1):
+            mean = mean_context[min(t, len(mean_context) - 1)]
+            shift = float32(0.0)
+            for k in range(dim):
+                value = rhs[t, k] + upper[t, k] * values[t + 1, v, k]
+                values[t, v, k] = value
+                shift += value * mean[k]
+            shifts[t] = shift
+        if values.shape[2] > dim:
+            _intercept_step(
+                values, accumulator, v, inverse_learning_rate, intercept_precision, intercept_walk[:, 0], upper[:, 0],
+                rhs[:, 0],
+            )  # fmt: skip
+            for t in range(last + 1):
+                values[t, v, dim] += shifts[t]
+
+
+@njit(**_FAST)
+def _intercept_step(values, accumulator, v, inverse_learning_rate, precision, walk, upper, rhs):
+    """Take the same step for one word's intercepts, in the last column."""
+    n_slices, column = len(values), values.shape[2] - 1
+    carried = value = before = float32(0.0)
+    for t in range(n_slices):
+        after = walk[t] if t + 1 < n_slices else float32(0.0)
+        metric = np.sqrt(accumulator[t, v, column]) * inverse_learning_rate
+        diagonal = metric + precision[t] + carried
+        inverse_pivot = float32(1.0) / (diagonal + after)
+        upper[t] = after * inverse_pivot
+        rhs[t] = (metric * values[t, v, column] + before * value) * inverse_pivot
+        carried = after * diagonal * inverse_pivot
+        value, before = rhs[t], after
+    values[n_slices - 1, v, column] = value
+    for t in range(n_slices - 2, -1, -1):
+        values[t, v, column] = rhs[t] + upper[t] * values[t + 1, v, column]
 
 
 @njit(**_FAST)
