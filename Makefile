@@ -40,7 +40,7 @@ lint: $(READY)
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/python -m pytest --numprocesses 2
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 # The lower bounds of pyproject.toml, in an environment of their own.
 $(OLDEST): pyproject.toml constraints-oldest.txt
@@ -52,7 +52,7 @@ $(OLDEST): pyproject.toml constraints-oldest.txt
 test-oldest: $(READY) $(OLDEST)
 	$(BIN)/python -m pip check
 	.venv-oldest/bin/python -m pip check
-	.venv-oldest/bin/python -m pytest --numprocesses 2 -W default::DeprecationWarning
+	.venv-oldest/bin/python -m pytest --numprocesses 2 --dist worksteal -W default::DeprecationWarning
 
 # ONLY=kills,writers SCALE=0.1 SEED=3 CASE=17 choose and repeat; see docs/reliability.md.
 torture: $(READY)

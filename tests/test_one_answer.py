@@ -43,10 +43,16 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> dw.Model:
     [
         ({}, [], ""),
         ({"metric": "cosine", "n": 7}, ["--metric", "cosine", "-n", "7"], "metric=cosine&n=7"),
-        ({"between": (1920, 1950)}, ["--between", "1920,1950"], "from=1920&to=1950"),
-        ({"min_count": 60, "skip": 9}, ["--min-count", "60", "--skip", "9"], "min_count=60&skip=9"),
-        ({"interpolated": True}, ["--interpolated"], "interpolated=1"),
-        ({"metric": "neighbors"}, ["--metric", "neighbors"], "metric=neighbors"),
+        (
+            {"between": (1920, 1950), "min_count": 60, "skip": 9},
+            ["--between", "1920,1950", "--min-count", "60", "--skip", "9"],
+            "from=1920&to=1950&min_count=60&skip=9",
+        ),
+        (
+            {"interpolated": True, "metric": "neighbors"},
+            ["--interpolated", "--metric", "neighbors"],
+            "interpolated=1&metric=neighbors",
+        ),
     ],
 )
 def test_all_surfaces_list_the_same_words_in_the_same_order(

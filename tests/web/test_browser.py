@@ -169,12 +169,12 @@ def test_pages_fit_a_phone_and_can_be_read_in_the_dark(chromium: Any, address: s
     check_page(chromium, address, path, scheme)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_word_of_many_groups_is_shown_safely(chromium: Any, scheme: str) -> None:
+def test_a_word_of_many_groups_is_shown_safely(chromium: Any) -> None:
     names = ["<script>document.title = 'evil'</script>", '"><img src=x onerror=alert(1)>', "tiny", "A" * 150]
     model = grouped_model([*names, *(f"group {i}, {{{{ 7*7 }}}}" for i in range(26))])
     with serving(make_app(model)) as address:
-        check_page(chromium, address, "/word/ship", scheme)
+        for scheme in ("light", "dark"):
+            check_page(chromium, address, "/word/ship", scheme)
         context = new_context(chromium, viewport=DESK, base_url=address)
         page = context.new_page()
         errors: list[str] = []
