@@ -14,6 +14,7 @@ import driftword as dw
 from driftword.cli import app
 from driftword.corpus.id_stream import IdStream
 from driftword.corpus.phrases import PhraseRule, find_and_join, join_known
+from driftword.corpus.workers import Workers
 
 TOPICS = 5
 
@@ -247,11 +248,11 @@ def test_known_phrases_are_joined_as_when_they_were_found(tmp_path: Path) -> Non
         return made
 
     found_words, known_words = list(words), list(words)
-    found, phrases = find_and_join(stream(), found_words, rule, progress=lambda _: None)
+    found, phrases = find_and_join(stream(), found_words, rule, workers=Workers(2), progress=lambda _: None)
     assert {len(row[1]) for row in phrases.rows} >= {2, 3}
-    known = join_known(stream(), known_words, phrases, rule.connectors)
+    known = join_known(stream(), known_words, phrases, rule.connectors, workers=Workers(2))
     texts_of = [
-        [names[i] for batch, _ in joined.batches() for i in batch]
+        [names[i] for batch in joined.batches() for i in batch.ids]
         for joined, names in ((found, found_words), (known, known_words))
     ]
     assert texts_of[0] == texts_of[1]

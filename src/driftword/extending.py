@@ -119,7 +119,7 @@ def extend(
         store.check_free(target, kind=CORPUS, overwrite=overwrite)
         fresh = not target.exists()
         longer = extend_corpus(
-            old, source, out=target, text=text or options.text, time=time or options.time, first=kept,
+            old, source, out=target, text=text or options.text, time=time or options.time, first=kept, threads=threads,
             overwrite=overwrite, bar=bar,
         )  # fmt: skip
         added = longer.report.documents - old.report.documents

@@ -16,11 +16,11 @@ def test_batches_hold_whole_documents(tmp_path: Path, monkeypatch: pytest.Monkey
     stream.append(ids[:7], np.array(lengths[:3]))
     stream.append(ids[7:], np.array(lengths[3:]))
     batches = list(stream.batches())
-    assert np.concatenate([batch for batch, _ in batches]).tolist() == ids.tolist()
-    assert [n for _, ends in batches for n in np.diff(ends, prepend=0)] == lengths
-    assert max(len(batch) for batch, ends in batches if len(ends) > 1) <= 10
+    assert np.concatenate([batch.ids for batch in batches]).tolist() == ids.tolist()
+    assert [n for batch in batches for n in batch.lengths] == lengths
+    assert max(len(batch.ids) for batch in batches if len(batch.ends) > 1) <= 10
     assert stream.counts(50).tolist() == np.bincount(ids, minlength=50).tolist()
     doubled = stream.map(np.arange(100, dtype=np.uint32)[::-1])
-    assert np.concatenate([batch for batch, _ in doubled.batches()]).tolist() == (99 - ids).tolist()
+    assert np.concatenate([batch.ids for batch in doubled.batches()]).tolist() == (99 - ids).tolist()
     doubled.close()
     assert list(tmp_path.iterdir()) == []

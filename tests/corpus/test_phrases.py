@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from driftword.corpus.id_stream import IdStream
 from driftword.corpus.phrases import PhraseRule, PhraseTable, find_and_join, join_strings
+from driftword.corpus.workers import Workers
 
 
 def joined(documents: list[list[str]], rule: PhraseRule, folder: Path) -> tuple[list[list[str]], PhraseTable]:
@@ -22,11 +23,11 @@ def joined(documents: list[list[str]], rule: PhraseRule, folder: Path) -> tuple[
                 ids[word] = len(words)
                 words.append(word)
         stream.append(np.array([ids[word] for word in document], dtype=np.uint32), np.array([len(document)]))
-    stream, found = find_and_join(stream, words, rule, progress=lambda _: None)
+    stream, found = find_and_join(stream, words, rule, workers=Workers(2), progress=lambda _: None)
     result = []
-    for batch, ends in stream.batches():
-        for begin, end in zip([0, *ends[:-1]], ends, strict=True):
-            result.append([words[i] for i in batch[begin:end]])
+    for batch in stream.batches():
+        for begin, end in zip([0, *batch.ends[:-1]], batch.ends, strict=True):
+            result.append([words[i] for i in batch.ids[begin:end]])
     return result, found
 
 

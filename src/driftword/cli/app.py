@@ -136,6 +136,7 @@ def with_options(message: str, command: str | None = None) -> str:
 CORPUS = typer.Argument(help="A corpus directory, as made by [bold]prepare[/bold].", show_default=False)
 MODEL = typer.Argument(help="A model directory, as made by [bold]fit[/bold].", show_default=False)
 JSON = typer.Option("--json", help="Write JSON for programs.")
+THREADS = typer.Option(help="Number of threads.", show_default="all cores")
 CSV = typer.Option("--csv", help="Write CSV for programs.")
 FORMATS = ("table", "json", "csv", "markdown", "latex")
 FORMAT = typer.Option("--format", help=f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}.")

@@ -9,8 +9,8 @@ import typer
 
 from driftword import checks
 from driftword.checks import comma_separated
-from driftword.cli.app import MODEL, question, two_slices
-from driftword.cli.models import DEVICE, ENGINE, THREADS, WHERE_CORPUS
+from driftword.cli.app import MODEL, THREADS, question, two_slices
+from driftword.cli.models import DEVICE, ENGINE, WHERE_CORPUS
 from driftword.cli.queries import INTERVALS
 from driftword.errors import OptionError
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from driftword.checks import comma_separated
-from driftword.cli.app import CORPUS, JSON, command, command_line, question, with_options
+from driftword.cli.app import CORPUS, JSON, THREADS, command, command_line, question, with_options
 from driftword.errors import OptionError, StoreError
 from driftword.visible_text import visible
 
@@ -141,6 +141,7 @@ def prepare(
         bool, typer.Option("--skip-bad-dates", help="Leave out documents whose date cannot be read.")
     ] = False,
     skip_bad_rows: Annotated[bool, typer.Option("--skip-bad-rows", help="Leave out malformed rows.")] = False,
+    threads: Annotated[int | None, THREADS] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a corpus that is already at --out.")] = False,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
@@ -172,7 +173,7 @@ def prepare(
         phrase_threshold=phrase_threshold, phrase_min_count=phrase_min_count, tokens=tokens, numbers=numbers,
         language=language, encoding=encoding, subsample=subsample, group=group, groups=_groups(groups), seed=seed,
         time_format=time_format, time_from_name=time_from_name, skip_bad_dates=skip_bad_dates,
-        skip_bad_rows=skip_bad_rows, overwrite=overwrite,
+        skip_bad_rows=skip_bad_rows, threads=threads, overwrite=overwrite,
     )  # fmt: skip
     if as_json:
         terminal.print_json(corpus.info())

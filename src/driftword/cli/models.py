@@ -20,6 +20,7 @@ from driftword.cli.app import (
     FORMAT,
     JSON,
     MODEL,
+    THREADS,
     add_parameters,
     command,
     command_line,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 ENGINE = typer.Option(help="auto (a GPU where PyTorch sees one), cpu, torch, or reference, which is slow.")
 DEVICE = typer.Option(help="Device of the torch engine: cuda, cuda:1, ... or cpu.", show_default="the first GPU")
-THREADS = typer.Option(help="Number of threads.", show_default="all cores")
 PASSES = typer.Option(help="Maximum number of passes over the training text.")
 PAPER_PROTOCOL = typer.Option(
     "--paper",

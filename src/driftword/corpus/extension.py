@@ -30,6 +30,7 @@ from driftword.corpus.slices import Slices, is_grid, make_slices
 from driftword.corpus.token_writer import TokenWriter
 from driftword.corpus.tokenized_text import concatenated_ranges
 from driftword.corpus.tokens import make_rule
+from driftword.corpus.workers import Workers
 from driftword.errors import OptionError, SourceError
 from driftword.polars_faults import as_source_errors, check_forked
 from driftword.progress import Progress
@@ -48,6 +49,7 @@ def extend_corpus(
     text: str | None = None,
     time: str | None = None,
     first: int | None = None,
+    threads: int | None = None,
     overwrite: bool = False,
     bar: Progress,
 ) -> Corpus:
@@ -72,21 +74,24 @@ def extend_corpus(
     with (
         store.create(out, kind=KIND, overwrite=overwrite) as writer,
         tempfile.TemporaryDirectory(dir=writer.folder, prefix="spool-") as spool,
+        Workers(threads) as workers,
         as_source_errors(),
     ):
         rule = make_rule(options.tokens, numbers=options.numbers)
-        ingestion = Ingestion(Path(spool), rule, time_format=options.time_format, language=language, bar=bar)
+        ingestion = Ingestion(
+            Path(spool), rule, time_format=options.time_format, language=language, workers=workers, bar=bar
+        )
         report = ingestion.read(opened, text, time, skip_bad_dates=False)
         slices = _longer(corpus.slices, options.slices, ingestion.days, first)
         slice_of = slices.find(ingestion.days)
         stream = mend_line_breaks(ingestion.stream, ingestion.words)
         if options.phrases:
-            stream = join_known(stream, ingestion.words, corpus.phrases, options.connectors)
+            stream = join_known(stream, ingestion.words, corpus.phrases, options.connectors, workers=workers)
         counts = stream.counts(len(ingestion.words))
         _check_known(corpus, ingestion.words, counts)
         words, new_id = _vocabulary(corpus, ingestion.words, counts)
         bar.stage("writing tokens", total=2 * max(int(counts.sum()), 1))
-        token_writer = TokenWriter(writer, slices, slice_of)
+        token_writer = TokenWriter(writer, slices, slice_of, workers)
         token_writer.write(stream, new_id, seed=corpus.seed, bar=bar)
         added = np.zeros((len(slices), len(words)), dtype=np.int32)
         added[:, : token_writer.counts.shape[1]] = token_writer.counts

@@ -9,13 +9,28 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-BATCH_TOKENS: Final = 1 << 20
+BATCH_TOKENS: Final = 1 << 19
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some whole documents of a stream."""
+
+    ids: npt.NDArray[np.uint32]
+    ends: npt.NDArray[np.int64]  # of each document among them
+    first: int  # number of the first document
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """How many ids each document has."""
+        return np.diff(self.ends, prepend=0)
 
 
 class IdStream:
@@ -37,41 +52,40 @@ class IdStream:
         """How many ids each document has."""
         return np.concatenate(self._lengths) if self._lengths else np.zeros(0, dtype=np.int64)
 
-    def batches(self) -> Iterator[tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]]:
-        """Yield the ids of some whole documents, and where each document ends among them."""
+    def batches(self) -> Iterator[Batch]:
+        """Yield the documents, some at a time."""
         ends = np.cumsum(self.lengths)
         begin = start = 0
         while begin < len(ends):
             stop = max(int(np.searchsorted(ends, start + BATCH_TOKENS, side="right")), begin + 1)
             self._file.seek(4 * start)
             ids = np.fromfile(self._file, dtype=np.uint32, count=int(ends[stop - 1]) - start)
-            yield ids, ends[begin:stop] - start
+            yield Batch(ids, ends[begin:stop] - start, begin)
             begin, start = stop, int(ends[stop - 1])
 
     def counts(self, n_ids: int) -> npt.NDArray[np.int64]:
         """Count how often each id occurs."""
+        from driftword.corpus import token_kernels as kernels  # Numba loads only where it is used
+
         total = np.zeros(n_ids, dtype=np.int64)
-        for ids, _ in self.batches():
-            total += np.bincount(ids, minlength=n_ids)
+        for batch in self.batches():
+            kernels.add_counts(batch.ids, total)
         return total
 
     def map(self, new_id: npt.NDArray[np.uint32]) -> IdStream:
         """Return the stream with every id replaced; this one is closed."""
         mapped = IdStream(self.folder)
-        for ids, ends in self.batches():
-            mapped.append(new_id[ids], np.diff(ends, prepend=0))
+        for batch in self.batches():
+            mapped.append(new_id[batch.ids], batch.lengths)
         self.close()
         return mapped
 
     def select(self, wanted: npt.NDArray[np.bool_]) -> IdStream:
         """Return the stream of some of the documents; this one is closed."""
         selected = IdStream(self.folder)
-        document = 0
-        for ids, ends in self.batches():
-            here = wanted[document : document + len(ends)]
-            lengths = np.diff(ends, prepend=0)
-            selected.append(ids[np.repeat(here, lengths)], lengths[here])
-            document += len(ends)
+        for batch in self.batches():
+            here = wanted[batch.first : batch.first + len(batch.ends)]
+            selected.append(batch.ids[np.repeat(here, batch.lengths)], batch.lengths[here])
         self.close()
         return selected
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import time as clock
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -22,11 +23,14 @@ from driftword.corpus.json_files import as_text
 from driftword.corpus.languages import LanguageFilter, LanguageSample
 from driftword.corpus.preparation_report import PreparationReport
 from driftword.corpus.tokens import TokenRule, is_words
+from driftword.corpus.workers import Workers
 from driftword.errors import SourceError
 from driftword.polars_faults import POLARS_ERRORS
 from driftword.progress import Progress
 
 _ROW_GROUP_BYTES: Final = 1 << 20  # what one passage has to read
+_PIECE_BYTES: Final = 1 << 21  # of text that one thread splits at a time
+_NO_ID: Final = np.uint32(0xFFFFFFFF)
 _OURS: Final = ("text", "date", "slice", "document", "left", "keyword", "right")
 
 
@@ -54,6 +58,7 @@ class Ingestion:
         *,
         time_format: str | None = None,
         language: LanguageFilter | None = None,
+        workers: Workers | None = None,
         bar: Progress | None = None,
     ) -> None:
         self.rule = rule
@@ -64,10 +69,15 @@ class Ingestion:
         self._spool = spool
         self._dates = DateReader("date", time_format)
         self._language = language
-        self._bar = bar or Progress()
+        self._workers, self._bar = workers or Workers(1), bar or Progress()
         self._sample = LanguageSample()
         self._ids: dict[str, int] = {"": 0}
-        self._raw_ids: dict[str, int] = {}
+        self._categories = pl.Categories.random()  # raw tokens, numbered as they are found
+        self._kept = pl.Series(
+            [""], dtype=pl.Categorical(self._categories)
+        )  # numbers last as long as a column has them
+        self._id_of_token = np.zeros(0, dtype=np.uint32)
+        self._writing: Future[None] | None = None
         self._days: list[npt.NDArray[np.int32]] = []
         self._parts: list[tuple[Path, pl.Schema]] = []
         self._text_bytes = 0
@@ -126,6 +136,7 @@ class Ingestion:
             replaced_characters=replaced,
             detected_encodings=dict(source.state.detected_encodings),
         )
+        self._finish_writing()
         self._dates.check_unit()
         if rows == 0:
             raise SourceError("The source has no rows; it needs at least one document with a text and a date")
@@ -243,16 +254,38 @@ class Ingestion:
 
     def _add(self, batch: pl.DataFrame, days: pl.Series) -> int:
         """Write one batch of documents, their dates and ids; return the number of tokens."""
-        tokens, lengths = self.rule.split(_plainly_named(batch[self.text]))
-        codes = tokens.cast(pl.Categorical)
-        distinct = codes.unique()
-        ids = np.array([self._id(raw) for raw in distinct.cast(pl.String)], dtype=np.uint32)
-        id_of_code = np.zeros(int(distinct.to_physical().max() or 0) + 1, dtype=np.uint32)  # type: ignore[arg-type]
-        id_of_code[distinct.to_physical().to_numpy()] = ids
-        self.stream.append(id_of_code[codes.to_physical().to_numpy()], lengths)
+        texts, n_tokens = _plainly_named(batch[self.text]), 0
+        rows = max(1, texts.len() * _PIECE_BYTES // max(int(texts.estimated_size()), 1))
+        pieces = (texts.slice(first, rows) for first in range(0, texts.len(), rows))
+        # A user's tokenizer may not like threads.
+        encoded = map(self._encode, pieces) if self.rule.custom else self._workers.map(self._encode, pieces)
+        for tokens, lengths in encoded:
+            self.stream.append(self._ids_of(tokens), lengths)
+            n_tokens += len(tokens)
         self._days.append(days.to_physical().to_numpy().astype(np.int32))
         self._spool_documents(batch, days)
-        return len(tokens)
+        return n_tokens
+
+    def _encode(self, texts: pl.Series) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+        """Return the numbers of all raw tokens of some texts, and how many each text has."""
+        tokens, lengths = self.rule.split(texts)
+        return tokens.cast(pl.Categorical(self._categories)).to_physical().to_numpy().astype(np.uint32), lengths
+
+    def _ids_of(self, tokens: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+        """Return the ids of raw tokens; those that are new are spelled."""
+        most = int(tokens.max(initial=0)) + 1
+        if most > len(self._id_of_token):
+            room = np.full(max(most, 2 * len(self._id_of_token)) - len(self._id_of_token), _NO_ID)
+            self._id_of_token = np.concatenate([self._id_of_token, room])
+        ids = self._id_of_token[tokens]
+        unknown = ids == _NO_ID
+        if unknown.any():
+            # In the order of the alphabet: how tokens are numbered depends on which thread was first.
+            fresh = sorted((str(self._categories[number]), number) for number in np.unique(tokens[unknown]).tolist())
+            for raw, number in fresh:
+                self._id_of_token[number] = self._id(raw)
+            ids[unknown] = self._id_of_token[tokens[unknown]]
+        return ids
 
     def _spool_documents(self, batch: pl.DataFrame, days: pl.Series) -> None:
         """Write one batch of documents with all their columns, each under a name that is free."""
@@ -272,18 +305,21 @@ class Ingestion:
         frame = pl.DataFrame({column.name: column for column in columns})
         self._text_bytes += int(frame["text"].str.len_bytes().sum())
         path = self._spool / f"documents-{len(self._parts):06}.parquet"
-        frame.write_parquet(path, compression="lz4")
+        self._finish_writing()
+        self._writing = self._workers.submit(_write_documents, frame, path)
         self._parts.append((path, frame.schema))
 
+    def _finish_writing(self) -> None:
+        """Wait for the last documents to be written, beside which the next ones were read."""
+        if self._writing is not None:
+            self._writing.result()
+
     def _id(self, raw: str) -> int:
-        number = self._raw_ids.get(raw)
+        word = self.rule.spell(raw)
+        number = self._ids.get(word)
         if number is None:
-            word = self.rule.spell(raw)
-            number = self._ids.get(word)
-            if number is None:
-                number = self._ids[word] = len(self.words)
-                self.words.append(word)
-            self._raw_ids[raw] = number
+            number = self._ids[word] = len(self.words)
+            self.words.append(word)
         return number
 
     @property
@@ -312,6 +348,10 @@ class Ingestion:
         rows = max(1, sum(map(len, self._days)) * _ROW_GROUP_BYTES // max(self._text_bytes, 1))
         frame = frame.select(*first, *(name for name in kinds if name not in first))
         frame.sink_parquet(path, row_group_size=rows, maintain_order=True)
+
+
+def _write_documents(frame: pl.DataFrame, path: Path) -> None:
+    frame.write_parquet(path, compression="lz4")
 
 
 def _is_pattern(name: str) -> bool:

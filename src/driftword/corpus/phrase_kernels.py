@@ -42,45 +42,51 @@ def _pair_at(ids, i, end, connector, eligible, n_ids, n_connectors):
     return (np.int64(first) * n_ids + np.int64(second)) * n_gaps + gap, j
 
 
-@njit(cache=True)
-def sketch_pairs(ids, ends, connector, eligible, n_connectors, sketch):
-    """Count pairs by hash alone: an upper bound of each pair's count in fixed memory."""
-    mask = sketch.shape[0] - 1
+@njit(cache=True, nogil=True)
+def find_pairs(ids, ends, first, last, connector, eligible, n_connectors, mask, pairs, slots):
+    """Write the pair that begins at each position of documents first..last-1, and its slot in a sketch; -1 for none."""
     n_ids = eligible.shape[0]
-    begin = 0
-    for end in ends:
-        for i in range(begin, end):
-            key, _ = _pair_at(ids, i, end, connector, eligible, n_ids, n_connectors)
-            if key != EMPTY:
-                sketch[_slot(key, mask)] += 1
-        begin = end
+    begin = ends[first - 1] if first else 0
+    for d in range(first, last):
+        for i in range(begin, ends[d]):
+            pair, _ = _pair_at(ids, i, ends[d], connector, eligible, n_ids, n_connectors)
+            pairs[i] = pair
+            slots[i] = EMPTY if pair == EMPTY else _slot(pair, mask)
+        begin = ends[d]
 
 
-@njit(cache=True)
-def count_pairs(ids, ends, connector, eligible, n_connectors, sketch, floor, keys, counts):
-    """Count exactly the pairs whose bound reaches `floor`; return how many slots were newly filled."""
-    sketch_mask = sketch.shape[0] - 1
+@njit(cache=True, nogil=True)
+def sketch_pairs(slots, low, high, sketch):
+    """Count the pairs of slots low..high-1 by their slots alone: an upper bound of each one's count in fixed memory."""
+    for i in range(len(slots)):
+        if low <= slots[i] < high:
+            sketch[slots[i]] += 1
+
+
+@njit(cache=True, nogil=True)
+def count_pairs(pairs, slots, begin, low, high, sketch, floor, keys, counts, filled):
+    """Count exactly the pairs of slots low..high-1 whose bound reaches `floor`, from position `begin` on.
+
+    Return where it stopped: at the end, or where the table is half full; `filled[0]` is how many slots of it are.
+    """
     mask = keys.shape[0] - 1
-    n_ids = eligible.shape[0]
-    filled = 0
-    begin = 0
-    for end in ends:
-        for i in range(begin, end):
-            key, _ = _pair_at(ids, i, end, connector, eligible, n_ids, n_connectors)
-            if key == EMPTY or sketch[_slot(key, sketch_mask)] < floor:
-                continue
-            slot = _slot(key, mask)
-            while keys[slot] != key and keys[slot] != EMPTY:
-                slot = (slot + 1) & mask
-            if keys[slot] == EMPTY:
-                keys[slot] = key
-                filled += 1
-            counts[slot] += 1
-        begin = end
-    return filled
+    for i in range(begin, len(pairs)):
+        if not (low <= slots[i] < high) or sketch[slots[i]] < floor:
+            continue
+        pair = pairs[i]
+        slot = _slot(pair, mask)
+        while keys[slot] != pair and keys[slot] != EMPTY:
+            slot = (slot + 1) & mask
+        if keys[slot] == EMPTY:
+            if 2 * (filled[0] + 1) > len(keys):
+                return i
+            keys[slot] = pair
+            filled[0] += 1
+        counts[slot] += 1
+    return len(pairs)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def insert(new_keys, new_values, keys, values):
     """Put keys with their values into a table that has room for them."""
     mask = keys.shape[0] - 1
@@ -104,7 +110,7 @@ def _find(key, keys, values):
     return np.int64(EMPTY)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def join_pairs(ids, ends, connector, eligible, n_connectors, keys, which, phrase, score, out, out_ends):
     """Replace pairs by their phrase from left to right; return how many ids were written.
 

@@ -6,21 +6,24 @@ as "of" and "the" may occur inside a phrase, never at its ends. Two rounds let
 phrases grow: "security council" first, then "un security council".
 
 Pairs are counted on word ids in two passes over the stream: first an upper bound
-by hash, in fixed memory, then exact counts of the pairs that can be frequent.
+by hash, in fixed memory, then exact counts of the pairs that can be frequent. Each
+thread counts those of its share of the hashes, so that none waits for another.
 `join_strings` does with words what the kernels do with ids; passages use it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword.corpus.id_stream import IdStream
+from driftword.corpus.id_stream import Batch, IdStream
+from driftword.corpus.workers import Workers
 
 ROUNDS: Final = 2
 SKETCH_BITS: Final = 24
@@ -104,20 +107,20 @@ def find_and_join(
     words: list[str],
     rule: PhraseRule,
     *,
+    workers: Workers,
     progress: Callable[[int], None],
 ) -> tuple[IdStream, PhraseTable]:
     """Find phrases in the stream, append them to `words`, and return the stream with them joined."""
     phrases = PhraseTable()
     for _ in range(ROUNDS):
-        stream = _round(stream, words, rule, phrases, progress=progress)
+        stream = _round(stream, words, rule, phrases, workers=workers, progress=progress)
     return stream, phrases
 
 
 def _round(
-    stream: IdStream, words: list[str], rule: PhraseRule, phrases: PhraseTable, *, progress: Callable[[int], None]
-) -> IdStream:
-    from driftword.corpus import phrase_kernels as kernels  # Numba loads only where it is used
-
+    stream: IdStream, words: list[str], rule: PhraseRule, phrases: PhraseTable, *, workers: Workers,
+    progress: Callable[[int], None],
+) -> IdStream:  # fmt: skip
     known = {word: number for number, word in enumerate(words)}
     counts = stream.counts(len(words))
     counts[0] = 0  # id 0 is a dropped token: no phrase reaches across it
@@ -130,12 +133,7 @@ def _round(
     connector[connectors] = np.arange(len(connectors))
     shape = (connector, eligible, len(connectors))
 
-    sketch = np.zeros(1 << SKETCH_BITS, dtype=np.uint32)
-    for ids, ends in stream.batches():
-        kernels.sketch_pairs(ids, ends, *shape, sketch)
-        progress(len(ids))
-    pair, count = _count(stream, shape, sketch, floor, progress)
-    del sketch
+    pair, count = _PairCounter(stream, shape, workers, progress).count(floor)
 
     n_gaps = 1 + len(connectors) + len(connectors) ** 2
     first, second, gap = pair // n_gaps // len(words), pair // n_gaps % len(words), pair % n_gaps
@@ -161,10 +159,12 @@ def _round(
         rows.append((phrase, parts, len(phrases.rounds), int(count[c]), float(npmi[c])))
     phrases.rows += sorted(rows, key=lambda row: (-row[3], row[0], row[1]))
 
-    return _join(stream, shape, pair[chosen], phrase_id, npmi[chosen], progress=progress)
+    return _join(stream, shape, pair[chosen], phrase_id, npmi[chosen], workers=workers, progress=progress)
 
 
-def join_known(stream: IdStream, words: list[str], phrases: PhraseTable, connectors: Sequence[str]) -> IdStream:
+def join_known(
+    stream: IdStream, words: list[str], phrases: PhraseTable, connectors: Sequence[str], *, workers: Workers
+) -> IdStream:
     """Join phrases that were found in other text; append those that occur to `words`, and return the joined stream."""
     known = {word: number for number, word in enumerate(words)}
     for number in range(1, ROUNDS + 1):
@@ -194,6 +194,7 @@ def join_known(stream: IdStream, words: list[str], phrases: PhraseTable, connect
             np.array(codes, dtype=np.int64),
             np.array([known[pairs[code][0]] for code in codes], dtype=np.uint32),
             np.array([pairs[code][1] for code in codes], dtype=np.float64),
+            workers=workers,
             progress=lambda _: None,
         )
     return stream
@@ -206,6 +207,7 @@ def _join(
     phrase_id: npt.NDArray[np.uint32],
     score: npt.NDArray[np.float64],
     *,
+    workers: Workers,
     progress: Callable[[int], None],
 ) -> IdStream:
     """Return the stream with pairs, given by their codes, joined into phrases; this one is closed."""
@@ -214,12 +216,17 @@ def _join(
     keys = np.full(1 << max(4, (2 * len(pair)).bit_length()), kernels.EMPTY, dtype=np.int64)
     which = np.zeros(len(keys), dtype=np.int64)
     kernels.insert(pair, np.arange(len(pair)), keys, which)
+
+    def join(batch: Batch) -> tuple[int, npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+        """Return how many ids a batch has, those that are left of them, and how many of these each document has."""
+        ids, ends = np.empty_like(batch.ids), np.empty_like(batch.ends)
+        written = kernels.join_pairs(batch.ids, batch.ends, *shape, keys, which, phrase_id, score, ids, ends)
+        return len(batch.ids), ids[:written], np.diff(ends, prepend=0)
+
     joined = IdStream(stream.folder)
-    for ids, ends in stream.batches():
-        out, out_ends = np.empty_like(ids), np.empty_like(ends)
-        written = kernels.join_pairs(ids, ends, *shape, keys, which, phrase_id, score, out, out_ends)
-        joined.append(out[:written], np.diff(out_ends, prepend=0))
-        progress(len(ids))
+    for read, ids, lengths in workers.map(join, stream.batches()):
+        joined.append(ids, lengths)
+        progress(read)
     stream.close()
     return joined
 
@@ -235,29 +242,93 @@ def _gap(between: list[int], n_connectors: int) -> int | None:
     return 1 + (between[0] + 1) * n_connectors + between[1]
 
 
-def _count(
-    stream: IdStream,
-    shape: tuple[npt.NDArray[np.int16], npt.NDArray[np.bool_], int],
-    sketch: npt.NDArray[np.uint32],
-    floor: int,
-    progress: Callable[[int], None],
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Count the pairs whose upper bound reaches `floor`, in a hash table that grows before it is half full."""
-    from driftword.corpus import phrase_kernels as kernels
+class _PairCounter:
+    """Counts the pairs of a stream."""
 
-    keys = np.full(1 << 16, kernels.EMPTY, dtype=np.int64)
-    counts = np.zeros(len(keys), dtype=np.int64)
-    filled = 0
-    for ids, ends in stream.batches():
-        while 2 * (filled + len(ids)) > len(keys):
-            old_keys, old_counts = keys[keys != kernels.EMPTY], counts[keys != kernels.EMPTY]
-            keys = np.full(2 * len(keys), kernels.EMPTY, dtype=np.int64)
-            counts = np.zeros(len(keys), dtype=np.int64)
-            kernels.insert(old_keys, old_counts, keys, counts)
-        filled += kernels.count_pairs(ids, ends, *shape, sketch, floor, keys, counts)
-        progress(len(ids))
-    used = keys != kernels.EMPTY
-    return keys[used], counts[used]
+    def __init__(
+        self,
+        stream: IdStream,
+        shape: tuple[npt.NDArray[np.int16], npt.NDArray[np.bool_], int],
+        workers: Workers,
+        progress: Callable[[int], None],
+    ) -> None:
+        self.stream, self.shape, self.workers, self.progress = stream, shape, workers, progress
+        self.sketch = np.zeros(1 << SKETCH_BITS, dtype=np.uint32)
+        self.borders = np.linspace(0, len(self.sketch), workers.threads + 1).astype(np.int64)
+
+    def count(self, floor: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the pairs whose upper bound reaches `floor`, in no order, and how often each occurs."""
+        tables = [_PairTable() for _ in range(self.workers.threads)]
+        for _, slots in self._pairs():
+            self.workers.share(partial(self._sketch, slots))
+        for pairs, slots in self._pairs():
+            self.workers.share(partial(self._count, pairs, slots, tables, floor))
+        found = [table.used() for table in tables]
+        return np.concatenate([pair for pair, _ in found]), np.concatenate([count for _, count in found])
+
+    def _pairs(self) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]]:
+        """Yield the pairs of each batch and their slots in the sketch."""
+        for batch in self.stream.batches():
+            pairs, slots = np.empty(len(batch.ids), dtype=np.int64), np.empty(len(batch.ids), dtype=np.int32)
+            parts = np.searchsorted(batch.ends, np.linspace(0, len(batch.ids), self.workers.threads + 1))
+            parts[0], parts[-1] = 0, len(batch.ends)
+            self.workers.share(partial(self._find, batch, parts, pairs, slots))
+            yield pairs, slots
+            self.progress(len(pairs))
+
+    def _find(self, batch: Batch, parts: Any, pairs: Any, slots: Any, w: int) -> None:
+        from driftword.corpus import phrase_kernels as kernels  # Numba loads only where it is used
+
+        mask = len(self.sketch) - 1
+        kernels.find_pairs(batch.ids, batch.ends, parts[w], parts[w + 1], *self.shape, mask, pairs, slots)
+
+    def _sketch(self, slots: Any, w: int) -> None:
+        from driftword.corpus import phrase_kernels as kernels
+
+        kernels.sketch_pairs(slots, self.borders[w], self.borders[w + 1], self.sketch)
+
+    def _count(self, pairs: Any, slots: Any, tables: list[_PairTable], floor: int, w: int) -> None:
+        tables[w].add(pairs, slots, (self.borders[w], self.borders[w + 1]), self.sketch, floor)
+
+
+class _PairTable:
+    """A hash table of pairs that grows before it is more than half full."""
+
+    def __init__(self) -> None:
+        from driftword.corpus.phrase_kernels import EMPTY
+
+        self.empty = EMPTY
+        self.keys = np.full(1 << 12, EMPTY, dtype=np.int64)
+        self.counts = np.zeros(len(self.keys), dtype=np.int64)
+        self.filled = np.zeros(1, dtype=np.int64)
+
+    def add(
+        self,
+        pairs: npt.NDArray[np.int64],
+        slots: npt.NDArray[np.int32],
+        share: tuple[int, int],
+        sketch: npt.NDArray[np.uint32],
+        floor: int,
+    ) -> None:
+        """Count the pairs of a share of the slots."""
+        from driftword.corpus import phrase_kernels as kernels
+
+        done = 0
+        while True:
+            done = kernels.count_pairs(
+                pairs, slots, done, share[0], share[1], sketch, floor, self.keys, self.counts, self.filled
+            )
+            if done == len(pairs):
+                return
+            old = self.used()
+            self.keys = np.full(2 * len(self.keys), self.empty, dtype=np.int64)
+            self.counts = np.zeros(len(self.keys), dtype=np.int64)
+            kernels.insert(*old, self.keys, self.counts)
+
+    def used(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the pairs and their counts."""
+        used = self.keys != self.empty
+        return self.keys[used], self.counts[used]
 
 
 def _gap_words(gap: int, n_connectors: int) -> list[int]:

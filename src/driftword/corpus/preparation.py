@@ -39,6 +39,7 @@ from driftword.corpus.subsampling import check_subsample, choose_subsample
 from driftword.corpus.token_writer import TokenWriter
 from driftword.corpus.tokens import BREAK, Tokenizer, TokenRule, make_rule, mend
 from driftword.corpus.vocabulary import choose_words, looks_unspaced
+from driftword.corpus.workers import Workers
 from driftword.errors import SourceError
 from driftword.polars_faults import as_source_errors, check_forked
 from driftword.progress import Progress, progress
@@ -71,6 +72,7 @@ def prepare(
     language: str | None = None,
     skip_bad_dates: bool = False,
     skip_bad_rows: bool = False,
+    threads: int | None = None,
     overwrite: bool = False,
     show_progress: bool | None = None,
 ) -> Corpus:
@@ -124,6 +126,8 @@ def prepare(
         ``pip install 'driftword[language]'``.
     skip_bad_dates, skip_bad_rows
         Leave out, and report, documents whose date cannot be read and rows that are malformed.
+    threads
+        Number of threads, by default one for each core; the corpus is the same whatever their number.
     overwrite
         Replace a corpus at `out`.
     show_progress
@@ -133,7 +137,7 @@ def prepare(
     out, overwrite = checks.path("out", out), checks.flag("overwrite", overwrite)
     skip_bad_dates = checks.flag("skip_bad_dates", skip_bad_dates)
     skip_bad_rows = checks.flag("skip_bad_rows", skip_bad_rows)
-    show_progress = checks.show_progress(show_progress)
+    show_progress, threads = checks.show_progress(show_progress), checks.threads(threads)
     text = checks.optional(checks.text, "text", text, lines=True)
     time = checks.optional(checks.text, "time", time, lines=True)
     time_format = checks.optional(checks.text, "time_format", time_format)
@@ -163,18 +167,21 @@ def prepare(
         store.create(out, kind=KIND, overwrite=overwrite) as writer,
         progress(show=show_progress) as bar,
         tempfile.TemporaryDirectory(dir=writer.folder, prefix="spool-") as spool,
+        Workers(threads) as workers,
         as_source_errors(),
     ):
-        ingestion = Ingestion(Path(spool), rule, time_format=time_format, language=language_filter, bar=bar)
+        ingestion = Ingestion(
+            Path(spool), rule, time_format=time_format, language=language_filter, workers=workers, bar=bar
+        )
         report = ingestion.read(opened, text, time, skip_bad_dates=skip_bad_dates)
         if group is not None:
             check_column(group, ingestion.columns)
         options = _spelled(options, ingestion.rule)
         sliced = _lay_slices(ingestion, options)
-        tokenized = _tokenize(sliced.stream, ingestion.words, options, bar)
+        tokenized = _tokenize(sliced.stream, ingestion.words, options, workers, bar)
         options = _resolve(options, ingestion, tokenized.n_tokens)
         chosen = _choose_vocabulary(tokenized, options, report)
-        token_writer = _write_tokens(writer, sliced, tokenized, chosen, seed=seed, bar=bar)
+        token_writer = _write_tokens(writer, sliced, tokenized, chosen, seed=seed, workers=workers, bar=bar)
         _write_tables(writer, sliced.slices, tokenized, chosen, token_writer.counts)
         store_documents(writer, ingestion, sliced.slices, bar)
         names = _write_groups(writer, options)
@@ -281,7 +288,9 @@ def _lay_slices(ingestion: Ingestion, options: CorpusOptions) -> _SlicedText:
     return _SlicedText(slices, slice_of, stream)
 
 
-def _tokenize(stream: IdStream, words: list[str], options: CorpusOptions, bar: Progress) -> _TokenizedStream:
+def _tokenize(
+    stream: IdStream, words: list[str], options: CorpusOptions, workers: Workers, bar: Progress
+) -> _TokenizedStream:
     """Mend words broken at line ends, and join phrases; `words` grows by those that arise."""
     n_numbers = int(stream.counts(len(words))[0])  # id 0: tokens that are not words
     stream = mend_line_breaks(stream, words)
@@ -289,7 +298,9 @@ def _tokenize(stream: IdStream, words: list[str], options: CorpusOptions, bar: P
     phrases = None
     if options.phrases:
         bar.stage("joining phrases", total=3 * ROUNDS * max(n_tokens, 1))
-        stream, phrases = find_and_join(stream, words, _phrase_rule(options), progress=lambda n: bar.update(more=n))
+        stream, phrases = find_and_join(
+            stream, words, _phrase_rule(options), workers=workers, progress=lambda n: bar.update(more=n)
+        )
     return _TokenizedStream(stream, words, stream.counts(len(words)), phrases, n_tokens, n_numbers)
 
 
@@ -344,13 +355,14 @@ def _write_tokens(
     chosen: npt.NDArray[np.int64],
     *,
     seed: int,
+    workers: Workers,
     bar: Progress,
 ) -> TokenWriter:
     """Write the tokens of the vocabulary, slice by slice, and the splits."""
     new_id = np.full(len(text.words), -1, dtype=np.int32)
     new_id[chosen] = np.arange(len(chosen))
     bar.stage("writing tokens", total=2 * max(text.n_tokens, 1))
-    token_writer = TokenWriter(writer, sliced.slices, sliced.slice_of[sliced.inside])
+    token_writer = TokenWriter(writer, sliced.slices, sliced.slice_of[sliced.inside], workers)
     token_writer.write(text.stream, new_id, seed=seed, bar=bar)
     return token_writer
 

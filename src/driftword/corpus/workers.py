@@ -1,0 +1,55 @@
+"""Work on batches in threads: results in the order of the batches, and only a few of these in memory."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Workers:
+    """A number of threads, by default one for each core; with one, everything is done at once by the caller."""
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = threads or os.cpu_count() or 1
+        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def submit(self, task: Callable[..., Result], *arguments: Any) -> Future[Result]:
+        """Begin a task; its result, or its error, comes with the future."""
+        if self._pool is not None:
+            return self._pool.submit(task, *arguments)
+        done: Future[Result] = Future()
+        try:
+            done.set_result(task(*arguments))
+        except Exception as error:
+            done.set_exception(error)
+        return done
+
+    def map(self, task: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """Yield the result of a task for each item, in order; few items are taken before their time."""
+        pending: deque[Future[Result]] = deque()
+        for item in items:
+            pending.append(self.submit(task, item))
+            if len(pending) > self.threads:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+
+    def share(self, task: Callable[[int], Result]) -> list[Result]:
+        """Run a task once for each thread, by its number, at the same time."""
+        return list(self.map(task, range(self.threads)))
