@@ -104,7 +104,8 @@ def extend_corpus(
         write_tables(writer, words, raw_counts, added, slices)
         if options.phrases:
             corpus.phrases.table().write_parquet(writer.folder / "phrases.parquet")
-        store_documents(writer, ingestion, slices, bar)
+        bar.stage("storing documents")
+        store_documents(writer, ingestion, slices)
         _append_documents(writer.folder / "documents.parquet", corpus)
         old = corpus.report
         writer.meta = replace(

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-BATCH_TOKENS: Final = 1 << 19
+BATCH_TOKENS: Final = 1 << 20
 
 
 @dataclass(frozen=True)

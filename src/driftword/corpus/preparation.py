@@ -178,12 +178,14 @@ def prepare(
             check_column(group, ingestion.columns)
         options = _spelled(options, ingestion.rule)
         sliced = _lay_slices(ingestion, options)
+        stored = workers.submit(store_documents, writer, ingestion, sliced.slices)
         tokenized = _tokenize(sliced.stream, ingestion.words, options, workers, bar)
         options = _resolve(options, ingestion, tokenized.n_tokens)
         chosen = _choose_vocabulary(tokenized, options, report)
         token_writer = _write_tokens(writer, sliced, tokenized, chosen, seed=seed, workers=workers, bar=bar)
         _write_tables(writer, sliced.slices, tokenized, chosen, token_writer.counts)
-        store_documents(writer, ingestion, sliced.slices, bar)
+        bar.stage("storing documents")
+        stored.result()
         names = _write_groups(writer, options)
         metadata = CorpusMetadata(
             seed=seed,
@@ -380,9 +382,8 @@ def _write_tables(
         text.phrases.table().write_parquet(writer.folder / "phrases.parquet")
 
 
-def store_documents(writer: store.Writer, ingestion: Ingestion, slices: Slices, bar: Progress) -> None:
+def store_documents(writer: store.Writer, ingestion: Ingestion, slices: Slices) -> None:
     """Write the documents that lie in the slices, with the labels of these."""
-    bar.stage("storing documents")
 
     def label(days: pl.Series) -> pl.Series:
         slice_of = slices.find(days.to_physical().to_numpy())

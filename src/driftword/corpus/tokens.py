@@ -88,6 +88,8 @@ class TokenRule:
         """Return the spelling a raw token is counted under; empty for one that is dropped."""
         if self.kind != "words":
             return " ".join(raw.split())
+        if raw.isascii() and raw.isalpha():  # as most are, and then the rest does nothing else
+            return raw.lower()
         word = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", raw).lower())
         if "\n" in word:
             halves = [part.strip(" \t\r\n").rstrip("-\u2010\u00ad") for part in word.split("\n")]

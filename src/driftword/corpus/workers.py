@@ -13,12 +13,20 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+def available_cores() -> int:
+    """Return how many cores this process may use, which a cluster or a container may have limited."""
+    if hasattr(os, "sched_getaffinity"):
+        return min(len(os.sched_getaffinity(0)), os.cpu_count() or 1)
+    return os.cpu_count() or 1
+
+
 class Workers:
     """A number of threads, by default one for each core; with one, everything is done at once by the caller."""
 
     def __init__(self, threads: int | None = None) -> None:
-        self.threads = threads or os.cpu_count() or 1
-        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+        self.threads = threads or available_cores()
+        # One more, so that a long task in the background takes no thread from those that others wait for.
+        self._pool = ThreadPoolExecutor(self.threads + 1) if self.threads > 1 else None
 
     def __enter__(self) -> Workers:
         return self
