@@ -14,6 +14,8 @@ from numba import njit, uint64
 from driftword.randomness import GOLDEN_GAMMA
 
 EMPTY = -1
+#: The role of a word: a connector has its number.
+NEITHER, CONTENT = -1, -2
 
 
 @njit(cache=True, inline="always")
@@ -23,33 +25,32 @@ def _slot(key, mask):
 
 
 @njit(cache=True)
-def _pair_at(ids, i, end, connector, eligible, n_ids, n_connectors):
+def _pair_at(ids, i, end, role, n_connectors):
     """Return the pair that starts at position i and the position of its second word; -1 for none."""
     first = ids[i]
-    if not eligible[first] or connector[first] >= 0:
+    if role[first] != CONTENT:
         return np.int64(EMPTY), i
     gap = np.int64(0)
     j = i + 1
-    while j < end and j <= i + 2 and connector[ids[j]] >= 0:
-        gap = 1 + connector[ids[j]] + (0 if gap == 0 else gap * n_connectors)
+    while j < end and j <= i + 2 and role[ids[j]] >= 0:
+        gap = 1 + role[ids[j]] + (0 if gap == 0 else gap * n_connectors)
         j += 1
     if j >= end:
         return np.int64(EMPTY), i
     second = ids[j]
-    if not eligible[second] or connector[second] >= 0:
+    if role[second] != CONTENT:
         return np.int64(EMPTY), i
     n_gaps = 1 + n_connectors + n_connectors * n_connectors
-    return (np.int64(first) * n_ids + np.int64(second)) * n_gaps + gap, j
+    return (np.int64(first) * len(role) + np.int64(second)) * n_gaps + gap, j
 
 
 @njit(cache=True, nogil=True)
-def find_pairs(ids, ends, first, last, connector, eligible, n_connectors, mask, pairs, slots):
+def find_pairs(ids, ends, first, last, role, n_connectors, mask, pairs, slots):
     """Write the pair that begins at each position of documents first..last-1, and its slot in a sketch; -1 for none."""
-    n_ids = eligible.shape[0]
     begin = ends[first - 1] if first else 0
     for d in range(first, last):
         for i in range(begin, ends[d]):
-            pair, _ = _pair_at(ids, i, ends[d], connector, eligible, n_ids, n_connectors)
+            pair, _ = _pair_at(ids, i, ends[d], role, n_connectors)
             pairs[i] = pair
             slots[i] = EMPTY if pair == EMPTY else _slot(pair, mask)
         begin = ends[d]
@@ -111,22 +112,21 @@ def _find(key, keys, values):
 
 
 @njit(cache=True, nogil=True)
-def join_pairs(ids, ends, connector, eligible, n_connectors, keys, which, phrase, score, out, out_ends):
+def join_pairs(ids, ends, role, n_connectors, keys, which, phrase, score, out, out_ends):
     """Replace pairs by their phrase from left to right; return how many ids were written.
 
     Where two pairs share a word, the first gives way if the second scores higher.
     """
-    n_ids = eligible.shape[0]
     written = 0
     begin = 0
     for d in range(ends.shape[0]):
         end = ends[d]
         i = begin
         while i < end:
-            key, j = _pair_at(ids, i, end, connector, eligible, n_ids, n_connectors)
+            key, j = _pair_at(ids, i, end, role, n_connectors)
             here = _find(key, keys, which)
             if here != EMPTY:
-                rival, _ = _pair_at(ids, j, end, connector, eligible, n_ids, n_connectors)
+                rival, _ = _pair_at(ids, j, end, role, n_connectors)
                 after = _find(rival, keys, which)
                 if after != EMPTY and score[after] > score[here]:
                     here = np.int64(EMPTY)

@@ -26,7 +26,7 @@ from driftword.corpus.id_stream import Batch, IdStream
 from driftword.corpus.workers import Workers
 
 ROUNDS: Final = 2
-SKETCH_BITS: Final = 24
+SKETCH_BITS: Final = 22
 CONNECTORS: Final = (
     *("a", "an", "the", "of", "and", "or", "for", "to", "in", "on", "at", "by", "with", "from", "as"),
     *("de", "la", "le", "les", "du", "des", "et", "en", "au", "aux", "el", "los", "las", "del", "y"),
@@ -129,9 +129,7 @@ def _round(
     eligible = counts >= floor
     eligible[[known[word] for word in NEVER_IN_PHRASES | rule.never_in_phrases if word in known]] = False
     connectors = [known[word] for word in rule.connectors if word in known]
-    connector = np.full(len(words), -1, dtype=np.int16)
-    connector[connectors] = np.arange(len(connectors))
-    shape = (connector, eligible, len(connectors))
+    shape = _roles(eligible, connectors)
 
     pair, count = _PairCounter(stream, shape, workers, progress).count(floor)
 
@@ -169,8 +167,7 @@ def join_known(
     known = {word: number for number, word in enumerate(words)}
     for number in range(1, ROUNDS + 1):
         inner = [known[word] for word in connectors if word in known]
-        connector = np.full(len(words), -1, dtype=np.int16)
-        connector[inner] = np.arange(len(inner))
+        n_words = len(words)
         gap_of = {words[i]: g for g, i in enumerate(inner)}
         n_gaps = 1 + len(inner) + len(inner) ** 2
         pairs: dict[int, tuple[str, float]] = {}
@@ -178,7 +175,7 @@ def join_known(
             if found_in == number and all(part in known for part in parts):
                 gap = _gap([gap_of.get(part, -1) for part in parts[1:-1]], len(inner))
                 if gap is not None:
-                    code = (known[parts[0]] * len(connector) + known[parts[-1]]) * n_gaps + gap
+                    code = (known[parts[0]] * n_words + known[parts[-1]]) * n_gaps + gap
                     pairs[code] = (phrase, score)
         codes = sorted(pairs)
         for code in codes:
@@ -186,11 +183,11 @@ def join_known(
             if phrase not in known:
                 known[phrase] = len(words)
                 words.append(phrase)
-        eligible = np.ones(len(connector), dtype=bool)
+        eligible = np.ones(n_words, dtype=bool)
         eligible[0] = False
         stream = _join(
             stream,
-            (connector, eligible, len(inner)),
+            _roles(eligible, inner),
             np.array(codes, dtype=np.int64),
             np.array([known[pairs[code][0]] for code in codes], dtype=np.uint32),
             np.array([pairs[code][1] for code in codes], dtype=np.float64),
@@ -200,9 +197,18 @@ def join_known(
     return stream
 
 
+def _roles(eligible: npt.NDArray[np.bool_], connectors: list[int]) -> tuple[npt.NDArray[np.int16], int]:
+    """Return the role of each word, as the kernels know it, and the number of connectors."""
+    from driftword.corpus import phrase_kernels as kernels  # Numba loads only where it is used
+
+    role = np.where(eligible, kernels.CONTENT, kernels.NEITHER).astype(np.int16)
+    role[connectors] = np.arange(len(connectors))
+    return role, len(connectors)
+
+
 def _join(
     stream: IdStream,
-    shape: tuple[npt.NDArray[np.int16], npt.NDArray[np.bool_], int],
+    shape: tuple[npt.NDArray[np.int16], int],
     pair: npt.NDArray[np.int64],
     phrase_id: npt.NDArray[np.uint32],
     score: npt.NDArray[np.float64],
@@ -248,7 +254,7 @@ class _PairCounter:
     def __init__(
         self,
         stream: IdStream,
-        shape: tuple[npt.NDArray[np.int16], npt.NDArray[np.bool_], int],
+        shape: tuple[npt.NDArray[np.int16], int],
         workers: Workers,
         progress: Callable[[int], None],
     ) -> None:
