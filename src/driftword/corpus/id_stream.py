@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-BATCH_TOKENS: Final = 1 << 20
+BATCH_TOKENS: Final = 1 << 19
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,14 @@ class IdStream:
         self.folder = folder
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - it has no name and is gone with the process
         self._lengths: list[npt.NDArray[np.int64]] = []
+        self._counts: npt.NDArray[np.int64] | None = None
 
     def append(self, ids: npt.NDArray[np.uint32], lengths: npt.NDArray[np.int64]) -> None:
         """Add whole documents."""
         self._file.seek(0, 2)
         self._file.write(np.ascontiguousarray(ids, dtype=np.uint32).data)
         self._lengths.append(np.asarray(lengths, dtype=np.int64))
+        self._counts = None
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
@@ -67,9 +69,12 @@ class IdStream:
         """Count how often each id occurs."""
         from driftword.corpus import token_kernels as kernels  # Numba loads only where it is used
 
-        total = np.zeros(n_ids, dtype=np.int64)
-        for batch in self.batches():
-            kernels.add_counts(batch.ids, total)
+        if self._counts is None:
+            self._counts = np.zeros(n_ids, dtype=np.int64)
+            for batch in self.batches():
+                kernels.add_counts(batch.ids, self._counts)
+        total = np.zeros(n_ids, dtype=np.int64)  # words may have joined since
+        total[: len(self._counts)] = self._counts
         return total
 
     def map(self, new_id: npt.NDArray[np.uint32]) -> IdStream:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import time as clock
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,6 +32,17 @@ _ROW_GROUP_BYTES: Final = 1 << 20  # what one passage has to read
 _PIECE_BYTES: Final = 1 << 21  # of text that one thread splits at a time
 _NO_ID: Final = np.uint32(0xFFFFFFFF)
 _OURS: Final = ("text", "date", "slice", "document", "left", "keyword", "right")
+
+
+@dataclass
+class _Tally:
+    """What was read so far."""
+
+    rows: int = 0
+    no_text: int = 0
+    bad_dates: int = 0
+    replaced: int = 0  # characters
+    examples: list[tuple[int, str | None]] = field(default_factory=list)  # of dates that cannot be read
 
 
 class Ingestion:
@@ -91,52 +102,33 @@ class Ingestion:
         self, source: sources.Source, text: str | None, time: str | None, *, skip_bad_dates: bool
     ) -> PreparationReport:
         """Read all rows and return what was left out; raise `SourceError` if they cannot make a corpus."""
-        rows = no_text = bad_dates = replaced = n_tokens = 0
-        examples: list[tuple[int, str | None]] = []
+        tally = _Tally()
         self._bar.stage("reading", total=source.total_bytes or source.total_rows)
         started = clock.monotonic()
-        for batch in source.batches():
-            self._check_columns(source, batch, text, time)
-            if not source.files:
-                self._update_digest(batch)
-            batch = self._with_texts(batch)
-            self._check_lengths(batch, rows)
-            numbers = pl.Series(range(rows + 1, rows + batch.height + 1))
-            has_text = self._has_text(batch[self.text])
-            rows += batch.height
-            batch, numbers = batch.filter(has_text), numbers.filter(has_text)
-            no_text += len(has_text) - batch.height
-            days = self._dates.read(batch[self.time])
-            bad = days.is_null()
-            if bad.any():
-                bad_dates += int(bad.sum())
-                shown = batch[self.time].filter(bad).head(5 - len(examples))
-                examples += zip(numbers.filter(bad), _as_text(shown), strict=False)
-            if bad_dates and not skip_bad_dates:
-                continue  # there will be no corpus: only count the rest for the error
-            batch, days = batch.filter(~bad), days.filter(~bad)
-            if self._language is not None and batch.height:
-                chosen = self._language.select(self._as_written(batch))
-                batch, days = batch.filter(chosen), days.filter(chosen)
-            if batch.height:
-                replaced += int(self._as_written(batch).str.count_matches("\ufffd", literal=True).sum())
-                n_tokens += self._add(batch, days)
+        texts = self._texts(source, text, time, tally, skip_bad_dates=skip_bad_dates)
+        # A user's tokenizer may not like threads.
+        encoded = map(self._encode, texts) if self.rule.custom else self._workers.map(self._encode, texts)
+        n_tokens = 0
+        for tokens, lengths in encoded:
+            self.stream.append(self._ids_of(tokens), lengths)
+            n_tokens += len(tokens)
             rate = n_tokens / max(clock.monotonic() - started, 1e-9)
             self._bar.update(
-                done=source.state.bytes_read if source.total_bytes else rows,
-                facts=f"{rows:,} rows, {n_tokens / 1e6:.1f}M tokens, {rate / 1e6:.1f}M/s",
+                done=source.state.bytes_read if source.total_bytes else tally.rows,
+                facts=f"{tally.rows:,} rows, {n_tokens / 1e6:.1f}M tokens, {rate / 1e6:.1f}M/s",
             )
+        self._finish_writing()
+        rows, bad_dates, examples = tally.rows, tally.bad_dates, tally.examples
         report = PreparationReport(
             rows=rows,
-            no_text=no_text,
+            no_text=tally.no_text,
             bad_rows=source.state.bad_rows,
             bad_dates=bad_dates,
             bad_date_examples=tuple((row, str(value)[:LONGEST_DATE]) for row, value in examples),
             other_languages=dict(self._language.others.most_common()) if self._language else {},
-            replaced_characters=replaced,
+            replaced_characters=tally.replaced,
             detected_encodings=dict(source.state.detected_encodings),
         )
-        self._finish_writing()
         self._dates.check_unit()
         if rows == 0:
             raise SourceError("The source has no rows; it needs at least one document with a text and a date")
@@ -145,6 +137,41 @@ class Ingestion:
         if not self._days:
             raise self._nothing_read(report)
         return report if self._language else replace(report, language_sample=self._sample.languages())
+
+    def _texts(
+        self, source: sources.Source, text: str | None, time: str | None, tally: _Tally, *, skip_bad_dates: bool
+    ) -> Iterator[pl.Series]:
+        """Read batches of rows; keep what they say of documents, and yield the texts, a few at a time."""
+        for batch in source.batches():
+            self._check_columns(source, batch, text, time)
+            if not source.files:
+                self._update_digest(batch)
+            batch = self._with_texts(batch)
+            self._check_lengths(batch, tally.rows)
+            numbers = pl.Series(range(tally.rows + 1, tally.rows + batch.height + 1))
+            has_text = self._has_text(batch[self.text])
+            tally.rows += batch.height
+            batch, numbers = batch.filter(has_text), numbers.filter(has_text)
+            tally.no_text += len(has_text) - batch.height
+            days = self._dates.read(batch[self.time])
+            bad = days.is_null()
+            if bad.any():
+                tally.bad_dates += int(bad.sum())
+                shown = batch[self.time].filter(bad).head(5 - len(tally.examples))
+                tally.examples += zip(numbers.filter(bad), _as_text(shown), strict=False)
+            if tally.bad_dates and not skip_bad_dates:
+                continue  # there will be no corpus: only count the rest for the error
+            batch, days = batch.filter(~bad), days.filter(~bad)
+            if self._language is not None and batch.height:
+                chosen = self._language.select(self._as_written(batch))
+                batch, days = batch.filter(chosen), days.filter(chosen)
+            if batch.height:
+                tally.replaced += int(self._as_written(batch).str.count_matches("\ufffd", literal=True).sum())
+                self._days.append(days.to_physical().to_numpy().astype(np.int32))
+                self._spool_documents(batch, days)
+                texts = _plainly_named(batch[self.text])
+                rows = max(1, texts.len() * _PIECE_BYTES // max(int(texts.estimated_size()), 1))
+                yield from (texts.slice(first, rows) for first in range(0, texts.len(), rows))
 
     def _check_columns(self, source: sources.Source, batch: pl.DataFrame, text: str | None, time: str | None) -> None:
         if not self.text:
@@ -251,20 +278,6 @@ class Ingestion:
     def _update_digest(self, batch: pl.DataFrame) -> None:
         for text, time in zip(_as_text(batch[self.text]), _as_text(batch[self.time]), strict=True):
             self.digest.update(f"{text}\0{time}\0".encode())
-
-    def _add(self, batch: pl.DataFrame, days: pl.Series) -> int:
-        """Write one batch of documents, their dates and ids; return the number of tokens."""
-        texts, n_tokens = _plainly_named(batch[self.text]), 0
-        rows = max(1, texts.len() * _PIECE_BYTES // max(int(texts.estimated_size()), 1))
-        pieces = (texts.slice(first, rows) for first in range(0, texts.len(), rows))
-        # A user's tokenizer may not like threads.
-        encoded = map(self._encode, pieces) if self.rule.custom else self._workers.map(self._encode, pieces)
-        for tokens, lengths in encoded:
-            self.stream.append(self._ids_of(tokens), lengths)
-            n_tokens += len(tokens)
-        self._days.append(days.to_physical().to_numpy().astype(np.int32))
-        self._spool_documents(batch, days)
-        return n_tokens
 
     def _encode(self, texts: pl.Series) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
         """Return the numbers of all raw tokens of some texts, and how many each text has."""

@@ -45,46 +45,44 @@ def _pair_at(ids, i, end, role, n_connectors):
 
 
 @njit(cache=True, nogil=True)
-def find_pairs(ids, ends, first, last, role, n_connectors, mask, pairs, slots):
-    """Write the pair that begins at each position of documents first..last-1, and its slot in a sketch; -1 for none."""
-    begin = ends[first - 1] if first else 0
-    for d in range(first, last):
+def sketch_pairs(ids, ends, role, n_connectors, sketch):
+    """Count pairs by hash alone: an upper bound of each pair's count in fixed memory."""
+    mask = sketch.shape[0] - 1
+    begin = 0
+    for end in ends:
+        for i in range(begin, end):
+            pair, _ = _pair_at(ids, i, end, role, n_connectors)
+            if pair != EMPTY:
+                sketch[_slot(pair, mask)] += 1
+        begin = end
+
+
+@njit(cache=True, nogil=True)
+def count_pairs(ids, ends, document, role, n_connectors, sketch, floor, keys, counts, filled):
+    """Count exactly the pairs whose bound reaches `floor`, from a document on.
+
+    Return the document before which it stopped, because it might fill the table to more than a half, or how many there
+    are; `filled[0]` is the number of slots that are not empty.
+    """
+    sketch_mask = sketch.shape[0] - 1
+    mask = keys.shape[0] - 1
+    begin = ends[document - 1] if document else 0
+    for d in range(document, len(ends)):
+        if 2 * (filled[0] + ends[d] - begin) > len(keys):
+            return d
         for i in range(begin, ends[d]):
             pair, _ = _pair_at(ids, i, ends[d], role, n_connectors)
-            pairs[i] = pair
-            slots[i] = EMPTY if pair == EMPTY else _slot(pair, mask)
+            if pair == EMPTY or sketch[_slot(pair, sketch_mask)] < floor:
+                continue
+            slot = _slot(pair, mask)
+            while keys[slot] != pair and keys[slot] != EMPTY:
+                slot = (slot + 1) & mask
+            if keys[slot] == EMPTY:
+                keys[slot] = pair
+                filled[0] += 1
+            counts[slot] += 1
         begin = ends[d]
-
-
-@njit(cache=True, nogil=True)
-def sketch_pairs(slots, low, high, sketch):
-    """Count the pairs of slots low..high-1 by their slots alone: an upper bound of each one's count in fixed memory."""
-    for i in range(len(slots)):
-        if low <= slots[i] < high:
-            sketch[slots[i]] += 1
-
-
-@njit(cache=True, nogil=True)
-def count_pairs(pairs, slots, begin, low, high, sketch, floor, keys, counts, filled):
-    """Count exactly the pairs of slots low..high-1 whose bound reaches `floor`, from position `begin` on.
-
-    Return where it stopped: at the end, or where the table is half full; `filled[0]` is how many slots of it are.
-    """
-    mask = keys.shape[0] - 1
-    for i in range(begin, len(pairs)):
-        if not (low <= slots[i] < high) or sketch[slots[i]] < floor:
-            continue
-        pair = pairs[i]
-        slot = _slot(pair, mask)
-        while keys[slot] != pair and keys[slot] != EMPTY:
-            slot = (slot + 1) & mask
-        if keys[slot] == EMPTY:
-            if 2 * (filled[0] + 1) > len(keys):
-                return i
-            keys[slot] = pair
-            filled[0] += 1
-        counts[slot] += 1
-    return len(pairs)
+    return len(ends)
 
 
 @njit(cache=True, nogil=True)

@@ -6,17 +6,17 @@ as "of" and "the" may occur inside a phrase, never at its ends. Two rounds let
 phrases grow: "security council" first, then "un security council".
 
 Pairs are counted on word ids in two passes over the stream: first an upper bound
-by hash, in fixed memory, then exact counts of the pairs that can be frequent. Each
-thread counts those of its share of the hashes, so that none waits for another.
+by hash, in fixed memory, then exact counts of the pairs that can be frequent. Every
+thread counts for itself, and what they counted is added in the end.
 `join_strings` does with words what the kernels do with ids; passages use it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Final
+from queue import SimpleQueue
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from driftword.corpus.id_stream import Batch, IdStream
 from driftword.corpus.workers import Workers
 
 ROUNDS: Final = 2
-SKETCH_BITS: Final = 22
+SKETCH_BITS: Final = 21
 CONNECTORS: Final = (
     *("a", "an", "the", "of", "and", "or", "for", "to", "in", "on", "at", "by", "with", "from", "as"),
     *("de", "la", "le", "les", "du", "des", "et", "en", "au", "aux", "el", "los", "las", "del", "y"),
@@ -131,7 +131,7 @@ def _round(
     connectors = [known[word] for word in rule.connectors if word in known]
     shape = _roles(eligible, connectors)
 
-    pair, count = _PairCounter(stream, shape, workers, progress).count(floor)
+    pair, count = _count_pairs(stream, shape, floor, workers=workers, progress=progress)
 
     n_gaps = 1 + len(connectors) + len(connectors) ** 2
     first, second, gap = pair // n_gaps // len(words), pair // n_gaps % len(words), pair % n_gaps
@@ -248,92 +248,87 @@ def _gap(between: list[int], n_connectors: int) -> int | None:
     return 1 + (between[0] + 1) * n_connectors + between[1]
 
 
-class _PairCounter:
-    """Counts the pairs of a stream."""
+def _count_pairs(
+    stream: IdStream,
+    shape: tuple[npt.NDArray[np.int16], int],
+    floor: int,
+    *,
+    workers: Workers,
+    progress: Callable[[int], None],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the pairs whose upper bound reaches `floor`, and how often each occurs."""
+    from driftword.corpus import phrase_kernels as kernels
 
-    def __init__(
-        self,
-        stream: IdStream,
-        shape: tuple[npt.NDArray[np.int16], int],
-        workers: Workers,
-        progress: Callable[[int], None],
-    ) -> None:
-        self.stream, self.shape, self.workers, self.progress = stream, shape, workers, progress
-        self.sketch = np.zeros(1 << SKETCH_BITS, dtype=np.uint32)
-        self.borders = np.linspace(0, len(self.sketch), workers.threads + 1).astype(np.int64)
+    sketches: SimpleQueue[npt.NDArray[np.uint32]] = SimpleQueue()  # one for each thread
+    tables: SimpleQueue[_PairTable] = SimpleQueue()
+    for _ in range(workers.threads):
+        sketches.put(np.zeros(1 << SKETCH_BITS, dtype=np.uint32))
+        tables.put(_PairTable())
 
-    def count(self, floor: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the pairs whose upper bound reaches `floor`, in no order, and how often each occurs."""
-        tables = [_PairTable() for _ in range(self.workers.threads)]
-        for _, slots in self._pairs():
-            self.workers.share(partial(self._sketch, slots))
-        for pairs, slots in self._pairs():
-            self.workers.share(partial(self._count, pairs, slots, tables, floor))
-        found = [table.used() for table in tables]
-        return np.concatenate([pair for pair, _ in found]), np.concatenate([count for _, count in found])
+    def bound(batch: Batch) -> int:
+        own = sketches.get()
+        try:
+            kernels.sketch_pairs(batch.ids, batch.ends, *shape, own)
+        finally:
+            sketches.put(own)
+        return len(batch.ids)
 
-    def _pairs(self) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]]:
-        """Yield the pairs of each batch and their slots in the sketch."""
-        for batch in self.stream.batches():
-            pairs, slots = np.empty(len(batch.ids), dtype=np.int64), np.empty(len(batch.ids), dtype=np.int32)
-            parts = np.searchsorted(batch.ends, np.linspace(0, len(batch.ids), self.workers.threads + 1))
-            parts[0], parts[-1] = 0, len(batch.ends)
-            self.workers.share(partial(self._find, batch, parts, pairs, slots))
-            yield pairs, slots
-            self.progress(len(pairs))
+    for read in workers.map(bound, stream.batches()):
+        progress(read)
+    sketch = sketches.get()
+    for _ in range(workers.threads - 1):
+        sketch += sketches.get()
 
-    def _find(self, batch: Batch, parts: Any, pairs: Any, slots: Any, w: int) -> None:
-        from driftword.corpus import phrase_kernels as kernels  # Numba loads only where it is used
+    def count(batch: Batch) -> int:
+        own = tables.get()
+        try:
+            own.add(batch, shape, sketch, floor)
+        finally:
+            tables.put(own)
+        return len(batch.ids)
 
-        mask = len(self.sketch) - 1
-        kernels.find_pairs(batch.ids, batch.ends, parts[w], parts[w + 1], *self.shape, mask, pairs, slots)
-
-    def _sketch(self, slots: Any, w: int) -> None:
-        from driftword.corpus import phrase_kernels as kernels
-
-        kernels.sketch_pairs(slots, self.borders[w], self.borders[w + 1], self.sketch)
-
-    def _count(self, pairs: Any, slots: Any, tables: list[_PairTable], floor: int, w: int) -> None:
-        tables[w].add(pairs, slots, (self.borders[w], self.borders[w + 1]), self.sketch, floor)
+    for read in workers.map(count, stream.batches()):
+        progress(read)
+    found = [tables.get().used() for _ in range(workers.threads)]
+    pair, where = np.unique(np.concatenate([pairs for pairs, _ in found]), return_inverse=True)
+    counts = np.zeros(len(pair), dtype=np.int64)
+    np.add.at(counts, where, np.concatenate([counted for _, counted in found]))
+    return pair, counts
 
 
 class _PairTable:
     """A hash table of pairs that grows before it is more than half full."""
 
     def __init__(self) -> None:
+        self._make(1 << 12)
+
+    def _make(self, size: int) -> None:
         from driftword.corpus.phrase_kernels import EMPTY
 
-        self.empty = EMPTY
-        self.keys = np.full(1 << 12, EMPTY, dtype=np.int64)
-        self.counts = np.zeros(len(self.keys), dtype=np.int64)
+        self.keys, self.counts = np.full(size, EMPTY, dtype=np.int64), np.zeros(size, dtype=np.int64)
         self.filled = np.zeros(1, dtype=np.int64)
 
     def add(
-        self,
-        pairs: npt.NDArray[np.int64],
-        slots: npt.NDArray[np.int32],
-        share: tuple[int, int],
-        sketch: npt.NDArray[np.uint32],
-        floor: int,
+        self, batch: Batch, shape: tuple[npt.NDArray[np.int16], int], sketch: npt.NDArray[np.uint32], floor: int
     ) -> None:
-        """Count the pairs of a share of the slots."""
+        """Count the pairs of a batch whose upper bound reaches `floor`."""
         from driftword.corpus import phrase_kernels as kernels
 
-        done = 0
+        document = 0
         while True:
-            done = kernels.count_pairs(
-                pairs, slots, done, share[0], share[1], sketch, floor, self.keys, self.counts, self.filled
-            )
-            if done == len(pairs):
+            document = kernels.count_pairs(
+                batch.ids, batch.ends, document, *shape, sketch, floor, self.keys, self.counts, self.filled
+            )  # fmt: skip
+            if document == len(batch.ends):
                 return
             old = self.used()
-            self.keys = np.full(2 * len(self.keys), self.empty, dtype=np.int64)
-            self.counts = np.zeros(len(self.keys), dtype=np.int64)
+            self._make(2 * len(self.keys))
+            self.filled[0] = len(old[0])
             kernels.insert(*old, self.keys, self.counts)
 
     def used(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Return the pairs and their counts."""
-        used = self.keys != self.empty
+        used = self.counts > 0
         return self.keys[used], self.counts[used]
 
 
