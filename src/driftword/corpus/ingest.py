@@ -45,6 +45,16 @@ class _Tally:
     examples: list[tuple[int, str | None]] = field(default_factory=list)  # of dates that cannot be read
 
 
+@dataclass(frozen=True)
+class _Encoded:
+    """The tokens of some texts."""
+
+    ids: npt.NDArray[np.uint32]
+    unknown: npt.NDArray[np.int64]  # positions of those whose ids were not known yet
+    numbers: npt.NDArray[np.uint32]  # of these tokens
+    lengths: npt.NDArray[np.int64]  # how many tokens each text has
+
+
 class Ingestion:
     """Reads batches of rows; see `read`.
 
@@ -109,9 +119,9 @@ class Ingestion:
         # A user's tokenizer may not like threads.
         encoded = map(self._encode, texts) if self.rule.custom else self._workers.map(self._encode, texts)
         n_tokens = 0
-        for tokens, lengths in encoded:
-            self.stream.append(self._ids_of(tokens), lengths)
-            n_tokens += len(tokens)
+        for part in encoded:
+            self.stream.append(self._complete(part), part.lengths)
+            n_tokens += len(part.ids)
             rate = n_tokens / max(clock.monotonic() - started, 1e-9)
             self._bar.update(
                 done=source.state.bytes_read if source.total_bytes else tally.rows,
@@ -279,25 +289,29 @@ class Ingestion:
         for text, time in zip(_as_text(batch[self.text]), _as_text(batch[self.time]), strict=True):
             self.digest.update(f"{text}\0{time}\0".encode())
 
-    def _encode(self, texts: pl.Series) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-        """Return the numbers of all raw tokens of some texts, and how many each text has."""
+    def _encode(self, texts: pl.Series) -> _Encoded:
+        """Split some texts into raw tokens, and look up the ids of those that are known."""
         tokens, lengths = self.rule.split(texts)
-        return tokens.cast(pl.Categorical(self._categories)).to_physical().to_numpy().astype(np.uint32), lengths
+        numbers = tokens.cast(pl.Categorical(self._categories)).to_physical().to_numpy()
+        known = self._id_of_token  # it may be replaced by a longer one meanwhile
+        ids = np.full(len(numbers), _NO_ID)
+        inside = numbers < len(known)
+        ids[inside] = known[numbers[inside]]
+        unknown = np.flatnonzero(ids == _NO_ID)
+        return _Encoded(ids, unknown, numbers[unknown], lengths)
 
-    def _ids_of(self, tokens: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-        """Return the ids of raw tokens; those that are new are spelled."""
-        most = int(tokens.max(initial=0)) + 1
-        if most > len(self._id_of_token):
-            room = np.full(max(most, 2 * len(self._id_of_token)) - len(self._id_of_token), _NO_ID)
-            self._id_of_token = np.concatenate([self._id_of_token, room])
-        ids = self._id_of_token[tokens]
-        unknown = ids == _NO_ID
-        if unknown.any():
+    def _complete(self, encoded: _Encoded) -> npt.NDArray[np.uint32]:
+        """Return the ids of all tokens of some texts; those that are new are spelled."""
+        ids, numbers = encoded.ids, encoded.numbers
+        if len(numbers):
+            most, length = int(numbers.max()) + 1, len(self._id_of_token)
+            if most > length:
+                self._id_of_token = np.concatenate([self._id_of_token, np.full(max(most, 2 * length) - length, _NO_ID)])
+            fresh = np.unique(numbers[self._id_of_token[numbers] == _NO_ID]).tolist()
             # In the order of the alphabet: how tokens are numbered depends on which thread was first.
-            fresh = sorted((str(self._categories[number]), number) for number in np.unique(tokens[unknown]).tolist())
-            for raw, number in fresh:
+            for raw, number in sorted((str(self._categories[number]), number) for number in fresh):
                 self._id_of_token[number] = self._id(raw)
-            ids[unknown] = self._id_of_token[tokens[unknown]]
+            ids[encoded.unknown] = self._id_of_token[numbers]
         return ids
 
     def _spool_documents(self, batch: pl.DataFrame, days: pl.Series) -> None:
