@@ -20,6 +20,8 @@ from typing import Any, Final
 import numpy as np
 import xxhash
 
+from driftword.cores import available_cores
+
 BLOCK: Final = 1 << 20
 _DIGITS: Final = 16
 _SHARE: Final = 64  # blocks that one thread checks at a time
@@ -151,7 +153,7 @@ class CheckedFile:
             for share in shares:
                 self._check_share(share)
             return
-        with ThreadPoolExecutor(min(len(shares), os.cpu_count() or 1, 8)) as pool:
+        with ThreadPoolExecutor(min(len(shares), available_cores(), 8)) as pool:
             list(pool.map(self._check_share, shares))
 
     def _check_share(self, blocks: np.ndarray[Any, Any]) -> None:

@@ -20,6 +20,7 @@ import numpy as np
 from driftword import checks, store
 from driftword.atomic_writes import check_space, reserved
 from driftword.checkpoints import Checkpoints, History, find_checkpoints
+from driftword.cores import available_cores
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
 from driftword.engines import Engine, choose_engine, make_engine
@@ -365,7 +366,7 @@ def _make_model(
         seed=schedule.seed,
         passes=schedule.passes,
         shuffled_dates=corpus.shuffled,
-        threads=threads or os.cpu_count(),
+        threads=threads or available_cores(),
         ran_on=training.engine.machine,
         machine=machine(),
         versions=versions(),

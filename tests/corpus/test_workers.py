@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 import driftword as dw
 from driftword.corpus import id_stream, ingest
-from driftword.corpus.workers import Workers, available_cores
+from driftword.corpus.workers import Workers
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
@@ -33,7 +34,6 @@ def test_results_come_in_order_and_few_items_are_taken_early(threads: int) -> No
             assert result == n * n
             assert len(taken) <= n + 1 + threads
         assert workers.share(lambda w: w) == list(range(threads))
-    assert available_cores() >= 1
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -88,3 +88,11 @@ def test_a_tokenizer_of_a_user_is_called_in_one_thread(tmp_path: Path) -> None:
 
     dw.prepare(documents(), out=tmp_path / "c.corpus", tokens=split, threads=4)
     assert callers == {threading.get_ident()}
+
+
+def test_a_process_that_may_use_one_core_has_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 16)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3}, raising=False)
+    assert Workers().threads == 1
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert Workers().threads == 16

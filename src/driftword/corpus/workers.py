@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, TypeVar
 
+from driftword.cores import available_cores
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-
-def available_cores() -> int:
-    """Return how many cores this process may use, which a cluster or a container may have limited."""
-    if hasattr(os, "sched_getaffinity"):
-        return min(len(os.sched_getaffinity(0)), os.cpu_count() or 1)
-    return os.cpu_count() or 1
 
 
 class Workers:

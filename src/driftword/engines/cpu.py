@@ -8,7 +8,6 @@ same fit gives the same bytes on one thread and on eight.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from driftword.cores import available_cores
 from driftword.engines import cpu_kernels as kernels
 from driftword.engines.array_engine import ArrayEngine
 from driftword.engines.matmul_kernels import LANES, TILE, padded
@@ -31,7 +31,7 @@ class CpuEngine(ArrayEngine):
     def __init__(self, parameters: Parameters, sampler: Sampler, *, threads: int | None = None) -> None:
         super().__init__(parameters)
         self.sampler = sampler
-        self.threads = threads or os.cpu_count() or 1
+        self.threads = threads or available_cores()
         self.machine = f"{self.threads} threads"
         self._pool = ThreadPoolExecutor(self.threads)
 

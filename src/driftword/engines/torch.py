@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -19,6 +18,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from driftword.cores import available_cores
 from driftword.corpus import Corpus
 from driftword.engines import torch_steps
 from driftword.engines.parameters import INTERCEPT_UNIT, Floats, Parameters
@@ -328,7 +328,7 @@ def _triton_launch() -> Any:
 def _describe(device: torch.device) -> str:
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    return f"PyTorch on {os.cpu_count()} cores"
+    return f"PyTorch on {available_cores()} cores"
 
 
 def _numpy(values: Tensor) -> Floats:

@@ -11,13 +11,13 @@ Trajectories are smoothed by the random walk; the documents are not. So they tel
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from driftword.cores import available_cores
 from driftword.corpus import Corpus
 from driftword.evidence import score_kernels as kernels
 from driftword.evidence.document_scores import FREQUENT, DocumentScores
@@ -48,7 +48,7 @@ class ChangeDates:
     """Finds when words of a model changed; everything that words share is computed once."""
 
     def __init__(self, model: Model, corpus: Corpus, *, seed: int = 0) -> None:
-        threads = os.cpu_count() or 1
+        threads = available_cores()
         with ThreadPoolExecutor(threads) as pool:
             text = read_documents(corpus, pool, threads)
             self.scores = DocumentScores(model, text, seed=seed, pool=pool, threads=threads)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from driftword import checks, randomness
+from driftword.cores import available_cores
 from driftword.corpus import Corpus
 from driftword.corpus.passages import document_values
 from driftword.engines.registry import check_package, choose_engine
@@ -140,7 +141,7 @@ def significance(
     """
     model = as_model(model)
     permutations = checks.whole("permutations", permutations, least=19, most=1_000_000)
-    seed, threads = checks.seed(seed), checks.threads(threads) or os.cpu_count() or 1
+    seed, threads = checks.seed(seed), checks.threads(threads) or available_cores()
     show_progress = checks.show_progress(show_progress)
     place = find_place(engine, device)
     within = checks.optional(checks.text, "within", within)
@@ -183,7 +184,7 @@ def takes_less_than(
 ) -> bool:  # fmt: skip
     """Tell whether a test of all words would take less time than this, by testing a few of them."""
     n_words, clock = len(model.words), _Clock()
-    threads = threads or os.cpu_count() or 1
+    threads = threads or available_cores()
     if n_words * _QUICKEST / threads > seconds:
         return False  # it need not be tried
     few = np.unique(np.linspace(0, n_words - 1, min(n_words, 2 * _BATCH)).astype(np.int64))

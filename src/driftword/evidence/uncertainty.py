@@ -16,7 +16,6 @@ Left out are the noise of the fit itself, the context vectors, and that the rand
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
@@ -24,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftword import randomness
+from driftword.cores import available_cores
 from driftword.corpus import Corpus
 from driftword.engines.parameters import INTERCEPT_UNIT, by_slice
 from driftword.evidence import score_kernels as kernels
@@ -44,7 +44,7 @@ class Uncertainty:
     def __init__(self, model: Model, corpus: Corpus, *, seed: int = 0) -> None:
         self.model, self.seed = model, seed
         self._kept: dict[int, Array] = {}
-        threads = os.cpu_count() or 1
+        threads = available_cores()
         with ThreadPoolExecutor(threads) as pool:
             self.text: DocumentText = read_documents(corpus, pool, threads, train=True)
         spec = model.spec

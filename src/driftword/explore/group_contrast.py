@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from driftword import checks
+from driftword.cores import available_cores
 from driftword.corpus.groups import OTHERS, group_number
 from driftword.errors import OptionError
 from driftword.explore import vectors
@@ -91,7 +92,7 @@ def contrast(
         return _with_intervals(model, names, word, table, corpus) if intervals else table
     named = None if words is None else [model.word_id(one) for one in checks.words("words", words)]
     permutations = checks.whole("permutations", permutations, least=19, most=1_000_000)
-    seed, threads = checks.seed(seed), checks.threads(threads) or os.cpu_count() or 1
+    seed, threads = checks.seed(seed), checks.threads(threads) or available_cores()
     from driftword.evidence.occurrences import Cells  # Numba loads only where it is used
     from driftword.evidence.significance import Question, find_place, run_tests, slices_of_period
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -13,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from driftword.cores import available_cores
 from driftword.errors import OptionError
 from driftword.web.worker import Worker
 
@@ -86,7 +86,7 @@ class ComputationLimits:
     ) -> None:
         self.app = app
         self.worker = worker
-        self.pages = _Lane(pages_at_once or max(2, os.cpu_count() or 2), max_waiting)
+        self.pages = _Lane(pages_at_once or max(2, available_cores()), max_waiting)
         self.heavy = _Lane(1, max_waiting // 4)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
