@@ -5,7 +5,8 @@
 Documents before the given year are prepared and fitted, and those from then on are added with
 `extend`. Then the longer corpus is fitted anew, with as many passes. Reports the time of both, and
 L on the test text of the new slices, with the standard error of the difference over documents,
-beside that of the last old slice, carried forward.
+beside that of the last old slice, carried forward; and the mean length of the step from the last
+old slice to the first new one, in both.
 `slices`, `seed`, `engine` and `passes` can be given; all other names are options of `Spec`.
 """
 
@@ -59,11 +60,16 @@ def main() -> None:
         parts = [s.summary(here)["L"] for s in scores]
         difference = [s.positive + s.negative for s in scores]
         gain, error = mean_and_error((difference[0] - difference[1])[here], scores[0].document[here])
+        border = [
+            np.linalg.norm(one.rho[first] - one.rho[first - 1], axis=1)[: len(model.words)].mean()
+            for one in (longer, again)
+        ]
         print(
             f"{len(longer.slices) - first} new slices, {len(longer.words) - len(model.words)} new words; old slices "
             f"as they were: {same}\nextended in {extended:.0f} s with its preparation, fitted again in {refitted:.0f} "
             f"s ({100 * extended / refitted:.0f}%)\nL of the new slices {parts[0]:.4f}, fitted again {parts[1]:.4f} "
             f"(difference {gain:+.4f} ± {error:.4f}), the last old slice carried forward {parts[2]:.4f}\n"
+            f"mean step into the first new slice {border[0]:.4f}, fitted again {border[1]:.4f}\n"
             f"new words: {', '.join(longer.words[len(model.words) :][:12])}"
         )
 
