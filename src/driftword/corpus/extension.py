@@ -134,7 +134,8 @@ def _longer(slices: Slices, rule: Any, days: npt.NDArray[np.int32], first: int |
         earliest = int(slices.find(early[[early.argmin()]])[0])
         remedy = "prepare and fit all documents again"
         if earliest > 0:
-            remedy = f"fit the slices from theirs on again with `refit_from={checks.shown(slices.labels[earliest])}`"
+            label = slices.labels[earliest]
+            remedy = f"fit the slices from {label} on again with `refit_from={checks.shown(label)}`"
         raise SourceError(
             f"{documents} dated {kept} or earlier, in slices that stay as they are; leave these out, or {remedy}"
         )

@@ -51,7 +51,3 @@ class Workers:
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
-
-    def share(self, task: Callable[[int], Result]) -> list[Result]:
-        """Run a task once for each thread, by its number, at the same time."""
-        return list(self.map(task, range(self.threads)))
