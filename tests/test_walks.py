@@ -107,6 +107,8 @@ def test_every_walk_is_fitted_resumed_and_asked(small: dw.Corpus, tmp_path: Any,
     assert whole.history[-1]["L"] == pytest.approx(usual.history[-1]["L"], abs=0.1)
     model = whole.save(tmp_path / "m.model")
     assert model.spec == spec
+    assert model.summary()["walk"] == ("random, contexts drift" if spec.dynamic_context else spec.walk)
+    assert "walk" not in usual.summary()
     assert dw.evaluate(model, small)["L"][0] == pytest.approx(dw.evaluate(whole, small)["L"][0])
     word = model.words[0]
     table = dw.trajectory(model, word, intervals=True, corpus=small)

@@ -461,6 +461,7 @@ class Model:
             "model": f"{spec.model}, {spec.dim} dimensions, context {spec.context}, {spec.negatives} negatives",
             **facts,
             "precision": f"drift {spec.drift_precision:g} per {spec.drift_unit}, prior {spec.prior:g}",
+            **({"walk": f"{spec.walk}{', contexts drift' * spec.contexts_drift}"} if _other_walk(spec) else {}),
             "learning": f"rate {spec.learning_rate:g}, {spec.rounds} rounds a pass, subsample {spec.resample}",
             **({"passes": f"{len(self.history)}; the best was pass {self.best_pass}"} if self.history else {}),
             "validation": validation.format(**scores),
@@ -507,6 +508,11 @@ def as_model(model: Model | str | os.PathLike[str], group: str | None = None) ->
     if isinstance(model, str | os.PathLike):
         return Model.open(checks.path("model", model))
     raise OptionError(f"`model` is {checks.shown(model)}, which is not a model; give a Model or the path of one")
+
+
+def _other_walk(spec: Spec) -> bool:
+    """Whether words, or contexts, move in another way than they usually do."""
+    return spec.model == "dynamic" and (spec.walk != "random" or spec.dynamic_context)
 
 
 def models_of_groups(model: Model, groups: str | Sequence[str]) -> dict[str, Model]:

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from driftword.engines.prior import Chain, Prior
+from driftword.peers import peer_windows
 from driftword.spec import Spec
 
 Array = npt.NDArray[Any]
-PEERS: Final = 200  # words as frequent that a word's movement is compared with, fewer in a small vocabulary
 TAIL: Final = 4.0  # the smaller, the less a long step costs
 
 
@@ -63,10 +63,7 @@ def adapted(spec: Spec, prior: Prior, rho: Array, counts: Array) -> Prior:
 
 def _among_peers(values: Array, counts: Array) -> Array:
     """Return the mean of each row of values among words as frequent."""
-    order = np.argsort(counts, kind="stable")
-    n = len(order)
-    width = min(max(PEERS // 10, min(PEERS, n // 20)), n)
-    begin = np.clip(np.arange(n) - width // 2, 0, n - width)
+    order, begin, width = peer_windows(counts)
     sums = np.cumsum(np.pad(values[:, order], ((0, 0), (1, 0))), axis=1, dtype=np.float64)
     result = np.empty(values.shape)
     result[:, order] = (sums[:, begin + width] - sums[:, begin]) / width

@@ -11,6 +11,7 @@ from driftword.errors import OptionError
 from driftword.explore import vectors
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.model import Model
+from driftword.peers import peer_windows
 
 if TYPE_CHECKING:
     from driftword.evidence.uncertainty import Uncertainty
@@ -28,7 +29,6 @@ METRICS: Final = {
     "ranks": "change in the ranking of the nearest neighbours",
 }
 NEIGHBORS: Final = 25  # nearest neighbours that "neighbors" and "ranks" compare
-FREQUENCY_PEERS: Final = 200  # words of similar frequency that "relative" compares with, fewer in a small vocabulary
 _BATCH: Final = 512
 _NORMAL: Final = np.array([NormalDist().inv_cdf((i + 0.5) / 20) for i in range(20)])
 
@@ -133,15 +133,13 @@ def _relative(scores: Array, frequency: Array) -> Array:
 
 def _peers(scores: Array, frequency: Array) -> tuple[Array, Array, Array]:
     """Return logarithms of scores, and their median and standard deviation among words of similar frequency."""
-    order = np.argsort(frequency, kind="stable")
+    order, begin, width = peer_windows(frequency)
     values = np.log(np.maximum(scores[order], 1e-12))
-    width = min(max(FREQUENCY_PEERS // 10, min(FREQUENCY_PEERS, len(values) // 20)), len(values))
     windows = np.lib.stride_tricks.sliding_window_view(values, width)
     median = np.median(windows, axis=1)
     deviation = 1.4826 * np.median(np.abs(windows - median[:, None]), axis=1)  # standard, if they are normal
-    window = np.clip(np.arange(len(values)) - width // 2, 0, len(windows) - 1)
     result = np.empty((3, len(values)))
-    result[:, order] = values, median[window], np.maximum(deviation[window], 1e-6)
+    result[:, order] = values, median[begin], np.maximum(deviation[begin], 1e-6)
     return result[0], result[1], result[2]
 
 
