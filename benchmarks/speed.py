@@ -87,7 +87,7 @@ def round_cost(corpus: dw.Corpus, spec: dw.Spec, *, rounds: int = 3, join: int =
         engine.round(part, step)
         whole.append(time.perf_counter() - begin)
         begin = time.perf_counter()
-        engine._prior_step(step)  # type: ignore[attr-defined]
+        engine.prior_step(step)  # type: ignore[attr-defined]
         priors.append(time.perf_counter() - begin)
     prior = float(np.median(priors))
     return Cost(parts[1].positions, parameters.rho.size, float(np.median(whole)) - prior, prior)

@@ -20,7 +20,7 @@ import numpy as np
 from driftword import checks, store
 from driftword.atomic_writes import check_space, reserved
 from driftword.checkpoints import Checkpoints, History, find_checkpoints
-from driftword.cores import available_cores
+from driftword.cores import available_cores, rank
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
 from driftword.engines import Engine, choose_engine, make_engine
@@ -37,6 +37,7 @@ from driftword.schedule import Schedule
 from driftword.spec import Spec, as_spec
 
 CHECKPOINT_EVERY: Final = 20.0  # seconds that a kill may cost at most, besides the pass under way
+StartEngine = Callable[[Parameters, Sampler], Engine]
 _SCORES: Final = ("L_pos", "L_neg", "L", "L_se")
 
 
@@ -125,7 +126,16 @@ def fit(
         "device": device,
         "half_precision": half_precision,
     }
+    number, processes = rank()
+    if number:
+        return _follow(corpus, out)
     with contextlib.ExitStack() as stack:
+        start_alone: StartEngine = functools.partial(make_engine, name, **options)
+        start_engine = start_alone
+        if processes > 1:
+            from driftword.engines.distributed import leading  # it needs PyTorch
+
+            start_engine = stack.enter_context(leading(corpus, name, options))
         checkpoints = None
         if out is not None:
             store.check_free(out, kind=KIND, overwrite=overwrite)
@@ -142,7 +152,7 @@ def fit(
                 state = checkpoints.resume()
             else:
                 checkpoints.clear(overwrite=overwrite)
-        training = _Training(corpus, schedule, functools.partial(make_engine, name, **options), state)
+        training = _Training(corpus, schedule, state, start_engine, start_alone)
         saved = time.perf_counter()
         while len(training.history) < passes and not training.stalled(patience):
             training.run_pass(bar, resumable=checkpoints is not None)
@@ -160,6 +170,21 @@ def fit(
         stored = _store(model, out, training, checkpoints, overwrite=overwrite)
         checkpoints.remove()
         return stored
+
+
+def follow(corpus: Corpus | str | os.PathLike[str]) -> None:
+    """Take part in a fit that another process of this ``torchrun`` leads, until it is done."""
+    from driftword.engines.distributed import follow as carry_out
+
+    carry_out(as_corpus(corpus))
+
+
+def _follow(corpus: Corpus, out: str | os.PathLike[str] | None) -> Model:
+    """Take part in a fit; return its model, if it is stored where this process can open it."""
+    follow(corpus)
+    if out is None:
+        raise OptionError("Of several processes that fit together only the first has the model; give its `out`")
+    return Model.open(out)
 
 
 def _store(
@@ -194,10 +219,12 @@ class _Training:
         self,
         corpus: Corpus,
         schedule: Schedule,
-        start_engine: Callable[[Parameters, Sampler], Engine],
         state: tuple[Parameters, History] | None,
+        start_engine: StartEngine,
+        start_alone: StartEngine,
     ) -> None:
-        self.corpus, self.schedule, self.start_engine = corpus, schedule, start_engine
+        self.corpus, self.schedule = corpus, schedule
+        self.start_alone = start_alone  # an engine of this process, even where several fit together
         spec = schedule.spec
         sampler = Sampler.make(corpus.raw_counts, spec.exponent)
         reader = ThreadPoolExecutor(1)  # the first pass need not wait for the text it will be scored on
@@ -386,7 +413,7 @@ def _fit_groups(
         return {}
     start = (np.asarray(best[0], dtype=np.float32), np.asarray(best[1], dtype=np.float32))
     found = {}
-    for name, group in GroupFit(corpus, schedule, start, training.start_engine).run(bar).items():
+    for name, group in GroupFit(corpus, schedule, start, training.start_alone).run(bar).items():
         rho, intercepts = split_intercepts(group.rho.astype(dtype), start[1].shape[-1])
         found[name] = GroupEmbeddings(
             rho, intercepts, group.corpus.counts, group.corpus.train_counts, tuple(group.history)

@@ -58,7 +58,7 @@ def test_any_number_of_threads_gives_the_same_numbers(slices: int) -> None:
 def test_an_endless_drift_precision_freezes_the_slices() -> None:
     parameters = single(make_parameters(3, 2, 2, accumulator=1.0))
     engine = CpuEngine(parameters, Sampler.make(np.ones(2), 1), threads=1)
-    engine._prior_step(make_step(3, rho=Chain(np.zeros(3), np.full(2, 1e7))))
+    engine.prior_step(make_step(3, rho=Chain(np.zeros(3), np.full(2, 1e7))))
     mean = np.broadcast_to(parameters.rho.mean(axis=0), parameters.rho.shape)
     np.testing.assert_allclose(parameters.rho, mean, atol=1e-4)
 

@@ -73,7 +73,8 @@ def test_a_few_slices_and_words_at_a_time_are_all_of_them(setting: dict[str, Any
 
 
 def test_text_on_a_device_is_the_text_of_numpy(small: dw.Corpus) -> None:
-    uploaded, streamed = DeviceCorpus(small, CPU), DeviceCorpus(small, CPU, memory=0, tokens_per_piece=500)
+    uploaded = DeviceCorpus(small, CPU, make_plan())
+    streamed = DeviceCorpus(small, CPU, make_plan(), memory=0, tokens_per_piece=500)
     assert len(streamed._pieces) > 5
     sampler = Sampler.make(small.raw_counts, 0.75)
     for sliced in (True, False):
@@ -93,7 +94,7 @@ def test_text_on_a_device_is_the_text_of_numpy(small: dw.Corpus) -> None:
 
 
 def test_slices_take_turns(small: dw.Corpus) -> None:
-    part = DeviceCorpus(small, CPU).read(make_plan(block=8))[0]
+    part = DeviceCorpus(small, CPU, make_plan()).read(make_plan(block=8))[0]
     order = part.whole.slice_of[part.blocks].tolist()
     assert len(set(order[:10])) >= 8
 

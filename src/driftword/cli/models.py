@@ -149,15 +149,21 @@ def fit_model(
     from driftword import store, terminal, tuning
     from driftword.atomic_writes import reserved
     from driftword.checkpoints import find_checkpoints
+    from driftword.cores import rank
     from driftword.corpus import Corpus
     from driftword.engines import choose_engine
-    from driftword.fitting import fit
+    from driftword.fitting import fit, follow
     from driftword.memory import WITH_GROUPS, fit_memory
     from driftword.model import KIND
 
     corpus = Corpus.open(path)
     if shuffle_dates:
         corpus = corpus.shuffle_dates(seed)
+    number, processes = rank()
+    if tune and processes > 1:
+        raise OptionError("Several processes cannot tune together; tune with one first, and give the options it finds")
+    if number:  # the first process does the talking
+        return follow(corpus)
     _warn_about_text(corpus, spec)
     begin = time.perf_counter()
     if spec.model == "dynamic" and len(corpus.slices) == 1:

@@ -225,7 +225,8 @@ class Corpus(TokenizedText):
         pass_number
             Which subsample: each number draws another one.
         """
-        samples = self._samples(split, at, pass_number)  # checked now, not when the first chunk is asked for
+        pass_number = checks.whole("pass_number", pass_number)  # now, not when the first chunk is asked for
+        samples = self._read_samples(self.chunks_of(split, at=at), pass_number)
         return (chunk for ids, offsets, _, _ in samples for chunk in np.split(ids, offsets[1:-1]))
 
     def sample(self, split: str = "train", *, at: At | None = None, pass_number: int = 0) -> Sample:
@@ -236,7 +237,18 @@ class Corpus(TokenizedText):
         Token ids, where chunks begin and end among them, the number of each chunk in the
         corpus, and the position of each token in ``tokens``.
         """
-        parts = list(self._samples(split, at, pass_number))
+        return self.sample_chunks(self.chunks_of(split, at=at), pass_number=pass_number)
+
+    def chunks_of(self, split: str, *, at: At | None = None) -> npt.NDArray[np.int64]:
+        """Return the numbers of the chunks of a split, of all slices or of one."""
+        which = self.chunk_split == split_number(split)
+        if at is not None:
+            which &= self.chunk_slice == self.slices.index(at)
+        return np.flatnonzero(which)
+
+    def sample_chunks(self, chunks: npt.NDArray[np.int64], *, pass_number: int = 0) -> Sample:
+        """Return some chunks, given by their numbers, after subsampling; see `sample`."""
+        parts = list(self._read_samples(chunks, checks.whole("pass_number", pass_number)))
         if not parts:
             empty = np.zeros(0, dtype=np.int64)
             return self.tokens[:0], np.zeros(1, dtype=np.int64), empty, empty
@@ -244,15 +256,8 @@ class Corpus(TokenizedText):
         lengths = np.concatenate([np.diff(part[1]) for part in parts])
         return ids, np.r_[0, np.cumsum(lengths)], chunk, position
 
-    def _samples(self, split: str, at: At | None, pass_number: int) -> Iterator[Sample]:
-        """Check what was asked for; yield samples of many chunks at a time, which is faster than chunk by chunk."""
-        pass_number = checks.whole("pass_number", pass_number)
-        which = self.chunk_split == split_number(split)
-        if at is not None:
-            which &= self.chunk_slice == self.slices.index(at)
-        return self._read_samples(np.flatnonzero(which), pass_number)
-
     def _read_samples(self, chosen: npt.NDArray[np.int64], pass_number: int) -> Iterator[Sample]:
+        """Yield samples of many chunks at a time, which is faster than chunk by chunk."""
         begin, end = self.offsets[:-1][chosen], self.offsets[1:][chosen]
         filled = np.cumsum(end - begin)
         i = 0

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from driftword.corpus import Corpus
 from driftword.engines.parameters import Floats, Parameters
-from driftword.engines.rounds import Blocks, PassPlan, read_pass
+from driftword.engines.rounds import Blocks, PassPlan, Step, read_pass
 
 
 class ArrayEngine:
-    """Keeps the parameters and reads text; subclasses add `broadcast`, `round` and `score`."""
+    """Keeps the parameters and reads text; subclasses add `broadcast`, the steps and `score`."""
 
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
@@ -20,6 +21,36 @@ class ArrayEngine:
     def read(self, corpus: Corpus, plan: PassPlan) -> Sequence[Blocks]:
         """Return the rounds of a pass."""
         return read_pass(corpus, plan)
+
+    def likelihood_step(self, blocks: Blocks, step: Step) -> float:
+        """Take the likelihood step of every block; return the text's summed log-likelihood."""
+        raise NotImplementedError
+
+    def prior_step(self, step: Step) -> None:
+        """Take the proximal step of the prior, and centre contexts if there are intercepts."""
+        raise NotImplementedError
+
+    def round(self, blocks: Blocks, step: Step) -> float:
+        """Take the likelihood step of every block, then the prior's; return the text's summed log-likelihood."""
+        total = self.likelihood_step(blocks, step)
+        self.prior_step(step)
+        return total
+
+    def shared(self, *, rho: bool) -> list[tuple[Floats, Floats]]:
+        """Return what the text of every slice moves, with its accumulators: context vectors, on request rho too."""
+        p = self.parameters
+        contexts = [(p.alpha, p.alpha_accumulator)] if p.alpha.ndim == 2 else []
+        return [*contexts, (p.rho, p.rho_accumulator)] if rho else contexts
+
+    def chain(self, name: str) -> Iterator[tuple[int, int, Floats, Floats]]:
+        """Yield ranges of words, with rho (or alpha) and its accumulators in all slices."""
+        values = getattr(self.parameters, name)
+        yield 0, values.shape[1], values, getattr(self.parameters, f"{name}_accumulator")
+
+    def hold(self, name: str, t: int, values: Any, accumulator: float) -> None:
+        """Set one slice of rho (or alpha), and its accumulators to a number that lets nothing move it."""
+        getattr(self.parameters, name)[t] = values
+        getattr(self.parameters, f"{name}_accumulator")[t] = accumulator
 
     def finite(self) -> bool:
         """Whether the parameters are still finite; alpha tells, as every other number soon reaches it."""

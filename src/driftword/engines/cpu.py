@@ -40,15 +40,11 @@ class CpuEngine(ArrayEngine):
         parameters = broadcast(self.parameters, n_slices, initial_accumulator, contexts=contexts)
         return CpuEngine(parameters, self.sampler, threads=self.threads)
 
-    def round(self, blocks: Blocks, step: Step) -> float:
-        """Take the likelihood step of every block, then the prior's; return the text's summed log-likelihood."""
+    def likelihood_step(self, blocks: Blocks, step: Step) -> float:
+        """Take the likelihood step of every block; return the text's summed log-likelihood."""
         log_likelihood = np.zeros(len(blocks.slice_of))
-        if len(blocks.slice_of):  # otherwise there is no text, but still a share of the prior
-            self._likelihood_step(blocks, step, log_likelihood)
-        self._prior_step(step)
-        return float(log_likelihood.sum())
-
-    def _likelihood_step(self, blocks: Blocks, step: Step, log_likelihood: npt.NDArray[np.float64]) -> None:
+        if not len(log_likelihood):
+            return 0.0
         p = self.parameters
         alpha, alpha_accumulator = by_slice(p.alpha), by_slice(p.alpha_accumulator)
         max_rows = int(np.add.reduceat(blocks.run_end - blocks.run_begin, blocks.run_offsets[:-1]).max())
@@ -73,6 +69,7 @@ class CpuEngine(ArrayEngine):
             )  # fmt: skip
 
         self._map(run, range(self.threads))
+        return float(log_likelihood.sum())
 
     def score(
         self, text: Text, *, sampler: Sampler, half_window: int, negatives: int, key: int
@@ -92,7 +89,7 @@ class CpuEngine(ArrayEngine):
         list(self._pool.map(score_chunks, borders[:-1], borders[1:]))
         return positive, negative
 
-    def _prior_step(self, step: Step) -> None:
+    def prior_step(self, step: Step) -> None:
         """Take the proximal step of the prior, and centre contexts if there are intercepts."""
         p, prior = self.parameters, step.prior
         alpha, alpha_accumulator = by_slice(p.alpha), by_slice(p.alpha_accumulator)

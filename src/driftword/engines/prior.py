@@ -34,6 +34,10 @@ class Chain:
         """The walk as ``(T - 1, V)``, or as ``(T - 1, 1)`` where it is the same for all words."""
         return self.walk if self.walk.ndim == 2 else self.walk[:, None]
 
+    def part(self, low: int, high: int) -> Chain:
+        """Return the chain of slices low..high-1."""
+        return Chain(self.precision[low:high], self.walk[low : high - 1])
+
     def share(self, part: float) -> Chain:
         """Return a part of it, or a multiple."""
         return Chain(self.precision * part, self.walk * part)

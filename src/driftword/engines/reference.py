@@ -49,15 +49,18 @@ class ReferenceEngine(ArrayEngine):
         parameters = broadcast(self.parameters, n_slices, initial_accumulator, contexts=contexts)
         return ReferenceEngine(parameters, self.sampler)
 
-    def round(self, blocks: Blocks, step: Step) -> float:
-        """Take the likelihood step of every block, then the prior's; return the text's summed log-likelihood."""
+    def likelihood_step(self, blocks: Blocks, step: Step) -> float:
+        """Take the likelihood step of every block; return the text's summed log-likelihood."""
         total = 0.0
         for first, end in pairwise(blocks.wave_offsets):
             total += likelihood_step(self.parameters, [self._block(blocks, b, step) for b in range(first, end)], step)
+        return total
+
+    def prior_step(self, step: Step) -> None:
+        """Take the proximal step of the prior, and centre contexts if there are intercepts."""
         prior_step(self.parameters, step)
         if step.centering is not None and self.parameters.has_intercepts:
             center_contexts(self.parameters, step.centering)
-        return total
 
     def _block(self, blocks: Blocks, b: int, step: Step) -> Block:
         runs = [

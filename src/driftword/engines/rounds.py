@@ -16,6 +16,7 @@ overshoot together, so waves begin with one block and grow with the blocks done.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -46,6 +47,8 @@ class PassPlan:
     rounds: int
     seed: int
     passes_before: int = 0  # since the Adagrad accumulators were reset
+    slices: tuple[int, int] | None = None  # the first slice that is read, and the one after the last; None for all
+    first: int = 0  # number that the first of these slices gets
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,29 @@ class Blocks:
         """How many words the blocks predict."""
         return int((self.run_end - self.run_begin)[self.run_offsets[0] : self.run_offsets[-1]].sum())
 
+    @property
+    def count(self) -> int:
+        """How many blocks there are."""
+        return len(self.slice_of)
+
+    def part(self, begin: float, end: float) -> Blocks:
+        """Return the waves between two shares of the round; one that crosses a border belongs where it begins."""
+        low, high = np.searchsorted(self.wave_offsets[:-1], np.array([begin, end]) * len(self.slice_of))
+        blocks = slice(self.wave_offsets[low], self.wave_offsets[high])
+        offsets = self.run_offsets[blocks.start : blocks.stop + 1]
+        runs = slice(offsets[0], offsets[-1])
+        return dataclasses.replace(
+            self,
+            run_begin=self.run_begin[runs],
+            run_end=self.run_end[runs],
+            chunk_begin=self.chunk_begin[runs],
+            chunk_end=self.chunk_end[runs],
+            run_offsets=offsets - offsets[0],
+            wave_offsets=self.wave_offsets[low : high + 1] - blocks.start,
+            slice_of=self.slice_of[blocks],
+            number=self.number[blocks],
+        )
+
 
 @dataclass(frozen=True)
 class Sampler:
@@ -145,14 +171,30 @@ class Sampler:
 
 def read_text(corpus: Corpus, split: str, *, pass_number: int, sliced: bool) -> Text:
     """Return the tokens of a split that a pass sees."""
-    ids, offsets, chunk, position = corpus.sample(split, pass_number=pass_number)
-    slices = corpus.chunk_slice[chunk] if sliced else np.zeros(len(chunk), dtype=np.int32)
-    return Text(ids.astype(np.int32), offsets, chunk, slices.astype(np.int32), position)
+    return _text(corpus, corpus.chunks_of(split), pass_number, sliced=sliced)
 
 
 def read_pass(corpus: Corpus, plan: PassPlan) -> list[Blocks]:
     """Read the training text that a pass sees, as rounds of blocks."""
-    return make_rounds(read_text(corpus, "train", pass_number=plan.subsample, sliced=plan.sliced), plan)
+    text = _text(corpus, training_chunks(corpus, plan), plan.subsample, sliced=plan.sliced)
+    if plan.sliced and plan.slices is not None:
+        text = dataclasses.replace(text, slice_of=text.slice_of + np.int32(plan.first - plan.slices[0]))
+    return make_rounds(text, plan)
+
+
+def training_chunks(corpus: Corpus, plan: PassPlan) -> npt.NDArray[np.int64]:
+    """Return the numbers of the chunks that a pass reads."""
+    chunks = corpus.chunks_of("train")
+    if plan.slices is None:
+        return chunks
+    slice_of = corpus.chunk_slice[chunks]
+    return np.asarray(chunks[(slice_of >= plan.slices[0]) & (slice_of < plan.slices[1])])
+
+
+def _text(corpus: Corpus, chunks: npt.NDArray[np.int64], pass_number: int, *, sliced: bool) -> Text:
+    ids, offsets, chunk, position = corpus.sample_chunks(chunks, pass_number=pass_number)
+    slice_of = corpus.chunk_slice[chunk] if sliced else np.zeros(len(chunk), dtype=np.int32)
+    return Text(ids.astype(np.int32), offsets, chunk, slice_of.astype(np.int32), position)
 
 
 def make_rounds(text: Text, plan: PassPlan) -> list[Blocks]:

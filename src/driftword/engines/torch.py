@@ -113,9 +113,9 @@ class TorchEngine:
                     f"use a smaller `{name}`"
                 )
         with self._explaining_out_of_memory():
-            if self._corpus is None or self._corpus.corpus is not corpus:
+            if self._corpus is None or self._corpus.corpus is not corpus or self._corpus.slices != plan.slices:
                 memory = free_memory(self.device, self._memory) * STORAGE_SHARE
-                self._corpus = DeviceCorpus(corpus, self.device, memory=memory)
+                self._corpus = DeviceCorpus(corpus, self.device, plan, memory=memory)
             rounds = self._corpus.read(plan)
         blocks = len(rounds[0].whole.slice_of) if rounds else 0
         self._blocks_done = plan.passes_before * blocks  # also where a fit is resumed
@@ -123,6 +123,15 @@ class TorchEngine:
 
     def round(self, blocks: DeviceRound, step: Step) -> float:
         """Take the likelihood step of every block, then the prior's; return the text's summed log-likelihood."""
+        total = self._likelihood_steps(blocks, step)
+        self.prior_step(step)
+        return float(total)
+
+    def likelihood_step(self, blocks: DeviceRound, step: Step) -> float:
+        """Take the likelihood step of every block; return the text's summed log-likelihood."""
+        return float(self._likelihood_steps(blocks, step))
+
+    def _likelihood_steps(self, blocks: DeviceRound, step: Step) -> Tensor:
         total = torch.zeros((), dtype=torch.float64, device=self.device)
         slice_of = blocks.whole.slice_of[blocks.blocks]
         with self._explaining_out_of_memory():
@@ -137,11 +146,10 @@ class TorchEngine:
                             sampler=self._device_sampler,
                         )  # fmt: skip
                         batch.slice_of.sub_(low)
-                        total += self._likelihood_step(
+                        total += self._take_steps(
                             rho_and_accumulator, self._contexts(low, high), batch, len(part), step
                         )
-            self._prior_step(step)
-        return float(total)
+        return total
 
     def _contexts(self, low: int, high: int) -> tuple[Tensor, Tensor]:
         """Return the context vectors of slices low..high-1, and their accumulator."""
@@ -149,7 +157,7 @@ class TorchEngine:
             return self._alpha, self._alpha_accumulator
         return self._alpha[low:high], self._alpha_accumulator[low:high]
 
-    def _likelihood_step(
+    def _take_steps(
         self,
         rho_and_accumulator: tuple[Tensor, Tensor],
         alpha_and_accumulator: tuple[Tensor, Tensor],
@@ -185,8 +193,12 @@ class TorchEngine:
             self._blocks_done += size
         return totals.double().sum()
 
+    def prior_step(self, step: Step) -> None:
+        """Take the proximal step of the prior, and centre contexts if there are intercepts."""
+        with self._explaining_out_of_memory():
+            self._prior_step(step)
+
     def _prior_step(self, step: Step) -> None:
-        """Take the proximal step of the prior."""
         prior_step: Any = _triton_launch().prior_step if self._triton else torch_steps.prior_step
         dim, prior, rate = self._alpha.shape[-1], step.prior, step.learning_rate
         alpha, accumulator = (a if a.ndim == 3 else a[None] for a in (self._alpha, self._alpha_accumulator))
@@ -216,6 +228,26 @@ class TorchEngine:
                 if mean_context is not None:
                     one = len(mean_context) == 1
                     rho[..., dim] += rho @ mean_context[0] if one else (rho @ mean_context[..., None])[..., 0]
+
+    def shared(self, *, rho: bool) -> list[tuple[Tensor, Tensor]]:
+        """Return what the text of every slice moves, with its accumulators: context vectors, on request rho too."""
+        contexts = [(self._alpha, self._alpha_accumulator)] if self._alpha.ndim == 2 else []
+        return [*contexts, self._rho.tensors] if rho else contexts
+
+    def chain(self, name: str) -> Iterator[tuple[int, int, Tensor, Tensor]]:
+        """Yield ranges of words, with rho (or alpha) and its accumulators in all slices."""
+        if name == "alpha":
+            yield 0, self._alpha.shape[1], self._alpha, self._alpha_accumulator
+            return
+        for low, high in self._rho.word_groups():
+            with self._rho.words_on_device(low, high) as (values, accumulator):
+                yield low, high, values, accumulator
+
+    def hold(self, name: str, t: int, values: Tensor, accumulator: float) -> None:
+        """Set one slice of rho (or alpha), and its accumulators to a number that lets nothing move it."""
+        stored = (self._alpha, self._alpha_accumulator) if name == "alpha" else self._rho.tensors
+        stored[0][t].copy_(values)
+        stored[1][t] = accumulator
 
     def _center(self, prior: Prior, low: int, high: int) -> Tensor | None:
         """Return the center of the prior for words low..high-1; all of it is uploaded once where it fits."""

@@ -6,6 +6,7 @@ with NumPy. The corpus is uploaded once, and every pass is then prepared on the 
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from torch import Tensor
 
 from driftword import randomness
 from driftword.corpus import Corpus
-from driftword.engines.rounds import TURNS, PassPlan, Sampler, Text
+from driftword.engines.rounds import TURNS, PassPlan, Sampler, Text, training_chunks
 
 TOKENS_PER_PIECE: Final = 1 << 26  # tokens that are subsampled at a time
 NO_ROW: Final = 255  # marks a token that is not a row itself
@@ -44,6 +45,16 @@ class DeviceRound:
     positions: int
     whole: DevicePass
     blocks: Tensor  # (blocks of the round,) their numbers in the pass
+
+    @property
+    def count(self) -> int:
+        """How many blocks there are."""
+        return len(self.blocks)
+
+    def part(self, begin: float, end: float) -> DeviceRound:
+        """Return the blocks between two shares of the round."""
+        low, high = (round(share * len(self.blocks)) for share in (begin, end))
+        return dataclasses.replace(self, blocks=self.blocks[low:high])
 
 
 @dataclass(frozen=True)
@@ -121,27 +132,32 @@ class DeviceCorpus:
         self,
         corpus: Corpus,
         device: torch.device,
+        plan: PassPlan,
         *,
         memory: float = float("inf"),
         tokens_per_piece: int = TOKENS_PER_PIECE,
     ) -> None:
         self.corpus = corpus
-        chunks = np.flatnonzero(corpus.chunk_split == 0)
+        chunks = training_chunks(corpus, plan)
+        self.slices = plan.slices
         self._device = device
-        tokens = _signed(corpus.tokens)
+        # Positions in the corpus decide what a pass sees, so they stay as they are.
+        self._begin = int(corpus.offsets[chunks].min(initial=len(corpus.tokens)))
+        end = int(corpus.offsets[chunks + 1].max(initial=self._begin))
+        tokens = _signed(corpus.tokens)[self._begin : end]
         self._tokens = to_device(tokens, device) if tokens.nbytes < memory else tokens
         self._chunk_begin = to_device(corpus.offsets[:-1][chunks].astype(np.int64), device)
         self._chunk_end = to_device(corpus.offsets[1:][chunks].astype(np.int64), device)
-        self._slice_of = to_device(corpus.chunk_slice[chunks].astype(np.int64), device)
+        shift = 0 if plan.slices is None else plan.first - plan.slices[0]
+        self._slice_of = to_device(corpus.chunk_slice[chunks].astype(np.int64) + shift, device)
         self._keep = None
         if corpus.subsample is not None:
             self._keep = to_device(np.asarray(corpus.keep_probability, dtype=np.float64), device)
         token_ends = np.cumsum(np.diff(corpus.offsets)[chunks])
-        borders = np.searchsorted(
-            token_ends, np.arange(tokens_per_piece, int(token_ends[-1]) + tokens_per_piece, tokens_per_piece), "right"
-        )
+        n_tokens = int(token_ends[-1]) if len(token_ends) else 0
+        borders = np.searchsorted(token_ends, np.arange(tokens_per_piece, n_tokens, tokens_per_piece), "right")
         #: Pieces, as borders between chunks.
-        self._pieces = sorted({0, *np.minimum(borders, len(chunks)).tolist(), len(chunks)})
+        self._pieces = [0, *np.unique(borders[borders > 0]).tolist(), len(chunks)]
 
     def sample(self, plan: PassPlan) -> tuple[Tensor, Tensor, Tensor]:
         """Return the ids that a pass sees, the offsets of its chunks, and the slice of each chunk."""
@@ -165,6 +181,7 @@ class DeviceCorpus:
 
     def _words(self, position: Tensor) -> Tensor:
         """Return the words at increasing positions."""
+        position = position - self._begin
         if isinstance(self._tokens, Tensor):
             words = self._tokens[position]
         else:

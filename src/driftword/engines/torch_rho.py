@@ -55,6 +55,11 @@ class Rho:
         self._rho = _store(rho, storage, dtypes[0], pinned=pinned)
         self._accumulator = _store(accumulator, storage, dtypes[1], pinned=pinned)
 
+    @property
+    def tensors(self) -> tuple[Tensor, Tensor]:
+        """Embeddings and accumulator, wherever and as whatever they are stored."""
+        return self._rho, self._accumulator
+
     def _groups(self, count: int, size: int) -> list[tuple[int, int]]:
         """Divide `count` items of `size` numbers each into groups that fit into the device's working memory."""
         if self.resident:
