@@ -21,7 +21,7 @@ from torch import Tensor
 
 from driftword.engines.torch_steps import DevicePrior
 
-WORDS: Final = 1 << 14  # that are sent at a time: the next process works on them meanwhile
+WORDS: Final = 1 << 10  # that are sent at a time: the next process works on them meanwhile
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,11 @@ class Ranks:
         with _explaining_loss():
             dist.all_reduce(values)
 
+    def add_marks(self, marks: Tensor) -> None:
+        """Mark what any process has marked with a 1."""
+        with _explaining_loss():
+            dist.all_reduce(marks, op=dist.ReduceOp.MAX)
+
     def add_number(self, number: float) -> float:
         """Return the sum of a number over all processes."""
         total = torch.tensor([number], dtype=torch.float64)
