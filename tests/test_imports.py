@@ -12,7 +12,7 @@ import driftword
 PACKAGE = Path(driftword.__file__).parent
 #: From the bottom up; a module may import from those before it and from its own floor's folder.
 ORDER = (
-    "errors", "cores", "peers", "suggestions", "checks", "visible_text", "polars_faults", "randomness", "locks",
+    "errors", "process", "peers", "suggestions", "checks", "visible_text", "polars_faults", "randomness", "locks",
     "atomic_writes", "checksums", "stored_arrays", "store", "progress", "tables", "provenance", "corpus",
     "keyed_vectors", "spec", "memory", "significance_table", "model", "engines", "held_out", "walks", "schedule",
     "checkpoints", "continuation", "group_fitting", "fitting", "extending", "tuning", "evaluation", "comparison",

@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 import xxhash
 
-from driftword.cores import available_cores
+from driftword.process import available_cores
 
 BLOCK: Final = 1 << 20
 _DIGITS: Final = 16

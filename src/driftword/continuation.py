@@ -16,6 +16,7 @@ from driftword.engines import Engine
 from driftword.engines.parameters import Parameters
 from driftword.engines.prior import Prior
 from driftword.engines.rounds import Sampler
+from driftword.engines.streaming import rounds_of_pass
 from driftword.errors import FitError
 from driftword.held_out import HeldOut
 from driftword.progress import Progress
@@ -68,18 +69,20 @@ class Continuation:
         best, best_score, history = (rho, alpha), self._validate(engine), list[dict[str, Any]]()
         for number in range(1, schedule.passes):
             begin = time.perf_counter()
-            rounds = engine.read(self.corpus, dataclasses.replace(schedule.plan(number), sliced=len(rho) > 1))
-            words = sum(part.positions for part in rounds)
-            if not words:
-                break  # there is no text to learn from
-            bar.stage(f"{self.title}, pass {number} of {schedule.passes - 1}", total=words)
+            plan = dataclasses.replace(schedule.plan(number), sliced=len(rho) > 1)
+            n_rounds, rounds = rounds_of_pass(engine, self.corpus, plan)
+            bar.stage(f"{self.title}, pass {number} of {schedule.passes - 1}", total=self.corpus.expected_tokens())
+            words = 0
             for r, part in enumerate(rounds):
                 step = schedule.step(number, r)
                 engine.round(part, dataclasses.replace(
-                    step, learning_rate=rate * step.learning_rate, prior=prior.share(1 / spec.rounds), centering=None,
+                    step, learning_rate=rate * step.learning_rate, prior=prior.share(1 / n_rounds), centering=None,
                     frozen=frozen,
                 ))  # fmt: skip
+                words += part.positions
                 bar.update(more=part.positions)
+            if not words:
+                break  # there is no text to learn from
             found, score = engine.embeddings(), self._validate(engine)
             if not all(np.isfinite(values).all() for values in found):
                 raise FitError(f"The fit of the {self.title} diverged; use a smaller `learning_rate`")

@@ -20,17 +20,18 @@ import numpy as np
 from driftword import checks, store
 from driftword.atomic_writes import check_space, reserved
 from driftword.checkpoints import Checkpoints, History, find_checkpoints
-from driftword.cores import available_cores, rank
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
 from driftword.engines import Engine, choose_engine, make_engine
 from driftword.engines.parameters import Floats, Parameters, initial_parameters, split_intercepts
 from driftword.engines.rounds import Sampler
+from driftword.engines.streaming import rounds_of_pass
 from driftword.errors import DriftwordWarning, FitError, OptionError, StoreError
 from driftword.group_fitting import GroupFit
 from driftword.held_out import EXPONENT, KNOWS_NOTHING, HeldOut, frequency_log_odds, measure_contexts
 from driftword.memory import WITH_GROUPS, check_memory
 from driftword.model import KIND, GroupEmbeddings, Model
+from driftword.process import available_cores, rank
 from driftword.progress import Progress, progress
 from driftword.provenance import Provenance, machine, versions
 from driftword.schedule import Schedule
@@ -254,31 +255,30 @@ class _Training:
                 schedule.n_slices, schedule.spec.initial_accumulator, contexts=schedule.spec.contexts_drift
             )
         begin = time.perf_counter()
-        rounds = self.engine.read(corpus, schedule.plan(number))
-        words = sum(part.positions for part in rounds)
-        if not words and number == 0:
-            raise OptionError("There is too little text to train on: a pass sees no word; bring more text")
+        n_rounds, rounds = rounds_of_pass(self.engine, corpus, schedule.plan(number))
         total, done = 0.0, 0
         name = "static pass" if static and schedule.n_slices > 1 else "pass"
-        bar.stage(f"{name} {number + 1} of {schedule.passes}", total=words)
+        bar.stage(f"{name} {number + 1} of {schedule.passes}", total=self._expected_words)
         prior = None
         if not static and schedule.spec.walk != "random":
             prior = schedule.prior_at(self.engine.embeddings()[0], corpus.raw_counts)
         for r, part in enumerate(rounds):
-            total += self.engine.round(part, schedule.step(number, r, prior))
+            total += self.engine.round(part, schedule.step(number, r, prior, rounds=n_rounds))
             done += part.positions
             if not (np.isfinite(total) and self.engine.finite()):
                 raise self._diverged(number, "numbers grew beyond all bounds", resumable=resumable)
             rate = done / (time.perf_counter() - begin)
             facts = f"{rate / 1e3:,.0f}k words/s, L_pos {total / max(done, 1):.3f}{self._last_scores()}"
             bar.update(done=done, facts=facts)
+        if not done and number == 0:
+            raise OptionError("There is too little text to train on: a pass sees no word; bring more text")
         seconds = time.perf_counter() - begin
         scores = self._validate()
         self.history.append(
             {
                 "pass": number + 1,
                 "kind": "static" if static else schedule.spec.model,
-                "words": words,
+                "words": done,
                 "seconds": round(seconds, 3),
                 "scoring_seconds": round(time.perf_counter() - begin - seconds, 3),
                 "train_L_pos": total / max(done, 1),
@@ -286,6 +286,11 @@ class _Training:
             }
         )
         self.check_convergence(resumable=resumable)
+
+    @functools.cached_property
+    def _expected_words(self) -> float:
+        """How many words a pass is expected to see."""
+        return float(self.corpus.train_counts.sum(axis=0, dtype=np.float64) @ self.corpus.keep_probability)
 
     def _validate(self) -> dict[str, float]:
         if not self.corpus.has_split("valid"):

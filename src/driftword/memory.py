@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 from driftword.errors import OptionError
+from driftword.process import available_memory
 from driftword.spec import Spec
 
 WITH_GROUPS: Final = ("binned", "dynamic")  # models that have embeddings of groups
@@ -25,8 +25,8 @@ def fit_memory(spec: Spec, n_slices: int, n_words: int, n_groups: int = 0) -> fl
 def check_memory(spec: Spec, n_slices: int, n_words: int, n_groups: int = 0) -> None:
     """Refuse groups or drifting context vectors that do not fit into memory; say what would."""
     alone, needed = (fit_memory(spec, n_slices, n_words, n) for n in (0, n_groups))
-    free = _available_memory()
-    if free is None or needed <= free or (needed == alone and not spec.contexts_drift):
+    free = available_memory()
+    if needed <= free or (needed == alone and not spec.contexts_drift):
         return
     remedy = "use longer slices, a smaller `dim` or fewer words"
     if spec.contexts_drift:
@@ -42,12 +42,3 @@ def check_memory(spec: Spec, n_slices: int, n_words: int, n_groups: int = 0) -> 
 def _table(spec: Spec, n_slices: int, n_words: int) -> float:
     """Return the bytes of one table."""
     return 4.0 * (1 if spec.model == "static" else n_slices) * n_words * (spec.dim + spec.intercept)
-
-
-def _available_memory() -> float | None:
-    """Return how many bytes of memory are free; None where the system does not say."""
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return next(float(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration, ValueError, IndexError):
-        return None

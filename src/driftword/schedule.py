@@ -51,17 +51,18 @@ class Schedule:
             number, sample, not self.is_static(number), spec.block, spec.run, spec.rounds, self.seed, before
         )  # fmt: skip
 
-    def step(self, number: int, round_number: int, prior: Prior | None = None) -> Step:
+    def step(self, number: int, round_number: int, prior: Prior | None = None, *, rounds: int | None = None) -> Step:
         """Return the step of a round; the prior (by default the usual one) is shared out over the rounds of a pass."""
         spec, static = self.spec, self.is_static(number)
-        progress = (number + round_number / spec.rounds) / max(self.passes, 1)
+        rounds = rounds or spec.rounds
+        progress = (number + round_number / rounds) / max(self.passes, 1)
         rate = spec.learning_rate * (1 - (1 - spec.final_rate) * progress) * min(1.0, USUAL_CONTEXT / spec.context)
         return Step(
             learning_rate=rate * (spec.binned_rate if spec.model == "binned" and not static else 1),
             half_window=spec.context // 2,
             negatives=spec.negatives,
             pool=spec.pool,
-            prior=(prior or (self._static_prior if static else self._prior)).share(1 / spec.rounds),
+            prior=(prior or (self._static_prior if static else self._prior)).share(1 / rounds),
             centering=self.centering,
         )
 

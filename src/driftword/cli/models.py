@@ -149,12 +149,12 @@ def fit_model(
     from driftword import store, terminal, tuning
     from driftword.atomic_writes import reserved
     from driftword.checkpoints import find_checkpoints
-    from driftword.cores import rank
     from driftword.corpus import Corpus
     from driftword.engines import choose_engine
     from driftword.fitting import fit, follow
     from driftword.memory import WITH_GROUPS, fit_memory
     from driftword.model import KIND
+    from driftword.process import rank
 
     corpus = Corpus.open(path)
     if shuffle_dates:

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, TypeVar
 
-from driftword.cores import available_cores
+from driftword.process import available_cores
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

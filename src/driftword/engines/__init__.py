@@ -8,6 +8,8 @@ rounds.py      what they work on: rounds of blocks of text
 reference.py   float64 NumPy, slow and plain
 cpu.py         float32, Numba, all cores
 torch.py       float32, PyTorch and Triton, a GPU
+distributed.py any of them in several processes
+streaming.py   text that need not fit into memory
 """
 
 from driftword.engines.contract import Engine

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from driftword.corpus import Corpus
 from driftword.engines.parameters import Floats, Parameters
 from driftword.engines.rounds import Blocks, PassPlan, Step, read_pass
+from driftword.process import available_memory
+
+BYTES_PER_TOKEN: Final = 64  # of text under way: ids, runs, blocks and their order
+TEXT_SHARE: Final = 0.2  # of the free memory that one text may take: while it is worked on, the next one is read
 
 
 class ArrayEngine:
     """Keeps the parameters and reads text; subclasses add `broadcast`, the steps and `score`."""
 
+    reads_ahead = False
+
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
+
+    def capacity(self) -> float:
+        """Return how many tokens it can read at once beside those it works on, for the memory that is free."""
+        return available_memory() * TEXT_SHARE / BYTES_PER_TOKEN
 
     def read(self, corpus: Corpus, plan: PassPlan) -> Sequence[Blocks]:
         """Return the rounds of a pass."""

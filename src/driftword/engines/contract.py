@@ -20,6 +20,7 @@ class Engine(Protocol):
     """Runs rounds of training blocks and scores text."""
 
     machine: str  # what it runs on, for people
+    reads_ahead: bool  # whether it reads the next piece of a text by itself while it works on this one
 
     @property
     def parameters(self) -> Parameters:
@@ -31,6 +32,10 @@ class Engine(Protocol):
 
         With `contexts` every slice also gets context vectors of its own.
         """
+        ...
+
+    def capacity(self) -> float:
+        """Return how many tokens it can read at once beside those it works on, for the memory that is free."""
         ...
 
     def read(self, corpus: Corpus, plan: PassPlan) -> Sequence[Any]:

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driftword.cores import available_cores
 from driftword.engines import cpu_kernels as kernels
 from driftword.engines.array_engine import ArrayEngine
 from driftword.engines.matmul_kernels import LANES, TILE, padded
 from driftword.engines.parameters import INTERCEPT_UNIT, Parameters, broadcast, by_slice
 from driftword.engines.prior import Chain
 from driftword.engines.rounds import Blocks, Sampler, Step, Text
+from driftword.process import available_cores
 
 
 class CpuEngine(ArrayEngine):

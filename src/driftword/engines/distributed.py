@@ -16,6 +16,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -61,6 +62,8 @@ class RankPart:
         self.low, self.high = self.borders[ranks.rank : ranks.rank + 2]
         self.outside = (int(self.low > 0), int(self.high < self.borders[-1]))  # slices before and after ours
         self.rounds: list[Any] = []
+        self.reader = ThreadPoolExecutor(1)
+        self.ahead: tuple[PassPlan, Future[Any]] | None = None  # the next piece of the text, while this one is used
         self.blocks_done = 0.0
         self.texts: dict[int, Text] = {}
         self.kept: Callable[[], tuple[Floats, Floats]] | None = None
@@ -94,18 +97,28 @@ class RankPart:
         self.engine = self.engine.broadcast(here, initial_accumulator, contexts=contexts)
         self.sliced = True
 
+    def capacity(self) -> float:
+        """Return how many tokens all processes can read at once; the one with the least memory decides."""
+        return self.ranks.size * float(min(self.ranks.collect(self.engine.capacity() / self.ranks.sharing_memory)))
+
     def read(self, plan: PassPlan) -> list[int]:
         """Read the text of our slices; return how many words all processes predict in each round."""
         # With one seed for all, they would draw the same negatives at the same time.
         seed = randomness.key(plan.seed, "process", self.ranks.rank)
         plan = dataclasses.replace(plan, slices=(self.low, self.high), first=self.outside[0], seed=seed)
-        self.rounds = list(self.engine.read(self.corpus, plan))
+        ahead = self.ahead[1] if self.ahead is not None and self.ahead[0] == plan else None
+        self.rounds = list(ahead.result() if ahead is not None else self.engine.read(self.corpus, plan))
+        piece, pieces = plan.piece
+        following = dataclasses.replace(plan, piece=(piece + 1, pieces))
+        self.ahead = None
+        if piece + 1 < pieces:
+            self.ahead = (following, self.reader.submit(self.engine.read, self.corpus, following))
         counts = torch.tensor(
             [[part.positions for part in self.rounds], [part.count for part in self.rounds]], dtype=torch.float64
         )
         self.ranks.add(counts)
         self.block_counts = counts[1].tolist()
-        self.blocks_done = plan.passes_before * sum(self.block_counts)
+        self.blocks_done = plan.texts_before * sum(self.block_counts)
         return [int(n) for n in counts[0].tolist()]
 
     def round(self, number: int, step: Step) -> float:
@@ -240,6 +253,8 @@ class RankPart:
 class DistributedEngine:
     """The engine of the leader: it has the others carry out all that it does itself."""
 
+    reads_ahead = True  # every process does so by itself, and what they say to each other must keep its order
+
     def __init__(
         self,
         parameters: Parameters,
@@ -273,6 +288,10 @@ class DistributedEngine:
         """Give every slice the static embeddings, and reset the Adagrad accumulators."""
         self._all("broadcast", n_slices, initial_accumulator, contexts=contexts)
         return self
+
+    def capacity(self) -> float:
+        """Return how many tokens it can read at once beside those it works on, for the memory that is free."""
+        return float(self._all("capacity"))
 
     def read(self, corpus: Corpus, plan: PassPlan) -> list[SharedRound]:
         """Return the rounds of a pass."""

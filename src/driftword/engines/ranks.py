@@ -20,8 +20,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from driftword.cores import available_cores
 from driftword.errors import FitError
+from driftword.process import available_cores
 
 TIMEOUT: Final = timedelta(hours=1)  # without a word from the others; one that has ended is noticed at once
 LOST: Final = "Another process of this fit has stopped; see what it says, then continue with `resume=True`"
@@ -50,6 +50,11 @@ class Ranks:
     def threads(self) -> int:
         """How many threads this process may use, so that all on this machine have one for each core."""
         return max(1, available_cores() // self.on_this_machine)
+
+    @property
+    def sharing_memory(self) -> int:
+        """How many processes there are on this machine."""
+        return self.on_this_machine
 
     @property
     def device(self) -> str:

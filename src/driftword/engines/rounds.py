@@ -49,6 +49,16 @@ class PassPlan:
     passes_before: int = 0  # since the Adagrad accumulators were reset
     slices: tuple[int, int] | None = None  # the first slice that is read, and the one after the last; None for all
     first: int = 0  # number that the first of these slices gets
+    piece: tuple[int, int] = (0, 1)  # which piece of the text is read, and of how many; all of it is one
+
+    @property
+    def texts_before(self) -> int:
+        """How many texts as long as this one came before, since the Adagrad accumulators were reset."""
+        return self.passes_before * self.piece[1] + self.piece[0]
+
+    def key(self, stream: str) -> int:
+        """Return the key of one use of randomness, which no other piece or pass has."""
+        return randomness.key(self.seed, stream, self.number, *(self.piece[:1] if self.piece[1] > 1 else ()))
 
 
 @dataclass(frozen=True)
@@ -183,12 +193,26 @@ def read_pass(corpus: Corpus, plan: PassPlan) -> list[Blocks]:
 
 
 def training_chunks(corpus: Corpus, plan: PassPlan) -> npt.NDArray[np.int64]:
-    """Return the numbers of the chunks that a pass reads."""
+    """Return the numbers of the chunks that a pass, or a piece of one, reads."""
     chunks = corpus.chunks_of("train")
-    if plan.slices is None:
-        return chunks
     slice_of = corpus.chunk_slice[chunks]
-    return np.asarray(chunks[(slice_of >= plan.slices[0]) & (slice_of < plan.slices[1])])
+    if plan.slices is not None:
+        inside = (slice_of >= plan.slices[0]) & (slice_of < plan.slices[1])
+        chunks, slice_of = chunks[inside], slice_of[inside]
+    piece, pieces = plan.piece
+    if pieces == 1:
+        return chunks
+    # Each slice is cut into adjacent pieces, so that little is read besides; every pass takes them in another order.
+    order = np.argsort(slice_of, kind="stable")
+    size = (corpus.offsets[1:] - corpus.offsets[:-1])[chunks[order]]
+    before = np.cumsum(size) - size
+    new_slice = np.r_[True, np.diff(slice_of[order]) != 0][: len(order)]
+    which = np.cumsum(new_slice) - 1
+    start = before[new_slice]
+    length = np.diff(np.r_[start, before[-1] + size[-1]] if len(order) else np.zeros(1, dtype=np.int64))
+    first = randomness.bits(randomness.key(plan.seed, "pieces", plan.number), slice_of[order][new_slice])
+    place = (before - start[which]) * pieces // np.maximum(length, 1)[which]
+    return np.sort(chunks[order[(place + first[which] % np.uint64(pieces)) % pieces == piece]])
 
 
 def _text(corpus: Corpus, chunks: npt.NDArray[np.int64], pass_number: int, *, sliced: bool) -> Text:
@@ -207,7 +231,7 @@ def make_rounds(text: Text, plan: PassPlan) -> list[Blocks]:
     chunk_begin, chunk_end = text.offsets[:-1][chunk], text.offsets[1:][chunk]
     begin = chunk_begin + rank_in_chunk * plan.run
     end = np.minimum(begin + plan.run, chunk_end)
-    order_key = randomness.bits(randomness.key(plan.seed, "order", plan.number), begin)
+    order_key = randomness.bits(plan.key("order"), begin)
     order = np.lexsort((order_key, text.slice_of[chunk]))
     begin, end, chunk_begin, chunk_end, slice_of = (
         values[order] for values in (begin, end, chunk_begin, chunk_end, text.slice_of[chunk])
@@ -225,13 +249,11 @@ def make_rounds(text: Text, plan: PassPlan) -> list[Blocks]:
     turn = rank_in_slice * plan.rounds * TURNS // np.maximum(blocks_in_slice, 1)
     # The blocks of a slice follow each other within a turn, as its embeddings are then in the cache. But context
     # vectors follow the slice under way, so slices come in another order in every turn.
-    place = randomness.bits(
-        randomness.key(plan.seed, "turns", plan.number), turn * (block_slice.max(initial=0) + 1) + block_slice
-    )
-    key = randomness.key(plan.seed, "negatives", plan.number)
+    place = randomness.bits(plan.key("turns"), turn * (block_slice.max(initial=0) + 1) + block_slice)
+    key = plan.key("negatives")
 
     run_offsets = np.r_[first, len(begin)]
-    done = plan.passes_before * len(first)
+    done = plan.texts_before * len(first)
     result = []
     for r in range(plan.rounds):
         numbers = np.flatnonzero(turn // TURNS == r)

@@ -18,9 +18,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from driftword.cores import available_cores
 from driftword.corpus import Corpus
 from driftword.engines import torch_steps
+from driftword.engines.array_engine import BYTES_PER_TOKEN, TEXT_SHARE
 from driftword.engines.parameters import INTERCEPT_UNIT, Floats, Parameters
 from driftword.engines.prior import Prior
 from driftword.engines.rounds import PassPlan, Sampler, Step, Text, wave_offsets
@@ -36,6 +36,7 @@ from driftword.engines.torch_blocks import (
 )
 from driftword.engines.torch_rho import STORAGE_SHARE, Rho, free_memory, gigabytes
 from driftword.errors import OptionError
+from driftword.process import available_cores
 
 BATCH_BLOCKS: Final = 1 << 17  # blocks in a `BlockBatch`
 CONCURRENT_BLOCKS: Final = 256  # blocks that run at once as plain operations
@@ -50,6 +51,8 @@ MAX_ROWS: Final = 128  # in a block
 
 class TorchEngine:
     """Runs rounds on one device."""
+
+    reads_ahead = False
 
     def __init__(
         self,
@@ -104,6 +107,10 @@ class TorchEngine:
         self._blocks_done = 0
         return self
 
+    def capacity(self) -> float:
+        """Return how many tokens it can read at once beside those it works on, for the memory that is free."""
+        return free_memory(self.device, self._memory) * TEXT_SHARE / BYTES_PER_TOKEN
+
     def read(self, corpus: Corpus, plan: PassPlan) -> list[DeviceRound]:
         """Return the rounds of a pass."""
         for name, size in (("block", plan.block), ("run", plan.run)):
@@ -116,10 +123,7 @@ class TorchEngine:
             if self._corpus is None or self._corpus.corpus is not corpus or self._corpus.slices != plan.slices:
                 memory = free_memory(self.device, self._memory) * STORAGE_SHARE
                 self._corpus = DeviceCorpus(corpus, self.device, plan, memory=memory)
-            rounds = self._corpus.read(plan)
-        blocks = len(rounds[0].whole.slice_of) if rounds else 0
-        self._blocks_done = plan.passes_before * blocks  # also where a fit is resumed
-        return rounds
+            return self._corpus.read(plan)
 
     def round(self, blocks: DeviceRound, step: Step) -> float:
         """Take the likelihood step of every block, then the prior's; return the text's summed log-likelihood."""
@@ -133,6 +137,7 @@ class TorchEngine:
 
     def _likelihood_steps(self, blocks: DeviceRound, step: Step) -> Tensor:
         total = torch.zeros((), dtype=torch.float64, device=self.device)
+        self._blocks_done = blocks.done
         slice_of = blocks.whole.slice_of[blocks.blocks]
         with self._explaining_out_of_memory():
             for low, high in self._rho.slice_groups():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -17,9 +18,9 @@ from torch import Tensor
 
 from driftword import randomness
 from driftword.corpus import Corpus
-from driftword.engines.rounds import TURNS, PassPlan, Sampler, Text, training_chunks
+from driftword.engines.rounds import TURNS, Ints, PassPlan, Sampler, Text, training_chunks
 
-TOKENS_PER_PIECE: Final = 1 << 26  # tokens that are subsampled at a time
+TOKENS_PER_PART: Final = 1 << 26  # tokens that are subsampled at a time
 NO_ROW: Final = 255  # marks a token that is not a row itself
 
 
@@ -45,6 +46,7 @@ class DeviceRound:
     positions: int
     whole: DevicePass
     blocks: Tensor  # (blocks of the round,) their numbers in the pass
+    done: int  # blocks before them, since the accumulators were reset
 
     @property
     def count(self) -> int:
@@ -54,7 +56,7 @@ class DeviceRound:
     def part(self, begin: float, end: float) -> DeviceRound:
         """Return the blocks between two shares of the round."""
         low, high = (round(share * len(self.blocks)) for share in (begin, end))
-        return dataclasses.replace(self, blocks=self.blocks[low:high])
+        return dataclasses.replace(self, blocks=self.blocks[low:high], done=self.done + low)
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ class DeviceSampler:
 
 
 class DeviceCorpus:
-    """The training text of a corpus, uploaded once; if it takes more than `memory` bytes, in pieces for each pass."""
+    """The training text of a corpus, uploaded once; if it takes more than `memory` bytes, in parts for each pass."""
 
     def __init__(
         self,
@@ -135,63 +137,68 @@ class DeviceCorpus:
         plan: PassPlan,
         *,
         memory: float = float("inf"),
-        tokens_per_piece: int = TOKENS_PER_PIECE,
+        tokens_per_part: int = TOKENS_PER_PART,
     ) -> None:
-        self.corpus = corpus
-        chunks = training_chunks(corpus, plan)
-        self.slices = plan.slices
-        self._device = device
+        self.corpus, self.slices = corpus, plan.slices
+        self._device, self._tokens_per_part = device, tokens_per_part
+        self._shift = 0 if plan.slices is None else plan.first - plan.slices[0]
+        chunks = training_chunks(corpus, dataclasses.replace(plan, piece=(0, 1)))
         # Positions in the corpus decide what a pass sees, so they stay as they are.
         self._begin = int(corpus.offsets[chunks].min(initial=len(corpus.tokens)))
-        end = int(corpus.offsets[chunks + 1].max(initial=self._begin))
-        tokens = _signed(corpus.tokens)[self._begin : end]
+        tokens = _signed(corpus.tokens)[self._begin : int(corpus.offsets[chunks + 1].max(initial=self._begin))]
         self._tokens = to_device(tokens, device) if tokens.nbytes < memory else tokens
-        self._chunk_begin = to_device(corpus.offsets[:-1][chunks].astype(np.int64), device)
-        self._chunk_end = to_device(corpus.offsets[1:][chunks].astype(np.int64), device)
-        shift = 0 if plan.slices is None else plan.first - plan.slices[0]
-        self._slice_of = to_device(corpus.chunk_slice[chunks].astype(np.int64) + shift, device)
         self._keep = None
         if corpus.subsample is not None:
             self._keep = to_device(np.asarray(corpus.keep_probability, dtype=np.float64), device)
-        token_ends = np.cumsum(np.diff(corpus.offsets)[chunks])
-        n_tokens = int(token_ends[-1]) if len(token_ends) else 0
-        borders = np.searchsorted(token_ends, np.arange(tokens_per_piece, n_tokens, tokens_per_piece), "right")
-        #: Pieces, as borders between chunks.
-        self._pieces = [0, *np.unique(borders[borders > 0]).tolist(), len(chunks)]
 
     def sample(self, plan: PassPlan) -> tuple[Tensor, Tensor, Tensor]:
         """Return the ids that a pass sees, the offsets of its chunks, and the slice of each chunk."""
+        chunks = training_chunks(self.corpus, plan)
         key = randomness.key(self.corpus.seed, "subsample", plan.subsample)
+        begin, end = self.corpus.offsets[chunks], self.corpus.offsets[chunks + 1]
+        borders = np.searchsorted(
+            np.cumsum(end - begin),
+            np.arange(self._tokens_per_part, (end - begin).sum(), self._tokens_per_part),
+            "right",
+        )
         ids, lengths = [], []
-        for low, high in zip(self._pieces[:-1], self._pieces[1:], strict=True):
-            begin, end = self._chunk_begin[low:high], self._chunk_end[low:high]
-            position = concatenated_ranges(begin, end)
-            words = self._words(position)
-            size = end - begin
-            if self._keep is not None:
-                sampled = _uniform(key, position) < self._keep[words]
-                sampled_before = torch.zeros(len(sampled) + 1, dtype=torch.int64, device=self._device)
-                torch.cumsum(sampled, 0, out=sampled_before[1:])
-                size = torch.diff(sampled_before[_offsets(size)])
-                words = words[sampled]
+        for low, high in pairwise([0, *np.unique(borders[borders > 0]).tolist(), len(chunks)]):
+            words, size = self._sample(begin[low:high], end[low:high], key)
             ids.append(words)
             lengths.append(size)
-        slices = self._slice_of if plan.sliced else torch.zeros_like(self._slice_of)
-        return torch.cat(ids), _offsets(torch.cat(lengths)), slices
+        slice_of = np.zeros(len(chunks), dtype=np.int64)
+        if plan.sliced:
+            slice_of += self.corpus.chunk_slice[chunks] + self._shift
+        return torch.cat(ids), _offsets(torch.cat(lengths)), to_device(slice_of, self._device)
 
-    def _words(self, position: Tensor) -> Tensor:
-        """Return the words at increasing positions."""
-        position = position - self._begin
+    def _sample(self, begin: Ints, end: Ints, key: int) -> tuple[Tensor, Tensor]:
+        """Return the sampled words of some chunks, and how many each has."""
+        on_device = [to_device(np.asarray(border).astype(np.int64), self._device) for border in (begin, end)]
+        position = concatenated_ranges(*on_device)
         if isinstance(self._tokens, Tensor):
-            words = self._tokens[position]
+            words = self._tokens[position - self._begin]
         else:
-            first, last = int(position[0]), int(position[-1])
-            words = to_device(self._tokens[first : last + 1], self._device)[position - first]
-        return words.to(torch.int32) & ((1 << 8 * words.element_size()) - 1 if words.element_size() < 4 else -1)
+            words = to_device(_ranges_of(self._tokens, begin - self._begin, end - self._begin), self._device)
+        words = words.to(torch.int32) & ((1 << 8 * words.element_size()) - 1 if words.element_size() < 4 else -1)
+        size = on_device[1] - on_device[0]
+        if self._keep is None:
+            return words, size
+        sampled = _uniform(key, position) < self._keep[words]
+        sampled_before = torch.zeros(len(sampled) + 1, dtype=torch.int64, device=self._device)
+        torch.cumsum(sampled, 0, out=sampled_before[1:])
+        return words[sampled], torch.diff(sampled_before[_offsets(size)])
 
     def read(self, plan: PassPlan) -> list[DeviceRound]:
         """Return the rounds of a pass, as `rounds.read_pass` does."""
         return make_rounds(*self.sample(plan), plan)
+
+
+def _ranges_of(tokens: npt.NDArray[Any], begin: Ints, end: Ints) -> npt.NDArray[Any]:
+    """Return tokens[begin[i]:end[i]] for every i, one after the other; adjacent ranges are read at once."""
+    if not len(begin):
+        return tokens[:0]
+    new = np.flatnonzero(begin[1:] != end[:-1]) + 1
+    return np.concatenate([tokens[b:e] for b, e in zip(begin[np.r_[0, new]], end[np.r_[new - 1, -1]], strict=True)])
 
 
 def make_rounds(ids: Tensor, chunk_offsets: Tensor, chunk_slice: Tensor, plan: PassPlan) -> list[DeviceRound]:
@@ -202,7 +209,7 @@ def make_rounds(ids: Tensor, chunk_offsets: Tensor, chunk_slice: Tensor, plan: P
     chunk = torch.repeat_interleave(torch.arange(len(runs_in_chunk), device=device, dtype=torch.int32), runs_in_chunk)
     begin = torch.arange(len(chunk), device=device) - _offsets(runs_in_chunk)[chunk]
     begin = begin * plan.run + chunk_offsets[chunk]
-    order_key = _shift(_bits(randomness.key(plan.seed, "order", plan.number), begin), 17) + (chunk_slice[chunk] << 47)
+    order_key = _shift(_bits(plan.key("order"), begin), 17) + (chunk_slice[chunk] << 47)
     order = torch.argsort(order_key, stable=True)
     del order_key
     chunk, begin = chunk[order], begin[order]
@@ -222,9 +229,9 @@ def make_rounds(ids: Tensor, chunk_offsets: Tensor, chunk_slice: Tensor, plan: P
     turn = rank_in_slice * plan.rounds * TURNS // torch.clamp(blocks_in_slice, min=1)
     round_of = turn // TURNS
     counters = turn * (block_slice.max() + 1 if len(first) else 1) + block_slice
-    place = _shift(_bits(randomness.key(plan.seed, "turns", plan.number), counters.long()), 1)
+    place = _shift(_bits(plan.key("turns"), counters.long()), 1)
     run_offsets = torch.cat([first, first.new_tensor([len(begin)])])
-    key = randomness.key(plan.seed, "negatives", plan.number)
+    key = plan.key("negatives")
     max_rows = max(plan.block, plan.run)
     whole = DevicePass(ids, chunk_offsets, begin, chunk, plan.run, run_offsets, block_slice, key, max_rows)
     positions = torch.bincount(round_of, weights=torch.diff(before[run_offsets]).double(), minlength=plan.rounds)
@@ -235,7 +242,11 @@ def make_rounds(ids: Tensor, chunk_offsets: Tensor, chunk_slice: Tensor, plan: P
         numbers = torch.nonzero(round_of == r)[:, 0]
         numbers = numbers[torch.argsort(place[numbers], stable=True)]
         blocks.append(numbers[torch.argsort(when[numbers], stable=True)])
-    return [DeviceRound(int(n), whole, numbers) for n, numbers in zip(positions.tolist(), blocks, strict=True)]
+    done = accumulate(map(len, blocks), initial=plan.texts_before * len(first))
+    return [
+        DeviceRound(int(n), whole, *rest)
+        for n, rest in zip(positions.tolist(), zip(blocks, done, strict=False), strict=True)
+    ]
 
 
 def make_batch(whole: DevicePass, blocks: Tensor, *, half_window: int, pool: int, sampler: DeviceSampler) -> BlockBatch:

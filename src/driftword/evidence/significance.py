@@ -15,7 +15,6 @@ import numpy.typing as npt
 import polars as pl
 
 from driftword import checks, randomness
-from driftword.cores import available_cores
 from driftword.corpus import Corpus
 from driftword.corpus.passages import document_values
 from driftword.engines.registry import check_package, choose_engine
@@ -26,6 +25,7 @@ from driftword.evidence.document_scores import FREQUENT, DocumentScores, Scores
 from driftword.evidence.occurrences import Cells, DocumentText, read_documents
 from driftword.evidence.permutation_test import Result, testable
 from driftword.model import Model, as_model, corpus_of
+from driftword.process import available_cores
 from driftword.progress import Progress, progress
 from driftword.significance_table import HALF_WIDTH, LEVEL, SCHEMA, SignificanceTable, ranked
 

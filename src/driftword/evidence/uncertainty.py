@@ -23,7 +23,6 @@ import numpy as np
 import numpy.typing as npt
 
 from driftword import randomness
-from driftword.cores import available_cores
 from driftword.corpus import Corpus
 from driftword.engines.parameters import INTERCEPT_UNIT, by_slice
 from driftword.evidence import score_kernels as kernels
@@ -31,6 +30,7 @@ from driftword.evidence.occurrences import DocumentText, read_documents
 from driftword.group_fitting import group_prior
 from driftword.held_out import measure_contexts
 from driftword.model import Model
+from driftword.process import available_cores
 from driftword.schedule import Schedule
 
 Array = npt.NDArray[Any]

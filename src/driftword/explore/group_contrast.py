@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 
 from driftword import checks
-from driftword.cores import available_cores
 from driftword.corpus.groups import OTHERS, group_number
 from driftword.errors import OptionError
 from driftword.explore import vectors
@@ -18,6 +17,7 @@ from driftword.explore.intervals import OTHER_NOISE, CorpusLike, interval, uncer
 from driftword.explore.nearest_neighbors import neighbors
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.model import Model, as_model, corpus_of
+from driftword.process import available_cores
 from driftword.progress import progress
 from driftword.significance_table import LEVEL
 

@@ -12,8 +12,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from driftword.cores import available_cores
 from driftword.errors import OptionError
+from driftword.process import available_cores
 from driftword.web.worker import Worker
 
 MAX_ADDRESS_LENGTH: Final = 8192  # characters, percent-encoded, as in most servers
