@@ -42,6 +42,7 @@ from driftword.provenance import versions
 #: Of the blocks done since the accumulators were reset: how many may be done between two exchanges. With 1 / 32 fits by
 #: four processes diverge; from 1 / 64 on, their scores do not depend on it.
 SHARE: Final = 1 / 96
+WORDS_PER_BLOCK: Final = 64  # that move with a block, about
 HELD: Final = 1e30  # accumulator of a slice that no step moves
 
 
@@ -126,10 +127,11 @@ class RankPart:
         total, begin = 0.0, 0.0
         before = [(values.clone(), accumulator.clone()) for values, accumulator in self._shared()]
         while begin < 1:
-            end = min(1.0, begin + max(self.blocks_done * SHARE, self.ranks.size) / max(self.block_counts[number], 1))
+            blocks = max(self.blocks_done * SHARE, self.ranks.size)
+            end = min(1.0, begin + blocks / max(self.block_counts[number], 1))
             end = 1.0 if end > 1 - 1e-9 else end
             total += self.engine.likelihood_step(self.rounds[number].part(begin, end), step)
-            self._add_movements(before)
+            self._add_movements(before, few=blocks * WORDS_PER_BLOCK < before[0][0].shape[0] if before else False)
             self.blocks_done += (end - begin) * self.block_counts[number]
             begin = end
         if self.sliced:
@@ -194,24 +196,36 @@ class RankPart:
             for values, accumulator in self.engine.shared(rho=not self.sliced)
         ]
 
-    def _add_movements(self, before: list[tuple[Tensor, Tensor]]) -> None:
+    def _add_movements(self, before: list[tuple[Tensor, Tensor]], *, few: bool) -> None:
         """Add up what all processes have moved since `before`, which is then as they are after that.
 
         Each has taken steps that were as long as its own gradients let them be. Those of all together have to be
-        shorter, by what half of them adds to the accumulators: on average a step is taken halfway.
+        shorter, by what half of them adds to the accumulators: on average a step is taken halfway. Where `few` words
+        moved, only those are sent.
         """
-        for (values, accumulator), (old, old_accumulator) in zip(self._shared(), before, strict=True):
-            moved = ((values != old) | (accumulator != old_accumulator)).any(1).to(torch.uint8)
-            self.ranks.add_marks(moved)
-            rows = torch.nonzero(moved)[:, 0]  # of any process: early on these are few
-            squares, start = accumulator[rows] - old_accumulator[rows], old_accumulator[rows]
-            movement = (values[rows] - old[rows]) * torch.sqrt(start + squares / 2)
-            self.ranks.add(squares)
-            movement /= torch.sqrt(start + squares / 2)
-            self.ranks.add(movement)
-            for now, last, change in ((values, old, movement), (accumulator, old_accumulator, squares)):
-                last[rows] += change
-                now[rows] = last[rows]
+        tables = list(zip(self._shared(), before, strict=True))
+        if not tables:
+            return
+        rows: list[Any] = [slice(None) for _ in tables]
+        if few:
+            moved = [
+                ((values != old) | (squares != old_squares)).any(1) for (values, squares), (old, old_squares) in tables
+            ]
+            marks = torch.cat(moved).to(torch.uint8)
+            self.ranks.add_marks(marks)
+            rows = [torch.nonzero(part)[:, 0] for part in torch.split(marks, [len(part) for part in moved])]
+        messages = []
+        for here, ((values, squares), (old, old_squares)) in zip(rows, tables, strict=True):
+            own = squares[here] - old_squares[here]
+            messages += [own, (values[here] - old[here]) * torch.sqrt(old_squares[here] + own / 2)]
+        flat = torch.cat([message.flatten() for message in messages])
+        self.ranks.add(flat)
+        sums = iter(torch.split(flat, [message.numel() for message in messages]))
+        for here, ((values, squares), (old, old_squares)) in zip(rows, tables, strict=True):
+            all_squares, movement = (next(sums).view(-1, values.shape[1]) for _ in range(2))
+            old[here] += movement / torch.sqrt(old_squares[here] + all_squares / 2)
+            old_squares[here] += all_squares
+            values[here], squares[here] = old[here], old_squares[here]
 
     def _hold_borders(self, step: Step) -> None:
         """Set the slices just outside ours to what the prior's step will make of them, and hold them there."""

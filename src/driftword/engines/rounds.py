@@ -31,6 +31,8 @@ from driftword.engines.prior import Prior
 Ints = npt.NDArray[np.integer[Any]]
 
 TURNS: Final = 4  # that each slice has in a round
+SEGMENTS: Final = 32  # of a slice in each piece of a text, at least, where it has as many chunks
+SEGMENT_TOKENS: Final = 1 << 15  # in a segment, about, at most: enough to be read at once
 WAVE_BLOCKS: Final = 64  # in a wave, at most
 WAVE_SHARE: Final = 1 / 256  # of the blocks done since the accumulators were reset that a wave may have
 
@@ -200,19 +202,27 @@ def training_chunks(corpus: Corpus, plan: PassPlan) -> npt.NDArray[np.int64]:
         inside = (slice_of >= plan.slices[0]) & (slice_of < plan.slices[1])
         chunks, slice_of = chunks[inside], slice_of[inside]
     piece, pieces = plan.piece
-    if pieces == 1:
+    if pieces == 1 or not len(chunks):
         return chunks
-    # Each slice is cut into adjacent pieces, so that little is read besides; every pass takes them in another order.
+    # Each slice is cut into segments of adjacent chunks, so that reading is quick; every pass deals them out anew.
     order = np.argsort(slice_of, kind="stable")
-    size = (corpus.offsets[1:] - corpus.offsets[:-1])[chunks[order]]
+    slice_of = slice_of[order]
+    size = np.diff(corpus.offsets)[chunks[order]]
     before = np.cumsum(size) - size
-    new_slice = np.r_[True, np.diff(slice_of[order]) != 0][: len(order)]
+    new_slice = np.r_[True, np.diff(slice_of) != 0]
     which = np.cumsum(new_slice) - 1
     start = before[new_slice]
-    length = np.diff(np.r_[start, before[-1] + size[-1]] if len(order) else np.zeros(1, dtype=np.int64))
-    first = randomness.bits(randomness.key(plan.seed, "pieces", plan.number), slice_of[order][new_slice])
-    place = (before - start[which]) * pieces // np.maximum(length, 1)[which]
-    return np.sort(chunks[order[(place + first[which] % np.uint64(pieces)) % pieces == piece]])
+    length = np.diff(np.r_[start, before[-1] + size[-1]])
+    unit = np.clip(length // (pieces * SEGMENTS), 1, SEGMENT_TOKENS)
+    segment = (before - start[which]) // unit[which]
+    new_segment = new_slice | np.r_[True, np.diff(segment) != 0]
+    number = np.cumsum(new_segment) - 1  # of the segment of each chunk
+    slice_of_segment = slice_of[new_segment]
+    random = randomness.bits(randomness.key(plan.seed, "pieces", plan.number), np.arange(len(slice_of_segment)))
+    dealt = np.lexsort((random, slice_of_segment))
+    rank = np.empty(len(dealt), dtype=np.int64)
+    rank[dealt] = np.arange(len(dealt))  # adjacent in a slice: one for each piece in turn
+    return np.sort(chunks[order[rank[number] % pieces == piece]])
 
 
 def _text(corpus: Corpus, chunks: npt.NDArray[np.int64], pass_number: int, *, sliced: bool) -> Text:

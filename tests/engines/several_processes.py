@@ -1,0 +1,145 @@
+"""Fits by several processes, as ``torchrun`` would start them; prints what came out as JSON.
+
+All are forked from this one, which has loaded everything and leads: that is much quicker than
+starting each of them. Followers use nothing that threads of this process may hold.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import driftword as dw
+from driftword import fitting
+from driftword.engines import distributed
+from driftword.engines.array_engine import ArrayEngine
+from driftword.errors import DriftwordError
+
+SLICES, WORDS = 9, 120
+SPEC: dict[str, Any] = {"dim": 8, "context": 4, "rounds": 2, "block": 64, "prior_precision": 0.1}
+
+
+def make_corpus(seed: int = 0) -> dw.Corpus:
+    """Make text in which words follow each other by a rule that half of the words change in time."""
+    random = np.random.default_rng(seed)
+    lengths = random.integers(80, 240, size=30 * SLICES)
+    slice_of = np.sort(random.integers(0, SLICES, size=len(lengths)))
+    ids = []
+    for length, t in zip(lengths, slice_of, strict=True):
+        topic = random.integers(0, 6)
+        shift = t // 3 if topic % 2 else 0
+        ids.append((topic * 20 + shift + random.integers(0, 20, size=length)) % WORDS)
+    return dw.Corpus.from_ids(
+        [f"w{i}" for i in range(WORDS)], np.concatenate(ids), np.r_[0, np.cumsum(lengths)],
+        chunk_slice=slice_of, chunk_split=np.where(np.arange(len(lengths)) % 5 == 0, 1, 0), slices=range(2000, 2009),
+    )  # fmt: skip
+
+
+def together(size: int, lead: Callable[[], Any], follow: Callable[[int], None]) -> tuple[Any, list[int]]:
+    """Run a leader here and followers in forks; return what the leader returned, and how the others ended."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    common = {"WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    os.environ |= {name: str(value) for name, value in common.items()}
+    children = []
+    for rank in range(1, size):
+        child = os.fork()
+        if not child:
+            os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+            try:
+                follow(rank)
+            except DriftwordError as error:
+                print(f"rank {rank}: {error}", file=sys.stderr, flush=True)
+                os._exit(2)
+            os._exit(0)
+        children.append(child)
+    os.environ |= {"RANK": "0", "LOCAL_RANK": "0"}
+    try:
+        result = lead()
+    except DriftwordError as error:
+        result = str(error)
+    for name in (*common, "RANK", "LOCAL_RANK"):
+        del os.environ[name]
+    return result, [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+
+
+def facts(model: dw.Model | str) -> dict[str, Any]:
+    if isinstance(model, str):
+        return {"error": model}
+    best = model.history[model.best_pass - 1]
+    return {
+        "L": best["L"], "passes": len(model.history), "words": best["words"], "shape": model.rho.shape,
+        "steps": np.linalg.norm(np.diff(model.rho.astype(float), axis=0), axis=2).mean(axis=1).tolist(),
+        "machine": model.provenance.ran_on,
+    }  # fmt: skip
+
+
+def main(folder: Path) -> None:
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)  # threads of it do not survive a fork
+    corpus = make_corpus()
+    found: dict[str, Any] = {}
+
+    def fit(size: int, *, spec: dict[str, Any] | None = None, **options: Any) -> dict[str, Any]:
+        chosen = dw.Spec(**{**SPEC, **(spec or {})})
+        options = {"passes": 4, "engine": "cpu", "threads": 1, **options}
+        if size == 1:
+            return facts(dw.fit(corpus, chosen, **options))
+        model, codes = together(size, lambda: dw.fit(corpus, chosen, **options), lambda _: fitting.follow(corpus))
+        return {**facts(model), "codes": codes}
+
+    for size in (1, 2, 4):
+        found[f"dynamic {size}"] = fit(size)
+    specs = {"static": {"model": "static"}, "contexts": {"dynamic_context": True}, "jumps": {"walk": "jumps"}}
+    for name, changes in {**specs, "ou": {"walk": "ou"}}.items():
+        for size in (1, 2):
+            found[f"{name} {size}"] = fit(size, spec=changes, passes=2)
+    found["again 2"] = fit(2)
+    found["too many"] = fit(SLICES + 1)
+
+    whole, ArrayEngine.capacity = ArrayEngine.capacity, lambda _: 4000.0  # type: ignore[method-assign]
+    for size in (1, 2):
+        found[f"streamed {size}"] = fit(size)
+    ArrayEngine.capacity = whole  # type: ignore[method-assign]
+
+    out = folder / "killed.model"
+    spec = dw.Spec(**SPEC)
+
+    def die(rank: int) -> None:
+        if rank == 2:
+            take = distributed.RankPart.round
+
+            def round_or_die(part: Any, number: int, step: Any) -> float:
+                if part.sliced and number == 1:  # in the last round of the second pass
+                    os._exit(9)
+                return take(part, number, step)
+
+            distributed.RankPart.round = round_or_die  # type: ignore[method-assign]
+        fitting.follow(corpus)
+
+    options: dict[str, Any] = {"passes": 4, "engine": "cpu", "threads": 1, "out": out, "checkpoint_every": 0}
+    model, codes = together(3, lambda: dw.fit(corpus, spec, **options), die)
+    found["killed"] = {**facts(model), "codes": codes, "files": sorted(path.name for path in folder.iterdir())}
+    model, codes = together(
+        2, lambda: dw.fit(corpus, spec, resume=True, **options), lambda _: fitting.follow(corpus)
+    )  # fmt: skip
+    found["resumed"] = {**facts(model), "codes": codes, "files": sorted(path.name for path in folder.iterdir())}
+
+    other = make_corpus(1)
+    model, codes = together(2, lambda: dw.fit(corpus, spec), lambda _: fitting.follow(other))
+    found["other corpus"] = {**facts(model), "codes": codes}
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
