@@ -119,5 +119,5 @@ def test_the_sketch_never_loses_a_frequent_pair(folder: Path, monkeypatch: pytes
     documents = [[*random.choice(list("pqrstuv"), 30)] for _ in range(40)]
     rule = PhraseRule(threshold=0.0, min_count=5)
     expected = joined(documents, rule, folder)[1].rows
-    monkeypatch.setattr("driftword.corpus.phrases.SKETCH_BITS", 1)
+    monkeypatch.setattr("driftword.corpus.pairs.SKETCH_BITS", 1)
     assert joined(documents, rule, folder)[1].rows == expected

@@ -91,7 +91,7 @@ def open_cluster(dask: Any, *, out: Path, bar: Progress) -> Iterator[ClusterText
                 tasks.cancel()
                 raise
             finally:
-                discard(work, spool)
+                discard(work, work)
         finally:
             with contextlib.suppress(OSError):
                 spool.rmdir()  # if nothing was kept
@@ -101,7 +101,7 @@ def _sweep(spool: Path) -> None:
     """Remove what was left by tasks that were interrupted."""
     for path in spool.iterdir():
         if not re.fullmatch(r"partition-\d+", path.name):
-            discard(path, spool)
+            discard(path, path)
 
 
 def plan(files: Sequence[SourceFile]) -> list[tuple[SourceFile, ...]]:

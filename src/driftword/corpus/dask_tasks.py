@@ -51,6 +51,8 @@ def check_dask(dask: Any, rule: TokenRule) -> None:
         )
     if isinstance(dask, str):
         checks.text("dask", dask)
+    elif dask.status != "running" or dask.asynchronous:
+        raise OptionError("The Client given as `dask` is closed or asynchronous; give one that is neither")
     if rule.custom is not None:
         raise OptionError(
             "A function given as `tokens` cannot be used with `dask`; split the text first and pass "
@@ -276,7 +278,7 @@ class Tasks:
         """Wait for all tasks, or for the first that fails; show how many are done."""
         from distributed import as_completed
 
-        for done, future in enumerate(as_completed(futures, with_results=False), start=1):
+        for done, future in enumerate(as_completed(futures, loop=self._client.loop), start=1):
             if future.status != "finished":
                 future.result()
             if isinstance(refusal := self._refusal(future), _Refusal):
@@ -306,7 +308,7 @@ def explained() -> Iterator[None]:
         ) from error
     except (CommClosedError, CancelledError, TimeoutError) as error:
         raise SourceError(f"The connection to the Dask scheduler was lost; {_AGAIN}") from error
-    except (ModuleNotFoundError, AttributeError) as error:  # as from a worker that came later, with other versions
+    except ImportError as error:  # as from a worker that came later, with other versions
         raise SourceError(
             f"A worker could not do its task ({reason(error)}); install the same versions everywhere, and {_AGAIN}"
         ) from error

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import secrets
+import socket
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ from driftword.corpus.text_stages import ReadingRequest
 from driftword.corpus.token_writer import TokenPlaces, count_vocabulary_words, write_by_slice
 from driftword.corpus.tokens import BREAK, mend
 from driftword.corpus.workers import Workers
-from driftword.errors import StoreError
+from driftword.errors import SourceError, StoreError
 from driftword.polars_faults import as_source_errors
 from driftword.shards import write_header
 
@@ -83,6 +84,12 @@ def read_partition(job: ReadingJob) -> ReadPartition:
     """Read a partition, unless it was read before, and keep what was read."""
     if (facts := _kept(job)) is not None:
         return ReadPartition(facts, reused=True)
+    for file in job.files:
+        if isinstance(file, Path) and not file.exists():  # no bad file, but one that other machines may see
+            raise SourceError(
+                f"'{file}' is not on the machine {socket.gethostname()}, where a worker should read it; put the source "
+                "on storage that this process and all workers share, under the same path"
+            )
     request = job.request
     made = job.folder.with_name(f"{job.folder.name}.{secrets.token_hex(4)}")  # as others may try the same
     with store.create(made, kind=KIND) as writer, as_source_errors():
