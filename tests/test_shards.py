@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ def test_a_corpus_of_ids_and_an_extended_one_have_several_files_too(
             out=tmp_path / f"{name}.ids",
         )  # fmt: skip
         corpus = dw.prepare(letters(), out=tmp_path / f"{name}.corpus", slices="1y")
-        model = dw.fit(corpus, dw.Spec(dim=4, context=2), passes=1, out=tmp_path / f"{name}.model")
+        model = dw.fit(corpus, dw.Spec(dim=4, context=2), passes=3, threads=1, out=tmp_path / f"{name}.model")
         later = [(text, "1861-03-01") for text, _ in letters(9, seed=4)]
         longer = dw.extend(model, later, out=tmp_path / f"{name}-1861.model").open_corpus()
         made[name] = [np.asarray(one.tokens).tolist() for one in (ids, corpus, longer)]
@@ -130,7 +131,7 @@ def test_values_are_written_in_any_order(
     folder = tmp_path_factory.mktemp("written")
     array = np.array(values, dtype=np.uint16)
     ends = [0, *sorted(random.sample(range(len(values)), min(3, len(values)))), len(values)]
-    pieces = list(zip(ends, ends[1:], strict=False))
+    pieces = list(pairwise(ends))
     random.shuffle(pieces)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shards, "SHARD_VALUES", size)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from distributed import Client, LocalCluster
 from distributed.comm.core import CommClosedError
 from distributed.scheduler import KilledWorker
 from test_preparation import same_bytes
+from typer.testing import CliRunner
 
 import driftword as dw
 from driftword import shards
@@ -21,9 +23,23 @@ from driftword.corpus import cluster, dask_tasks, partitions, preparation
 from driftword.corpus.ingest import Ingestion
 from driftword.corpus.languages import LanguageSample, sampling_step
 from driftword.errors import DriftwordError, OptionError, SourceError
-from typer.testing import CliRunner
 
-WORDS = "ship harbour sailor the of storm wheat cattle barn farmer ministry court cooperation co-operation".split()
+WORDS = [
+    "ship",
+    "harbour",
+    "sailor",
+    "the",
+    "of",
+    "storm",
+    "wheat",
+    "cattle",
+    "barn",
+    "farmer",
+    "ministry",
+    "court",
+    "cooperation",
+    "co-operation",
+]
 OPTIONS: dict[str, Any] = {"slices": "3y", "min_count": 2, "phrase_min_count": 5, "subsample": None}
 
 
@@ -31,7 +47,7 @@ OPTIONS: dict[str, Any] = {"slices": "3y", "min_count": 2, "phrase_min_count": 5
 def client() -> Iterator[Client]:
     """Yield a cluster whose two workers are threads of this process."""
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as workers,
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as workers,
         Client(workers, set_as_default=False) as connected,
     ):
         yield connected
@@ -44,11 +60,15 @@ def divide(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     def divided(number: int) -> None:
         def plan(files: list[Path]) -> list[tuple[Path, ...]]:
             ends = np.linspace(0, len(files), number + 1).astype(int).tolist()
-            return [tuple(files[a:b]) for a, b in zip(ends, ends[1:], strict=False)]
+            return [tuple(files[a:b]) for a, b in pairwise(ends)]
 
         monkeypatch.setattr(cluster, "plan", plan)
 
     return divided
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
 
 
 def rows(seed: int) -> list[dict[str, Any]]:
@@ -56,8 +76,9 @@ def rows(seed: int) -> list[dict[str, Any]]:
     random = np.random.default_rng(seed)
     made = []
     for i in range(24):
-        words = [*random.choice(WORDS, 90), "secretary", "of", "state", "co-\noperation", "1945", f"rare{seed}x{i}"]
-        words += ["east-\nwest" if i % 2 else "east-west", "un", "security", "council", "far-\naway"]
+        words = [*random.choice(WORDS, 90), "secretary of state", "co-\noperation", "1945", f"rare{seed}x{i}"]
+        words += ["east-\nwest" if i % 2 else "east-west", "un security council", "far-\naway"] * 2
+        random.shuffle(words)
         made.append({"text": " ".join(words), "year": 1900 + (3 * seed + i) % 9, "country": "ab"[i % 2]})
     return made
 
@@ -78,11 +99,11 @@ def test_the_same_bytes_whatever_the_number_of_partitions(
     divide(number)
     source = str(archive / "*.parquet")
     local = dw.prepare(source, out=tmp_path / "local", group="country", **OPTIONS)
-    assert {"secretary of state", "un security council", "farlaway".replace("l", "")} <= set(local.words)
+    assert {"secretary of state", "un security council", "faraway", "east-west"} <= set(local.words)
     assert local.report.numbers == 5 * 24
     dw.prepare(source, out=tmp_path / "dask", group="country", dask=client, **OPTIONS)
     assert same_bytes(tmp_path / "local", tmp_path / "dask")
-    assert sorted(os.listdir(tmp_path)) == ["dask", "local"]
+    assert names(tmp_path) == ["dask", "local"]
 
 
 @pytest.mark.parametrize(
@@ -112,13 +133,15 @@ def test_files_that_differ(tmp_path: Path, client: Client, divide: Callable[[int
     for i, year in enumerate(["1900", "no", "1902", "no"]):
         lines = pl.DataFrame({"text": [texts[i]], "date": [year]})
         if i % 2:
-            lines = pl.DataFrame({"text": [texts[0], texts[i]], "mood": [None, "b"], "date": ["soon", year]})
+            lines = pl.DataFrame(
+                {"mood": [None, "b"], "text": [texts[0], texts[i]], "file": [1, 2], "date": ["soon", year]}
+            )
         lines.write_ndjson(folder / f"{i}.jsonl")
     divide(4)
     options: dict[str, Any] = {"skip_bad_dates": True, "min_count": 1}
     local = dw.prepare(folder, out=tmp_path / "local", **options)
     dw.prepare(folder, out=tmp_path / "dask", dask=client, **options)
-    assert local.report.bad_date_examples == ((2, "soon"), (4, "soon"), (5, "no")) or local.report.bad_dates == 3
+    assert local.report.bad_date_examples == ((2, "soon"), (5, "soon"), (6, "no"))
     assert same_bytes(tmp_path / "local", tmp_path / "dask")
     messages = []
     for dask in (None, client):
@@ -152,7 +175,7 @@ def test_many_buckets_of_words_are_as_good_as_one(
     divide(2)
     monkeypatch.setattr(cluster, "BUCKET_WORDS", 40)
     for name, dask in (("local", None), ("dask", client)):
-        dw.prepare(archive / "0.parquet", out=tmp_path / name, dask=dask, **OPTIONS)
+        dw.prepare(str(archive / "*.parquet"), out=tmp_path / name, dask=dask, **OPTIONS)
     assert same_bytes(tmp_path / "local", tmp_path / "dask")
 
 
@@ -167,7 +190,7 @@ def test_a_worker_that_dies_changes_nothing(
     for name in ("read_partition", "join_pairs", "write_shard"):
         monkeypatch.setattr(partitions, name, _deadly(getattr(partitions, name), tmp_path / f"{name}-died"))
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=60) as workers,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=60) as workers,
         Client(workers, set_as_default=False) as connected,
     ):
         corpus = dw.prepare(str(archive / "*.parquet"), out=tmp_path / "dask", dask=connected, **OPTIONS)
@@ -207,8 +230,8 @@ def test_an_interrupted_run_is_continued(
         with pytest.raises(KeyboardInterrupt):
             dw.prepare(source, out=tmp_path / "out", dask=client, **OPTIONS)
     spool = cluster.spool_folder(tmp_path / "out")
-    assert os.listdir(tmp_path) == [spool.name]
-    assert sorted(os.listdir(spool)) == [f"partition-{i:05}" for i in range(3)]
+    assert names(tmp_path) == [spool.name]
+    assert names(spool) == [f"partition-{i:05}" for i in range(3)]
     assert len(read) == 3
     damaged = next((spool / "partition-00001").glob("documents*"))
     damaged.write_bytes(damaged.read_bytes()[::-1])
@@ -218,7 +241,7 @@ def test_an_interrupted_run_is_continued(
     read.clear()
     dw.prepare(source, out=tmp_path / "local", **{**OPTIONS, "slices": "1y"})
     assert same_bytes(tmp_path / "local", tmp_path / "out")
-    assert sorted(os.listdir(tmp_path)) == ["local", "out"]
+    assert names(tmp_path) == ["local", "out"]
 
 
 def test_what_was_read_in_another_way_is_read_again(
@@ -257,7 +280,7 @@ def test_files_that_cannot_be_read_are_named_or_left_out(
 def test_nothing_of_a_file_is_read_that_is_damaged_in_the_middle(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("text,year\n" + "The ship left the harbour,1900\n" * 40)
     (tmp_path / "b.csv").write_text("text,year\n" + "The judge left the court,1900\n" * 40 + '"open,1900\n')
-    corpus = dw.prepare(str(tmp_path / "*.csv"), out=tmp_path / "out", skip_bad_files=True, min_count=1)
+    corpus = dw.prepare(str(tmp_path / "*.csv"), out=tmp_path / "out", skip_bad_files=True, phrases=False)
     assert "ship" in corpus.words
     assert "judge" not in corpus.words
     assert corpus.report.rows == 40
@@ -288,7 +311,7 @@ def test_a_scheduler_that_does_not_answer(archive: Path, tmp_path: Path, monkeyp
         f"driftword: No Dask scheduler answers at '{address}'; check the address given as --dask, and that the "
         "scheduler is running\n"
     )
-    assert os.listdir(tmp_path) == []
+    assert names(tmp_path) == []
 
 
 def test_workers_with_other_versions(
@@ -303,11 +326,11 @@ def test_workers_with_other_versions(
         monkeypatch.setattr(dask_tasks, "versions", lambda _, theirs=theirs: (own, {**others, address: theirs}))
         expected = f"The worker {address} has driftword {there}, and this process has driftword {own['driftword']}; "
         with pytest.raises(OptionError, match=expected):
-            dw.prepare(archive, out=tmp_path / "out", dask=client)
+            dw.prepare(str(archive / "*.csv"), out=tmp_path / "out", dask=client)
     monkeypatch.setattr(dask_tasks, "versions", lambda _: (own, {}))
     with pytest.raises(OptionError, match="has no workers; start some with: dask worker"):
         dw.prepare(str(archive / "*.csv"), out=tmp_path / "out", dask=client)
-    assert os.listdir(tmp_path) == []
+    assert names(tmp_path) == []
 
 
 def test_workers_that_do_not_see_the_folder(
@@ -316,7 +339,7 @@ def test_workers_that_do_not_see_the_folder(
     monkeypatch.setattr(dask_tasks, "_sees", lambda _: False)
     with pytest.raises(OptionError, match=f"does not see the folder '{tmp_path}'; give an `out` on storage that"):
         dw.prepare(str(archive / "*.csv"), out=tmp_path / "out", dask=client)
-    assert os.listdir(tmp_path) == []
+    assert names(tmp_path) == []
 
 
 def test_files_that_a_worker_does_not_see(
@@ -348,10 +371,8 @@ def test_what_is_no_cluster_or_no_file(archive: Path, tmp_path: Path, client: Cl
     with pytest.raises(OptionError, match="A function given as `tokens` cannot be used with `dask`"):
         dw.prepare(source, tokens=str.split, out=tmp_path / "out", dask=client)
     with pytest.raises(DriftwordError, match="Which column holds the text"):
-        dw.prepare(str(archive / "*.csv"), time="year", text=None, out=tmp_path / "out", dask=client) if False else (
-            dw.prepare(_without_text(tmp_path), out=tmp_path / "out", dask=client)
-        )
-    with LocalCluster(n_workers=0, processes=False, dashboard_address=None) as empty, Client(empty) as idle:
+        dw.prepare(_without_text(tmp_path), out=tmp_path / "out", dask=client)
+    with LocalCluster(n_workers=0, processes=False, dashboard_address="127.0.0.1:0") as empty, Client(empty) as idle:
         pass
     with pytest.raises(OptionError, match="The Client given as `dask` is closed or asynchronous"):
         dw.prepare(source, out=tmp_path / "out", dask=idle)
@@ -385,9 +406,7 @@ def test_partitions_are_whole_files_in_order(tmp_path: Path, monkeypatch: pytest
     for file, size in zip(files, sizes, strict=True):
         file.write_bytes(b"x" * size)
     groups = [[file.stat().st_size for file in group] for group in cluster.plan(files)]
-    assert [size for group in groups for size in group] == sizes
-    assert groups == [[10, 90], [500], [40, 40, 40, 1]] or max(map(sum, groups)) <= 500
-    assert len(groups) == 3
+    assert groups == [[10, 90], [500], [40, 40, 40], [1]]
 
 
 @pytest.mark.parametrize("number", [0, 1, 399, 400, 401, 800, 801, 5_000])

@@ -28,6 +28,7 @@ from driftword.corpus import pairs, partitions, sources
 from driftword.corpus.dask_tasks import Tasks, check_workers, connect
 from driftword.corpus.dates import DateReader
 from driftword.corpus.document_parts import DocumentParts
+from driftword.corpus.file_formats import kind_of
 from driftword.corpus.ingest import Ingestion
 from driftword.corpus.languages import SAMPLED_CHARACTERS, detected_languages, sampling_step
 from driftword.corpus.metadata import Input
@@ -100,7 +101,7 @@ def open_cluster(dask: Any, *, out: Path, bar: Progress) -> Iterator[ClusterText
 def _sweep(spool: Path) -> None:
     """Remove what was left by tasks that were interrupted."""
     for path in spool.iterdir():
-        if not re.fullmatch(r"partition-\d+", path.name):
+        if not re.fullmatch(r"(partition|keys)-\d+", path.name):
             discard(path, path)
 
 
@@ -135,6 +136,8 @@ class ClusterText:
         noticed.look(source, request.text, request.time)
         settled = replace(request, text=noticed.text, time=noticed.time, rule=noticed.rule)
         jobs = self._jobs(source, settled if noticed.text else request, settled=bool(noticed.text))
+        if kind_of(source.files[0]) == "json":
+            jobs = self._with_keys(jobs)
         self.bar.stage("reading", total=len(jobs))
         self.partitions = self.tasks.map(partitions.read_partition, [(job,) for job in jobs])
         tally = Tally()
@@ -179,6 +182,16 @@ class ClusterText:
             )
             for number, group in enumerate(plan(files))
         ]
+
+    def _with_keys(self, jobs: Sequence[ReadingJob]) -> list[ReadingJob]:
+        """Tell each partition which keys of JSON objects come before it, as one process would know from reading on."""
+        self.bar.stage("looking at keys", total=len(jobs))
+        known: dict[str, None] = {}
+        told = []
+        for job, keys in zip(jobs, self.tasks.map(partitions.read_keys, [(job,) for job in jobs]), strict=True):
+            told.append(replace(job, keys=tuple(known)))
+            known.update(dict.fromkeys(keys))
+        return told
 
     def _folder(self, number: int) -> Path:
         return self.spool / f"partition-{number:05}"

@@ -96,7 +96,7 @@ def _client(address: str) -> Iterator[Any]:
 def _local_scheduler() -> Iterator[str]:
     from distributed import LocalCluster
 
-    with LocalCluster(n_workers=0, dashboard_address=None, silence_logs=logging.CRITICAL) as cluster:
+    with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL) as cluster:
         yield cluster.scheduler_address
 
 

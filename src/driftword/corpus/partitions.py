@@ -12,6 +12,7 @@ import json
 import secrets
 import socket
 import tempfile
+from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ import xxhash
 
 from driftword import store
 from driftword.atomic_writes import discard
+from driftword.checksums import sealed_json, unseal_json
 from driftword.corpus import pairs, sources
 from driftword.corpus.id_stream import IdStream
 from driftword.corpus.ingest import Ingestion
@@ -60,6 +62,8 @@ class ReadingJob:
         What must be equal for a partition that was kept to be used again.
     settled
         Whether `request` says which columns hold text and time, as noticed at the beginning of the source.
+    keys
+        Keys of JSON objects in the partitions before this one, whose columns its documents have, too.
     """
 
     folder: Path
@@ -70,6 +74,19 @@ class ReadingJob:
     request: ReadingRequest
     identity: Mapping[str, Any]
     settled: bool
+    keys: tuple[str, ...] = ()
+
+    def open(self) -> sources.Source:
+        """Return the files as a source."""
+        source = sources.open_files(
+            self.files, self.request.files, root=self.root, name=self.name, several=self.several
+        )
+        source.state.keys.update(dict.fromkeys(self.keys))
+        return source
+
+    def is_own(self, meta: Mapping[str, Any]) -> bool:
+        """Tell whether what was kept of a partition is of this very one, read in the same way."""
+        return bool(meta.get("identity") == json.loads(json.dumps(self.identity)) and meta.get("keys") == [*self.keys])
 
 
 @dataclass(frozen=True)
@@ -80,16 +97,27 @@ class ReadPartition:
     reused: bool
 
 
+def read_keys(job: ReadingJob) -> list[str]:
+    """Return the keys of the JSON objects of a partition in order of appearance, and keep them."""
+    kept = job.folder.with_name(job.folder.name.replace("partition", "keys"))
+    with contextlib.suppress(OSError, ValueError):
+        facts = unseal_json(kept.read_bytes())
+        if job.is_own(facts):
+            return list(facts["found"])
+    _check_seen(job)
+    source = job.open()
+    with as_source_errors():
+        deque(source.frames, maxlen=0)
+    with complete(kept) as path:
+        path.write_bytes(sealed_json({"identity": job.identity, "keys": job.keys, "found": list(source.state.keys)}))
+    return list(source.state.keys)
+
+
 def read_partition(job: ReadingJob) -> ReadPartition:
     """Read a partition, unless it was read before, and keep what was read."""
     if (facts := _kept(job)) is not None:
         return ReadPartition(facts, reused=True)
-    for file in job.files:
-        if isinstance(file, Path) and not file.exists():  # no bad file, but one that other machines may see
-            raise SourceError(
-                f"'{file}' is not on the machine {socket.gethostname()}, where a worker should read it; put the source "
-                "on storage that this process and all workers share, under the same path"
-            )
+    _check_seen(job)
     request = job.request
     made = job.folder.with_name(f"{job.folder.name}.{secrets.token_hex(4)}")  # as others may try the same
     with store.create(made, kind=KIND) as writer, as_source_errors():
@@ -97,7 +125,7 @@ def read_partition(job: ReadingJob) -> ReadPartition:
         ingestion = Ingestion(writer.folder, request.rule, time_format=request.time_format, language=language)
         if job.settled:
             ingestion.begin_as(request.text or "", request.time or "", request.rule)
-        source = sources.open_files(job.files, request.files, root=job.root, name=job.name, several=job.several)
+        source = job.open()
         tally = ingestion.read_rows(source, request.text, request.time, skip_bad_dates=request.skip_bad_dates)
         documents, lengths = ingestion.documents, ingestion.stream.lengths
         ingestion.stream.save(writer.folder / "ids.bin")
@@ -109,6 +137,7 @@ def read_partition(job: ReadingJob) -> ReadPartition:
         inputs = sources.inputs_of(source, ingestion.digest)
         facts = {
             "identity": job.identity,
+            "keys": list(job.keys),
             "tally": tally.to_dict(),
             "documents": [path.name for path in documents.paths],
             "text_bytes": documents.text_bytes,
@@ -123,13 +152,23 @@ def read_partition(job: ReadingJob) -> ReadPartition:
     return ReadPartition(facts, reused=False)
 
 
+def _check_seen(job: ReadingJob) -> None:
+    """Refuse files that are not here: they are no bad files, but such as other machines may see."""
+    for file in job.files:
+        if isinstance(file, Path) and not file.exists():
+            raise SourceError(
+                f"'{file}' is not on the machine {socket.gethostname()}, where a worker should read it; put the source "
+                "on storage that this process and all workers share, under the same path"
+            )
+
+
 def _kept(job: ReadingJob) -> dict[str, Any] | None:
     """Return the facts of a partition that was read before in the same way; remove one that is of no use."""
     if not job.folder.exists():
         return None
     with contextlib.suppress(StoreError):
         kept = store.open_store(job.folder, kind=KIND)
-        if kept.meta.get("identity") == json.loads(json.dumps(job.identity)):
+        if job.is_own(kept.meta):
             kept.verify()
             return kept.meta
     discard(job.folder, job.folder)

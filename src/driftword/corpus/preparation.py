@@ -190,9 +190,10 @@ def prepare(
         _kept_until_complete(out) if dask is not None else contextlib.nullcontext(),
         store.create(out, kind=KIND, overwrite=overwrite) as writer,
         progress(show=show_progress) as bar,
-        Workers(threads) as workers,
+        tempfile.TemporaryDirectory(dir=writer.folder, prefix="spool-") as spool,
+        Workers(threads) as workers,  # which end before their files are removed
         as_source_errors(),
-        _open_reader(writer, workers, bar, dask=dask, out=out) as reader,
+        _open_reader(Path(spool), workers, bar, dask=dask, out=out) as reader,
     ):
         found = reader.read(opened, request)
         if group is not None:
@@ -223,16 +224,13 @@ def prepare(
 
 
 @contextlib.contextmanager
-def _open_reader(
-    writer: store.Writer, workers: Workers, bar: Progress, *, dask: Any, out: Path
-) -> Iterator[TextReader]:
+def _open_reader(spool: Path, workers: Workers, bar: Progress, *, dask: Any, out: Path) -> Iterator[TextReader]:
     """Yield what reads the source: this process, or a cluster."""
-    if dask is not None:
-        with open_cluster(dask, out=out, bar=bar) as cluster:
-            yield cluster
+    if dask is None:
+        yield LocalText(spool, workers, bar)
         return
-    with tempfile.TemporaryDirectory(dir=writer.folder, prefix="spool-") as spool:
-        yield LocalText(Path(spool), workers, bar)
+    with open_cluster(dask, out=out, bar=bar) as cluster:
+        yield cluster
 
 
 @contextlib.contextmanager
