@@ -31,7 +31,7 @@ class DocumentParts:
 
     @cached_property
     def _schemas(self) -> list[pl.Schema]:
-        return [pl.Schema(pl.read_parquet_schema(path)) for path in self.paths]
+        return [pl.scan_parquet(path, glob=False).collect_schema() for path in self.paths]
 
     @property
     def columns(self) -> list[str]:

@@ -265,7 +265,7 @@ def count_words(place: Place, n_buckets: int) -> tuple[int, int]:
     The words are dealt out to buckets in such a way that all forms of a word that is broken at line ends, or written
     with and without hyphens, are in the same one.
     """
-    words = pl.read_parquet(place.folder / "words.parquet")["word"]
+    words = pl.read_parquet(place.folder / "words.parquet", glob=False)["word"]
     with place.stream_read() as stream:
         counts = stream.counts(len(words))
     table = pl.DataFrame({"word": words, "count": counts})[1:].filter(pl.col("count") > 0)
@@ -306,8 +306,8 @@ def merge_bucket(work: Path, n_partitions: int, bucket: int, least: int, needed:
 
 def map_words(place: Place) -> None:
     """Give the words of a partition the ids that all partitions give them, from the file that the client wrote."""
-    words = pl.read_parquet(place.folder / "words.parquet")
-    known = words.join(pl.read_parquet(place.work / "words"), on="word", how="left", maintain_order="left")
+    words = pl.read_parquet(place.folder / "words.parquet", glob=False)
+    known = words.join(pl.read_parquet(place.work / "words", glob=False), on="word", how="left", maintain_order="left")
     new_id = known["id"].fill_null(RARE).to_numpy().astype(np.uint32)
     new_id[0] = 0
     with place.stream_read() as stream:
