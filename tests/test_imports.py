@@ -89,6 +89,7 @@ def test_the_reading_leg_imports_no_engine() -> None:
 
 
 def test_importing_driftword_loads_nothing_heavy() -> None:
-    code = "import sys, driftword; print([m for m in ('numba', 'torch', 'altair', 'rich', 'pandas', 'dask', 'fsspec') if m in sys.modules])"
+    heavy = ("numba", "torch", "altair", "rich", "pandas", "dask", "fsspec")
+    code = f"import sys, driftword; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -252,9 +252,8 @@ class ClusterText:
 
     def _number_words(self, n_buckets: int) -> tuple[list[str], npt.NDArray[np.int64]]:
         """Give ids to the words that matter, and write these for the workers; return the words and their counts."""
-        found = pl.concat(
-            [pl.read_parquet(self.work / f"bucket-{bucket:05}", glob=False) for bucket in range(n_buckets)]
-        )
+        paths = [self.work / f"bucket-{bucket:05}" for bucket in range(n_buckets)]
+        found = pl.read_parquet(paths, glob=False)
         wholes = found.group_by("whole").agg(pl.col("count").sum()).sort("whole")
         wholes = wholes.with_row_index("id", offset=partitions.RARE + 1)
         numbered = found.select("word", "whole").join(wholes.select("whole", "id"), on="whole")
