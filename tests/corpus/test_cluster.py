@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import numpy as np
 import polars as pl
 import pytest
@@ -152,21 +154,42 @@ def test_files_that_differ(tmp_path: Path, client: Client, divide: Callable[[int
 
 
 def test_texts_and_addresses(tmp_path: Path, client: Client, divide: Callable[[int], None]) -> None:
-    folder = tmp_path / "letters"
+    folder, memory = tmp_path / "letters", fsspec.filesystem("memory")
     for i in range(6):
         path = folder / str(1900 + i % 3) / f"{i}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("The ship left the harbour. " * (20 + i))
+        memory.pipe(f"/letters/{path.relative_to(folder)}", path.read_bytes())
+    memory.pipe("/letters/notes.doc", b"no text")
     divide(4)
     dw.prepare(folder, out=tmp_path / "local")
     for name, source, dask in (
         ("dask", folder, client),
-        ("address", f"file://{folder}", client),
-        ("alone", f"file://{folder}", None),
+        ("address", "memory://letters", client),
+        ("alone", "memory://letters", None),
         ("glob", f"file://{folder}/**/*.txt", client),
     ):
         dw.prepare(source, out=tmp_path / name, dask=dask)
         assert same_bytes(tmp_path / "local", tmp_path / name), name
+
+
+def test_addresses_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fsspec.filesystem("memory").pipe("/bad/a.parquet", b"no table")
+    for address, message in (
+        ("memory://bad/*.csv", "No file matches 'memory://bad/\\*.csv'; check the address"),
+        ("memory://none/a.csv", "'memory://none/a.csv' cannot be read: .*; check the address and your access"),
+        ("memory://bad/a.parquet", "'memory:///bad/a.parquet' cannot be read: parquet"),
+        ("what://bad/a.csv", "'what://bad/a.csv' cannot be opened: Protocol not known: what"),
+    ):
+        with pytest.raises(DriftwordError, match=message):
+            dw.prepare(address, out=tmp_path / "out")
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    with pytest.raises(OptionError, match=r"To read 'memory://bad', install .*pip install 'driftword\[dask\]'"):
+        dw.prepare("memory://bad", out=tmp_path / "out")
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(OptionError, match=r"To prepare text on a cluster, install .*pip install 'driftword\[dask\]'"):
+        dw.prepare("a.csv", out=tmp_path / "out", dask="local")
+    assert names(tmp_path) == []
 
 
 def test_many_buckets_of_words_are_as_good_as_one(

@@ -242,8 +242,8 @@ class ClusterText:
         self.bar.stage("counting words", total=2 * n_partitions + n_buckets)
         counted = self.map(partitions.count_words, n_buckets)
         n_numbers, n_tokens = (sum(numbers) for numbers in zip(*counted, strict=True))
-        wanted = (n_partitions, least(n_tokens), tuple(needed))
-        jobs = [(self.work, wanted[0], bucket, *wanted[1:]) for bucket in range(n_buckets)]
+        chosen = partitions.WordChoice(least(n_tokens), tuple(needed))
+        jobs = [(self.work, n_partitions, bucket, chosen) for bucket in range(n_buckets)]
         rare = self.tasks.map(partitions.merge_bucket, jobs)
         words, counts = self._number_words(n_buckets)
         counts[0], counts[partitions.RARE] = n_numbers, sum(tokens for _, tokens in rare)
@@ -352,6 +352,7 @@ class ClusterIds:
             listed = text.share(f"pieces-{name}", **pieces.between(begin, begin + length))
             jobs.append((folder / f"{name}.npy", text.work, places.dtype.str, listed))
             begin += length
+        text.bar.stage("writing files", total=len(jobs))
         text.tasks.map(partitions.write_shard, jobs)
         counts: npt.NDArray[np.int32] = text.tasks.get(counted)
         return counts

@@ -116,10 +116,11 @@ def _local_workers(client: Any) -> Iterator[None]:
         start_new_session=True,
     )  # fmt: skip
     try:
-        client.wait_for_workers(number, timeout=_STARTING)
+        try:
+            client.wait_for_workers(number, timeout=_STARTING)
+        except TimeoutError as error:
+            raise OptionError(f"The workers did not start within {_STARTING:.0f} seconds; leave out `dask`") from error
         yield
-    except TimeoutError as error:
-        raise OptionError(f"The workers did not start within {_STARTING:.0f} seconds; leave out `dask`") from error
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)
@@ -283,7 +284,7 @@ class Tasks:
                 future.result()
             if isinstance(refusal := self._refusal(future), _Refusal):
                 raise refusal.error
-            self._bar.update(more=1, facts=f"partition {done:,} of {len(futures):,}")
+            self._bar.update(more=1, facts=f"{done:,} of {len(futures):,} parts")
 
     def _refusal(self, future: Any) -> Any:
         return future.result() if future.type is _Refusal else None

@@ -215,7 +215,10 @@ class Ingestion:
             else:
                 continue
             if (longest := lengths.arg_max()) is not None and lengths[longest] > limits.LONGEST_DOCUMENT:
-                raise limits.too_long(f"Row {rows_before + longest + 1} (column '{name}')")
+                row = f"Row {rows_before + longest + 1}"
+                if self._settled:  # rows are counted in this part alone
+                    row = f"A document in '{batch['file'][longest]}'" if "file" in batch.columns else "A document"
+                raise limits.too_long(f"{row} (column '{name}')")
 
     def _with_texts(self, batch: pl.DataFrame) -> pl.DataFrame:
         """Return the batch with its texts as strings, or as lists of strings where they are split already."""

@@ -248,12 +248,14 @@ def complete(target: Path) -> Iterator[Path]:
 
 def sample_texts(folder: Path, parts: Collection[str], first: int, step: int, length: int) -> list[str]:
     """Return the beginnings of every `step`-th text of a partition."""
-    paths = [folder / part for part in parts]
-    if not paths:
-        return []
-    texts = pl.concat([pl.scan_parquet(path, glob=False).select("text") for path in paths])
-    chosen = texts.gather_every(step, first).select(pl.col("text").str.slice(0, length))
-    return chosen.collect(engine="streaming")["text"].to_list()
+    found: list[str] = []
+    for part in parts:
+        texts = pl.scan_parquet(folder / part, glob=False).select(pl.col("text").str.slice(0, length))
+        height = int(texts.select(pl.len()).collect().item())
+        if first < height:  # of a large source, most files have no text of the sample
+            found += texts.collect()["text"].gather_every(step, first).to_list()
+        first = (first - height) % step if first < height else first - height
+    return found
 
 
 # -- words -------------------------------------------------------------------------------
@@ -280,11 +282,19 @@ def _bucket(word: str, n_buckets: int) -> int:
     return xxhash.xxh3_64_intdigest(word.replace(BREAK, "").replace("-", "").encode()) % n_buckets
 
 
-def merge_bucket(work: Path, n_partitions: int, bucket: int, least: int, needed: Collection[str]) -> tuple[int, int]:
+@dataclass(frozen=True)
+class WordChoice:
+    """Which words need an id of their own: those that occur at least `least` times in all, or are `needed`."""
+
+    least: int
+    needed: tuple[str, ...]
+
+
+def merge_bucket(work: Path, n_partitions: int, bucket: int, choice: WordChoice) -> tuple[int, int]:
     """Add up the counts of the words of one bucket into a file, and mend those that were broken at line ends.
 
-    The file holds the words that occur at least `least` times or are `needed`, in all their forms. Return how many
-    different words it does not hold, and how many tokens these are.
+    The file holds the words that need an id, in all their forms. Return how many different words it does not hold, and
+    how many tokens these are.
     """
     paths = [work / f"words-{number:05}" for number in range(n_partitions)]
     found = pl.scan_parquet(paths, glob=False).filter(pl.col("bucket") == bucket)
@@ -296,7 +306,11 @@ def merge_bucket(work: Path, n_partitions: int, bucket: int, least: int, needed:
     table = table.with_columns(pl.col("word").replace(whole).alias("whole"))
     total = pl.col("count").sum().over("whole")
     # A word with a space may also arise as a phrase, however rare it is itself.
-    kept = (total >= least) | pl.col("whole").is_in(list(needed)) | pl.col("whole").str.contains(" ", literal=True)
+    kept = (
+        (total >= choice.least)
+        | pl.col("whole").is_in(list(choice.needed))
+        | pl.col("whole").str.contains(" ", literal=True)
+    )
     table = table.with_columns(kept.alias("kept"))
     with complete(work / f"bucket-{bucket:05}") as path:
         table.filter("kept").select("word", "whole", "count").sort("word").write_parquet(path)
