@@ -206,19 +206,19 @@ def test_many_buckets_of_words_are_as_good_as_one(
 def test_a_worker_that_dies_changes_nothing(
     archive: Path, tmp_path: Path, divide: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The workers are processes, the first of which is ended by each of three tasks."""
+    """The workers are processes, of which one is ended by each of two tasks."""
     divide(3)
     monkeypatch.setattr(shards, "SHARD_VALUES", 3_000)
     local = dw.prepare(str(archive / "*.parquet"), out=tmp_path / "local", **OPTIONS)
     assert (tmp_path / "local" / "tokens-00003.npy").exists()
-    for name in ("read_partition", "join_pairs", "write_shard"):
+    for name in ("read_partition", "join_pairs"):
         monkeypatch.setattr(partitions, name, _deadly(getattr(partitions, name), tmp_path / f"{name}-died"))
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=60) as workers,
         Client(workers, set_as_default=False) as connected,
     ):
         corpus = dw.prepare(str(archive / "*.parquet"), out=tmp_path / "dask", dask=connected, **OPTIONS)
-    assert len(list(tmp_path.glob("*-died"))) == 3
+    assert len(list(tmp_path.glob("*-died"))) == 2
     assert same_bytes(tmp_path / "local", tmp_path / "dask")
     assert corpus.fingerprint == local.fingerprint
 
@@ -239,16 +239,11 @@ def test_an_interrupted_run_is_continued(
     archive: Path, tmp_path: Path, client: Client, divide: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     divide(3)
-    source, read, original = str(archive / "*.parquet"), [], Ingestion.read_rows
-
-    def read_rows(self: Ingestion, source: Any, *columns: Any, **options: Any) -> Any:
-        read.append([file.name for file in source.files])
-        return original(self, source, *columns, **options)
+    source, read = str(archive / "*.parquet"), _count_readings(monkeypatch)
 
     def interrupt(*_: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Ingestion, "read_rows", read_rows)
     with monkeypatch.context() as patch:
         patch.setattr(preparation, "_choose_vocabulary", interrupt)
         with pytest.raises(KeyboardInterrupt):
@@ -268,6 +263,19 @@ def test_an_interrupted_run_is_continued(
     assert names(tmp_path) == ["local", "out"]
 
 
+def _count_readings(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Return a list to which the files of every partition that is read will be added."""
+    read: list[list[str]] = []
+    original = Ingestion.read_rows
+
+    def read_rows(self: Ingestion, source: Any, *columns: Any, **options: Any) -> Any:
+        read.append([file.name for file in source.files])
+        return original(self, source, *columns, **options)
+
+    monkeypatch.setattr(Ingestion, "read_rows", read_rows)
+    return read
+
+
 def test_what_was_read_in_another_way_is_read_again(
     archive: Path, tmp_path: Path, client: Client, divide: Callable[[int], None]
 ) -> None:
@@ -282,7 +290,7 @@ def test_what_was_read_in_another_way_is_read_again(
 
 
 def test_files_that_cannot_be_read_are_named_or_left_out(
-    archive: Path, tmp_path: Path, client: Client, divide: Callable[[int], None]
+    archive: Path, tmp_path: Path, client: Client, divide: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     divide(3)
     folder = tmp_path / "files"
@@ -292,9 +300,13 @@ def test_files_that_cannot_be_read_are_named_or_left_out(
         (folder / file.name).write_bytes(content if file.name != "3.parquet" else content[:-300])
     for dask in (None, client):
         with pytest.raises(SourceError, match=r"3\.parquet' cannot be read"):
-            dw.prepare(folder, out=tmp_path / "out", dask=dask)
+            dw.prepare(folder, out=tmp_path / "dask", dask=dask)
     local = dw.prepare(folder, out=tmp_path / "local", skip_bad_files=True, **OPTIONS)
+    kept = list(cluster.spool_folder(tmp_path / "dask").glob("partition-?????"))
+    assert kept
+    read = _count_readings(monkeypatch)
     dw.prepare(folder, out=tmp_path / "dask", skip_bad_files=True, dask=client, **OPTIONS)
+    assert 1 <= len(read) <= 3 - len(kept)  # what has nothing bad in it is not read again
     assert (local.report.bad_files, local.report.bad_file_examples) == (1, ("3.parquet",))
     assert [entry.name for entry in local.inputs] == ["0.parquet", "1.parquet", "2.parquet", "4.parquet"]
     assert "1 file that cannot be read ('3.parquet')" in local.summary()["left out"]

@@ -161,7 +161,10 @@ class ClusterText:
         files = [Path(os.path.abspath(file)) if isinstance(file, Path) else file for file in source.files]  # noqa: PTH100
         root = source.root if isinstance(source.files[0], RemoteFile) else os.path.abspath(source.root)  # noqa: PTH100
         several = len(files) > 1
-        asked = {**asdict(replace(request, rule=replace(request.rule, custom=None)))}
+        asked = asdict(request)
+        for options in (asked, asked["files"]):  # a partition without anything bad is the same with and without these
+            for name in [name for name in options if name.startswith("skip_")]:
+                del options[name]
         return [
             ReadingJob(
                 folder=self._folder(number),

@@ -84,9 +84,24 @@ class ReadingJob:
         source.state.keys.update(dict.fromkeys(self.keys))
         return source
 
+    @property
+    def skips(self) -> dict[str, bool]:
+        """What is to be left out, by the names under which a tally counts it."""
+        files = self.request.files
+        return {
+            "bad_dates": self.request.skip_bad_dates,
+            "bad_rows": files.skip_bad_rows,
+            "bad_files": files.skip_bad_files,
+        }
+
     def is_own(self, meta: Mapping[str, Any]) -> bool:
         """Tell whether what was kept of a partition is of this very one, read in the same way."""
         return bool(meta.get("identity") == json.loads(json.dumps(self.identity)) and meta.get("keys") == [*self.keys])
+
+    def is_as_asked(self, meta: Mapping[str, Any]) -> bool:
+        """Tell whether what was kept leaves out what is to be left out, or had nothing of the kind."""
+        kept, tally = meta["skips"], meta["tally"]
+        return all(kept[name] == wanted or not tally[name] for name, wanted in self.skips.items())
 
 
 @dataclass(frozen=True)
@@ -138,6 +153,7 @@ def read_partition(job: ReadingJob) -> ReadPartition:
         facts = {
             "identity": job.identity,
             "keys": list(job.keys),
+            "skips": job.skips,
             "tally": tally.to_dict(),
             "documents": [path.name for path in documents.paths],
             "text_bytes": documents.text_bytes,
@@ -168,7 +184,7 @@ def _kept(job: ReadingJob) -> dict[str, Any] | None:
         return None
     with contextlib.suppress(StoreError):
         kept = store.open_store(job.folder, kind=KIND)
-        if job.is_own(kept.meta):
+        if job.is_own(kept.meta) and job.is_as_asked(kept.meta):
             kept.verify()
             return kept.meta
     discard(job.folder, job.folder)
