@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import driftword as dw
 from driftword.cli import app
 from driftword.corpus.id_stream import IdStream
+from driftword.corpus.local_text import LocalIds
 from driftword.corpus.phrases import PhraseRule, find_and_join, join_known
 from driftword.corpus.workers import Workers
 
@@ -248,11 +249,11 @@ def test_known_phrases_are_joined_as_when_they_were_found(tmp_path: Path) -> Non
         return made
 
     found_words, known_words = list(words), list(words)
-    found, phrases = find_and_join(stream(), found_words, rule, workers=Workers(2), progress=lambda _: None)
+    found, phrases = find_and_join(LocalIds(stream(), Workers(2)), found_words, rule)
     assert {len(row[1]) for row in phrases.rows} >= {2, 3}
-    known = join_known(stream(), known_words, phrases, rule.connectors, workers=Workers(2))
+    known = join_known(LocalIds(stream(), Workers(2)), known_words, phrases, rule.connectors)
     texts_of = [
-        [names[i] for batch in joined.batches() for i in batch.ids]
+        [names[i] for batch in joined.stream.batches() for i in batch.ids]
         for joined, names in ((found, found_words), (known, known_words))
     ]
     assert texts_of[0] == texts_of[1]

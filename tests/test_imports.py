@@ -13,7 +13,7 @@ PACKAGE = Path(driftword.__file__).parent
 #: From the bottom up; a module may import from those before it and from its own floor's folder.
 ORDER = (
     "errors", "process", "peers", "suggestions", "checks", "visible_text", "polars_faults", "randomness", "locks",
-    "atomic_writes", "checksums", "stored_arrays", "store", "progress", "tables", "provenance", "corpus",
+    "atomic_writes", "checksums", "stored_arrays", "shards", "store", "progress", "tables", "provenance", "corpus",
     "keyed_vectors", "spec", "memory", "significance_table", "model", "engines", "held_out", "walks", "schedule",
     "checkpoints", "continuation", "group_fitting", "fitting", "extending", "tuning", "evaluation", "comparison",
     "evidence", "explore", "plot", "exporting", "pages", "web", "terminal", "cli", "entry", "__main__",
@@ -89,8 +89,7 @@ def test_the_reading_leg_imports_no_engine() -> None:
 
 
 def test_importing_driftword_loads_nothing_heavy() -> None:
-    code = (
-        "import sys, driftword; print([m for m in ('numba', 'torch', 'altair', 'rich', 'pandas') if m in sys.modules])"
-    )
+    heavy = ("numba", "torch", "altair", "rich", "pandas", "dask", "fsspec")
+    code = f"import sys, driftword; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -240,8 +240,8 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
             "stopwords": ["the"], "keep": ["ship"], "tokens": "words", "numbers": False, "phrases": False,
             "phrase_threshold": 0.5, "phrase_min_count": 2, "connectors": ["of"], "subsample": None, "seed": 0,
             "group": None, "groups": None, "time_format": None, "time_from_name": None, "encoding": None,
-            "language": None, "skip_bad_dates": False,
-            "skip_bad_rows": False, "threads": 2, "overwrite": True, "show_progress": False,
+            "language": None, "skip_bad_dates": False, "skip_bad_rows": False, "skip_bad_files": False, "dask": None,
+            "threads": 2, "overwrite": True, "show_progress": False,
         }),
         "Corpus.from_ids": Call(tiny_corpus, {
             "words": ["ship", "harbour", "court", "judge"], "ids": np.zeros(600, dtype=int),

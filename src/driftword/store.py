@@ -42,10 +42,13 @@ from driftword.checksums import CheckedFile, file_checksums, sealed_json, unseal
 from driftword.errors import BusyError, ExistsError, StoreError
 from driftword.locks import writer_lock
 from driftword.polars_faults import check_forked
+from driftword.shards import StoredShards, is_shard, shard_names, shard_sizes
 from driftword.stored_arrays import StoredArray, read_array, whole
 
-#: Format 1 had no training counts, and fingerprints of tokens and words alone; format 2 one SHA-256 for each file.
-VERSION: Final = 3
+#: Format 1 had no training counts, and fingerprints of tokens and words alone; format 2 one SHA-256 for each file;
+#: format 3 no arrays in several files. Where there are none, format 3 is still written, which earlier versions read.
+VERSION: Final = 4
+_WITHOUT_SHARDS: Final = 3
 META: Final = "meta.json"
 _OWN_FACTS: Final = ("kind", "version", "files", "checksum")  # of meta.json, which this module writes
 _SMALL: Final = 1 << 20  # files up to this size are read at opening; larger ones are mapped when they are used
@@ -67,6 +70,13 @@ class Writer:
             np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(values))
             # Not `np.save`, which loses the end of a file without a word where the disk is full.
             file.write(np.ravel(values, order="K").view(np.uint8).data)
+
+    def long_array(self, name: str, values: npt.NDArray[Any]) -> None:
+        """Save an array of one dimension in as many files as its length takes; see `shards`."""
+        sizes, begin = shard_sizes(len(values)), 0
+        for shard, size in zip(shard_names(name, len(sizes)), sizes, strict=True):
+            self.array(shard, values[begin : begin + size])
+            begin += size
 
 
 class Store:
@@ -103,6 +113,16 @@ class Store:
             return read_array(self._small[file]) if file in self._small else StoredArray(self._file(file))
         except (OSError, ValueError) as error:
             raise damaged(self.folder, f"{file} cannot be read ({error})") from error
+
+    def long_array(self, name: str) -> npt.NDArray[Any] | StoredArray | StoredShards:
+        """Return what `Writer.long_array` saved, read-only, and checked where it is used."""
+        if f"{name}.npy" in self:
+            return self.lazy_array(name)
+        first = f"{name}-00000.npy"
+        number = sum(file.startswith(f"{name}-") and is_shard(file) for file in self.meta["files"])
+        if first not in self:
+            raise damaged(self.folder, f"{name}.npy is missing")
+        return StoredShards([self.lazy_array(shard) for shard in (f"{name}-{i:05}" for i in range(number))])
 
     def open_file(self, name: str) -> BinaryIO:
         """Return a file, open and checked; it stays readable when the store is replaced."""
@@ -347,7 +367,8 @@ def _seal(writer: Writer, kind: str, known: dict[str, Any] | None = None) -> Non
         with path.open("rb") as file:
             files[path.name] = {"bytes": os.fstat(file.fileno()).st_size, "xxh3": file_checksums(file.fileno())}
             os.fsync(file.fileno())
-    meta = {"kind": kind, "version": VERSION, **writer.meta, "files": files}
+    version = VERSION if any(map(is_shard, files)) else _WITHOUT_SHARDS
+    meta = {"kind": kind, "version": version, **writer.meta, "files": files}
     with (writer.folder / META).open("wb") as file:
         file.write(sealed_json(meta))
         file.flush()

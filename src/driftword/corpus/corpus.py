@@ -75,9 +75,10 @@ class Corpus(TokenizedText):
             slices = Slices.from_table(pl.read_parquet(stored.open_file("slices.parquet")))
         except (OSError, pl.exceptions.PolarsError) as error:
             raise store.damaged(stored.folder, "a table cannot be read") from error
-        names = ["tokens", "offsets", "chunk_slice", "chunk_split", "chunk_document", "counts"]
+        names = ["offsets", "chunk_slice", "chunk_split", "chunk_document", "counts"]
         names += ["chunk_group"] if metadata.groups else []
-        arrays = {name: stored.lazy_array(name) for name in names}
+        arrays: dict[str, Any] = {name: stored.lazy_array(name) for name in names}
+        arrays["tokens"] = stored.long_array("tokens")
         arrays["raw_counts"] = vocabulary["raw_count"].to_numpy()
         return cls(arrays, vocabulary["word"].to_list(), slices, metadata=metadata, stored=stored)
 

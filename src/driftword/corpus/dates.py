@@ -138,7 +138,7 @@ class DateReader:
 
     column: str
     form: str | None = None
-    _magnitudes: Counter[int] = field(default_factory=Counter, init=False)  # of numbers counted from 1970
+    magnitudes: Counter[int] = field(default_factory=Counter, init=False)  # of numbers counted from 1970
 
     def __post_init__(self) -> None:
         if self.form is None or self.form in _EPOCHS:
@@ -189,7 +189,7 @@ class DateReader:
         counted = numbers.drop_nulls()
         counted = counted.filter(counted != 0)  # often a date that is missing
         magnitudes = counted.cast(pl.Float64).abs().log10().floor().cast(pl.Int8)
-        self._magnitudes.update(dict(magnitudes.value_counts().iter_rows()))
+        self.magnitudes.update(dict(magnitudes.value_counts().iter_rows()))
         days = numbers // units_per_day
         inside = days.is_between(_FIRST_DAY, _LAST_DAY)
         return days.set(~inside.fill_null(value=False), None).cast(pl.Int32).cast(pl.Date)
@@ -199,11 +199,11 @@ class DateReader:
 
         Most of its dates would lie after the year 5000, or all of them within a few months of 1970.
         """
-        if self.form not in _EPOCHS or not self._magnitudes:
+        if self.form not in _EPOCHS or not self.magnitudes:
             return
-        ordered = sorted(self._magnitudes)
-        half = self._magnitudes.total() / 2
-        reached = accumulate(self._magnitudes[magnitude] for magnitude in ordered)
+        ordered = sorted(self.magnitudes)
+        half = self.magnitudes.total() / 2
+        reached = accumulate(self.magnitudes[magnitude] for magnitude in ordered)
         median = next(magnitude for magnitude, count in zip(ordered, reached, strict=True) if count >= half)
         largest = ordered[-1]
         usual = _MAGNITUDES[self.form or ""]

@@ -24,8 +24,8 @@ from driftword.corpus.corpus import Corpus
 from driftword.corpus.from_ids import KIND, id_type, write_tables
 from driftword.corpus.ingest import Ingestion
 from driftword.corpus.languages import LanguageFilter
+from driftword.corpus.local_text import LocalIds, mend_line_breaks
 from driftword.corpus.phrases import join_known
-from driftword.corpus.preparation import mend_line_breaks, store_documents
 from driftword.corpus.slices import Slices, is_grid, make_slices
 from driftword.corpus.token_writer import TokenWriter
 from driftword.corpus.tokenized_text import concatenated_ranges
@@ -34,6 +34,7 @@ from driftword.corpus.workers import Workers
 from driftword.errors import OptionError, SourceError
 from driftword.polars_faults import as_source_errors, check_forked
 from driftword.progress import Progress
+from driftword.shards import read_shards, remove_shards
 
 MOST_NEW: Final = 0.1  # of the vocabulary, at most, that new words may add to it
 LEAST_KNOWN: Final = 0.25  # of the new text that must be words of the vocabulary
@@ -84,15 +85,14 @@ def extend_corpus(
         report = ingestion.read(opened, text, time, skip_bad_dates=False)
         slices = _longer(corpus.slices, options.slices, ingestion.days, first)
         slice_of = slices.find(ingestion.days)
-        stream = mend_line_breaks(ingestion.stream, ingestion.words)
+        ids = LocalIds(mend_line_breaks(ingestion.stream, ingestion.words), workers, bar)
         if options.phrases:
-            stream = join_known(stream, ingestion.words, corpus.phrases, options.connectors, workers=workers)
-        counts = stream.counts(len(ingestion.words))
+            ids = join_known(ids, ingestion.words, corpus.phrases, options.connectors)
+        counts = ids.counts(len(ingestion.words))
         _check_known(corpus, ingestion.words, counts)
         words, new_id = _vocabulary(corpus, ingestion.words, counts)
-        bar.stage("writing tokens", total=2 * max(int(counts.sum()), 1))
-        token_writer = TokenWriter(writer, slices, slice_of, workers)
-        token_writer.write(stream, new_id, seed=corpus.seed, bar=bar)
+        token_writer = TokenWriter(writer, slices, slice_of)
+        token_writer.write(ids, new_id, seed=corpus.seed)
         added = np.zeros((len(slices), len(words)), dtype=np.int32)
         added[:, : token_writer.counts.shape[1]] = token_writer.counts
         _append(writer, corpus, len(words))
@@ -105,7 +105,7 @@ def extend_corpus(
         if options.phrases:
             corpus.phrases.table().write_parquet(writer.folder / "phrases.parquet")
         bar.stage("storing documents")
-        store_documents(writer, ingestion, slices)
+        ingestion.documents.store(writer.folder / "documents.parquet", slices)
         _append_documents(writer.folder / "documents.parquet", corpus)
         old = corpus.report
         writer.meta = replace(
@@ -188,7 +188,8 @@ def _vocabulary(
 
 def _append(writer: store.Writer, corpus: Corpus, n_words: int) -> None:
     """Put the tokens and chunks of a corpus before those that were written, within each slice."""
-    new = {name: np.load(writer.folder / f"{name}.npy") for name in _ARRAYS}
+    new = {name: np.load(writer.folder / f"{name}.npy") for name in _ARRAYS if name != "tokens"}
+    new["tokens"] = np.concatenate(read_shards(writer.folder, "tokens"))
     old: dict[str, npt.NDArray[Any]] = {name: np.asarray(getattr(corpus, name)) for name in _ARRAYS}
     n_documents = corpus.documents.select(pl.len()).collect().item()
     new["chunk_document"] = new["chunk_document"] + n_documents
@@ -201,6 +202,8 @@ def _append(writer: store.Writer, corpus: Corpus, n_words: int) -> None:
         both["tokens"] = both["tokens"][concatenated_ranges(begin, end)]
         both["offsets"] = np.r_[0, np.cumsum(end - begin)]
         both |= {name: both[name][order] for name in ("chunk_slice", "chunk_split", "chunk_document")}
+    remove_shards(writer.folder, "tokens")
+    writer.long_array("tokens", both.pop("tokens"))
     for name, array in both.items():
         writer.array(name, array)
 

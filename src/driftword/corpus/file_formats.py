@@ -6,10 +6,13 @@ the line and survive bytes that cannot be decoded; Parquet and Arrow with Polars
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import polars as pl
 
@@ -18,6 +21,7 @@ from driftword.corpus.block_sizes import check_blocks
 from driftword.corpus.csv_files import read_csv
 from driftword.corpus.json_files import read_json
 from driftword.corpus.name_dates import NameDates
+from driftword.corpus.remote_files import SourceFile, local_copy, size_of
 from driftword.corpus.text_streams import ReadingState, open_text, readable_name
 from driftword.errors import DriftwordError, SourceError
 from driftword.polars_faults import POLARS_ERRORS, reason
@@ -38,10 +42,11 @@ KINDS: Final = {
     ".feather": "arrow",
     ".txt": "text",
 }
+_Read = TypeVar("_Read")
 _UNREADABLE: Final = (*compression.DAMAGED, *POLARS_ERRORS, UnicodeError, OverflowError)
 
 
-def suffix_of(file: Path) -> str:
+def suffix_of(file: SourceFile) -> str:
     """Return the suffix that tells the kind of a file, that of its compression aside."""
     suffixes = [suffix.lower() for suffix in file.suffixes]
     if suffixes and suffixes[-1] in compression.SUFFIXES:
@@ -49,7 +54,7 @@ def suffix_of(file: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-def kind_of(file: Path) -> str:
+def kind_of(file: SourceFile) -> str:
     """Return what a file holds: csv, json, parquet, arrow or text."""
     suffix = suffix_of(file)
     if suffix not in KINDS:
@@ -58,26 +63,49 @@ def kind_of(file: Path) -> str:
     return KINDS[suffix]
 
 
-def read_tables(files: Sequence[Path], state: ReadingState) -> Iterator[pl.DataFrame]:
-    """Yield the rows of tables of one kind, file by file; of several files, a column names each row's."""
-    readers: dict[str, Callable[[Path, ReadingState], Iterator[pl.DataFrame]]]
-    readers = {"csv": _csv, "json": read_json, "parquet": _polars, "arrow": _polars}
-    reader = readers[kind_of(files[0])]
+def read_tables(files: Sequence[SourceFile], state: ReadingState, *, several: bool) -> Iterator[pl.DataFrame]:
+    """Yield the rows of tables of one kind, file by file; where there are several, a column names each row's."""
     before = 0
     for file in files:
-        try:
-            for frame in reader(file, state):
-                if len(files) > 1:
-                    name = "file_" if "file" in frame.columns else "file"
-                    frame = frame.with_columns(pl.lit(readable_name(file.name)).alias(name))
-                yield frame
-                del frame
-        except DriftwordError:
-            raise
-        except _UNREADABLE as error:
-            raise SourceError(f"'{readable_name(str(file))}' cannot be read: {_reason(error)}") from error
-        before += file.stat().st_size
+        for frame in _read_file(file, state, _TABLE_READERS[kind_of(file)]):
+            if several:
+                name = "file_" if "file" in frame.columns else "file"
+                frame = frame.with_columns(pl.lit(readable_name(file.name)).alias(name))
+            yield frame
+            del frame
+        before += size_of(file)
         state.bytes_read = before
+
+
+def _read_file(
+    file: SourceFile, state: ReadingState, reader: Callable[[Path, ReadingState], Iterator[_Read]]
+) -> Iterator[_Read]:
+    """Yield the rows of one file; none of one that cannot be read to its end, if such files are to be left out."""
+    skip = state.skip_bad_files
+    try:
+        with _copied(file, state) as path:
+            if skip:
+                tried = replace(state, bad_rows=0, detected_encodings={}, keys=dict(state.keys), nested=set())
+                deque(reader(path, tried), maxlen=0)  # all of it first: what comes before the damage is not used
+                skip = False
+            yield from reader(path, state)
+    except SourceError:
+        if not skip:
+            raise
+        state.bad_files.append(readable_name(file.name))
+        state.unread.add(str(file))
+
+
+@contextlib.contextmanager
+def _copied(file: SourceFile, state: ReadingState) -> Iterator[Path]:
+    """Yield a file of this machine with the content of `file`; turn what cannot be read into a sentence."""
+    try:
+        with local_copy(file, state.digests) as path:
+            yield path
+    except DriftwordError:
+        raise
+    except _UNREADABLE as error:
+        raise SourceError(f"'{readable_name(str(file))}' cannot be read: {_reason(error)}") from error
 
 
 def _reason(error: BaseException) -> str:
@@ -109,25 +137,32 @@ def _polars(file: Path, state: ReadingState) -> Iterator[pl.DataFrame]:
     yield pl.DataFrame(schema=schema)  # makes a caller that waits for more rows let go of them
 
 
-def read_texts(files: Sequence[Path], root: Path, dates: NameDates, state: ReadingState) -> Iterator[pl.DataFrame]:
+_Reader = Callable[[Path, ReadingState], Iterator[pl.DataFrame]]
+_TABLE_READERS: Final[dict[str, _Reader]] = {"csv": _csv, "json": read_json, "parquet": _polars, "arrow": _polars}
+
+
+def read_texts(files: Sequence[SourceFile], root: str, dates: NameDates, state: ReadingState) -> Iterator[pl.DataFrame]:
     """Yield one row per .txt file: its text, the date in its path, and the path below `root`."""
     rows: list[tuple[str, str, str]] = []
     size = 0
     for file in files:
-        name = readable_name(os.path.relpath(file, root))
-        try:
-            with open_text(file, state) as stream:
-                text = stream.read(limits.LONGEST_DOCUMENT + 1)
-        except _UNREADABLE as error:
-            raise SourceError(f"'{readable_name(str(file))}' cannot be read: {_reason(error)}") from error
-        if len(text) > limits.LONGEST_DOCUMENT:
-            raise limits.too_long(f"'{readable_name(str(file))}'")
-        rows.append((text, dates.find(name), name))
-        size += len(text)
+        name = readable_name(os.path.relpath(str(file), root))
+        for text in _read_file(file, state, _text):
+            rows.append((text, dates.find(name), name))
+            size += len(text)
         if len(rows) >= 200 or size > limits.BATCH_BYTES:
             yield _texts(rows)
             rows, size = [], 0
     yield _texts(rows)
+
+
+def _text(file: Path, state: ReadingState) -> Iterator[str]:
+    """Yield the text of a file."""
+    with open_text(file, state) as stream:
+        text = stream.read(limits.LONGEST_DOCUMENT + 1)
+    if len(text) > limits.LONGEST_DOCUMENT:
+        raise limits.too_long(f"'{readable_name(str(file))}'")
+    yield text
 
 
 def _texts(rows: Sequence[tuple[str, str, str]]) -> pl.DataFrame:

@@ -57,8 +57,9 @@ class CheckedIds:
         """Store them as a corpus."""
         with store.create(out, kind=KIND, overwrite=overwrite) as writer:
             for name, array in self.arrays.items():
-                if name not in ("counts", "raw_counts"):
+                if name not in ("tokens", "counts", "raw_counts"):
                     writer.array(name, array)
+            writer.long_array("tokens", self.arrays["tokens"])
             write_tables(writer, self.words, self.arrays["raw_counts"], self.arrays["counts"], self.slices)
             writer.meta = self.metadata.to_dict()
 

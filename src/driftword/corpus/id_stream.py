@@ -7,11 +7,12 @@ same for any number of documents.
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import IO, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -36,11 +37,26 @@ class Batch:
 class IdStream:
     """Ids of all documents, one after the other, and how many each document has."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, saved: Path | None = None) -> None:
         self.folder = folder
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - it has no name and is gone with the process
+        self._file: IO[Any] = (
+            saved.open("rb") if saved else tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - it has no name and is gone with the process
+        )
         self._lengths: list[npt.NDArray[np.int64]] = []
         self._counts: npt.NDArray[np.int64] | None = None
+
+    @classmethod
+    def open(cls, path: Path, lengths: npt.NDArray[np.int64], folder: Path) -> IdStream:
+        """Return a stream that was saved; `folder` is where streams that are made of it have their files."""
+        stream = cls(folder, path)
+        stream._lengths = [lengths]
+        return stream
+
+    def save(self, path: Path) -> None:
+        """Write the ids to a file; whoever opens it must know the lengths of the documents."""
+        self._file.seek(0)
+        with path.open("wb") as file:
+            shutil.copyfileobj(self._file, file, 1 << 22)
 
     def append(self, ids: npt.NDArray[np.uint32], lengths: npt.NDArray[np.int64]) -> None:
         """Add whole documents."""

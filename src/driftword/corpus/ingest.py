@@ -5,44 +5,33 @@ from __future__ import annotations
 import hashlib
 import json
 import time as clock
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-import polars.selectors as cs
 
 from driftword.corpus import limits, sources
-from driftword.corpus.dates import LONGEST_DATE, TWO_DIGIT_REMEDY, DateReader, has_two_digits, within_calendar
+from driftword.corpus.dates import DateReader, within_calendar
+from driftword.corpus.document_parts import DocumentParts
 from driftword.corpus.id_stream import IdStream
 from driftword.corpus.json_files import as_text
 from driftword.corpus.languages import LanguageFilter, LanguageSample
 from driftword.corpus.preparation_report import PreparationReport
+from driftword.corpus.reading_tally import EXAMPLES, Tally, shown_value
 from driftword.corpus.tokens import TokenRule, is_words
 from driftword.corpus.workers import Workers
 from driftword.errors import SourceError
 from driftword.polars_faults import POLARS_ERRORS
 from driftword.progress import Progress
 
-_ROW_GROUP_BYTES: Final = 1 << 20  # what one passage has to read
 _PIECE_BYTES: Final = 1 << 21  # of text that one thread splits at a time
 _NO_ID: Final = np.uint32(0xFFFFFFFF)
 _OURS: Final = ("text", "date", "slice", "document", "left", "keyword", "right")
-
-
-@dataclass
-class _Tally:
-    """What was read so far."""
-
-    rows: int = 0
-    no_text: int = 0
-    bad_dates: int = 0
-    replaced: int = 0  # characters
-    examples: list[tuple[int, str | None]] = field(default_factory=list)  # of dates that cannot be read
 
 
 @dataclass(frozen=True)
@@ -100,19 +89,44 @@ class Ingestion:
         self._id_of_token = np.zeros(0, dtype=np.uint32)
         self._writing: Future[None] | None = None
         self._days: list[npt.NDArray[np.int32]] = []
-        self._parts: list[tuple[Path, pl.Schema]] = []
+        self._parts: list[Path] = []
         self._text_bytes = 0
+        self._settled = False  # whether the rule is that of earlier rows
 
     @property
     def days(self) -> npt.NDArray[np.int32]:
         """Date of each document, as days since 1970-01-01."""
-        return np.concatenate(self._days)
+        return np.concatenate(self._days) if self._days else np.zeros(0, dtype=np.int32)
+
+    @property
+    def documents(self) -> DocumentParts:
+        """The documents in files of the spool."""
+        return DocumentParts(self._parts, sum(map(len, self._days)), self._text_bytes)
+
+    def begin_as(self, text: str, time: str, rule: TokenRule) -> None:
+        """Take columns and rule from the beginning of a source, of which this reads a part."""
+        self.text, self.time, self.rule, self._settled = text, time, rule, True
+        self._dates = replace(self._dates, column=time)
+
+    def look(self, source: sources.Source, text: str | None, time: str | None) -> None:
+        """Look at the first rows only: which columns hold text and time, and how text is split."""
+        batch = next(source.batches(), None)
+        if batch is not None:
+            self._check_columns(source, batch, text, time)
 
     def read(
         self, source: sources.Source, text: str | None, time: str | None, *, skip_bad_dates: bool
     ) -> PreparationReport:
         """Read all rows and return what was left out; raise `SourceError` if they cannot make a corpus."""
-        tally = _Tally()
+        tally = self.read_rows(source, text, time, skip_bad_dates=skip_bad_dates)
+        language = self._language.language if self._language else None
+        tally.check(self._dates, skip_bad_dates=skip_bad_dates, language=language, named_files=source.named_files)
+        report = tally.report()
+        return report if self._language else replace(report, language_sample=self._sample.languages())
+
+    def read_rows(self, source: sources.Source, text: str | None, time: str | None, *, skip_bad_dates: bool) -> Tally:
+        """Read all rows, which may be a part of a larger source, and return what was counted."""
+        tally = Tally()
         self._bar.stage("reading", total=source.total_bytes or source.total_rows)
         started = clock.monotonic()
         texts = self._texts(source, text, time, tally, skip_bad_dates=skip_bad_dates)
@@ -128,28 +142,15 @@ class Ingestion:
                 facts=f"{tally.rows:,} rows, {n_tokens / 1e6:.1f}M tokens, {rate / 1e6:.1f}M/s",
             )
         self._finish_writing()
-        rows, bad_dates, examples = tally.rows, tally.bad_dates, tally.examples
-        report = PreparationReport(
-            rows=rows,
-            no_text=tally.no_text,
-            bad_rows=source.state.bad_rows,
-            bad_dates=bad_dates,
-            bad_date_examples=tuple((row, str(value)[:LONGEST_DATE]) for row, value in examples),
-            other_languages=dict(self._language.others.most_common()) if self._language else {},
-            replaced_characters=tally.replaced,
-            detected_encodings=dict(source.state.detected_encodings),
-        )
-        self._dates.check_unit()
-        if rows == 0:
-            raise SourceError("The source has no rows; it needs at least one document with a text and a date")
-        if bad_dates and (not skip_bad_dates or not (self._days or report.other_languages)):
-            raise self._bad_dates(source, bad_dates, examples, skipped=skip_bad_dates)
-        if not self._days:
-            raise self._nothing_read(report)
-        return report if self._language else replace(report, language_sample=self._sample.languages())
+        tally.notice(source.state)
+        tally.documents = sum(map(len, self._days))
+        tally.magnitudes.update(self._dates.magnitudes)
+        if self._language:
+            tally.other_languages.update(self._language.others)
+        return tally
 
     def _texts(
-        self, source: sources.Source, text: str | None, time: str | None, tally: _Tally, *, skip_bad_dates: bool
+        self, source: sources.Source, text: str | None, time: str | None, tally: Tally, *, skip_bad_dates: bool
     ) -> Iterator[pl.Series]:
         """Read batches of rows; keep what they say of documents, and yield the texts, a few at a time."""
         for batch in source.batches():
@@ -167,7 +168,7 @@ class Ingestion:
             bad = days.is_null()
             if bad.any():
                 tally.bad_dates += int(bad.sum())
-                shown = batch[self.time].filter(bad).head(5 - len(tally.examples))
+                shown = batch[self.time].filter(bad).head(EXAMPLES - len(tally.examples))
                 tally.examples += zip(numbers.filter(bad), _as_text(shown), strict=False)
             if tally.bad_dates and not skip_bad_dates:
                 continue  # there will be no corpus: only count the rest for the error
@@ -196,7 +197,7 @@ class Ingestion:
         self._dates.check_type(batch[self.time].dtype)
         kind = batch[self.text].dtype
         nested = isinstance(kind, pl.List | pl.Array) or self.text in source.state.nested
-        if nested and self.rule.kind == "words" and not self._days:
+        if nested and self.rule.kind == "words" and not (self._days or self._settled):
             self.rule = TokenRule("list")  # the default is for text, and this is already split
         if nested and self.rule.kind != "list":
             raise SourceError(f"Column '{self.text}' holds lists; if they are lists of words, pass `tokens=\"list\"`")
@@ -214,7 +215,10 @@ class Ingestion:
             else:
                 continue
             if (longest := lengths.arg_max()) is not None and lengths[longest] > limits.LONGEST_DOCUMENT:
-                raise limits.too_long(f"Row {rows_before + longest + 1} (column '{name}')")
+                row = f"Row {rows_before + longest + 1}"
+                if self._settled:  # rows are counted in this part alone
+                    row = f"A document in '{batch['file'][longest]}'" if "file" in batch.columns else "A document"
+                raise limits.too_long(f"{row} (column '{name}')")
 
     def _with_texts(self, batch: pl.DataFrame) -> pl.DataFrame:
         """Return the batch with its texts as strings, or as lists of strings where they are split already."""
@@ -238,7 +242,7 @@ class Ingestion:
             words = None
         if not is_words(words):
             raise SourceError(
-                f"Column '{self.text}' holds {_shown(text)}, which is not a list of words; name another column "
+                f"Column '{self.text}' holds {shown_value(text)}, which is not a list of words; name another column "
                 "with `text`, or leave `tokens` out if it holds plain text"
             )
         return list(words)
@@ -253,37 +257,6 @@ class Ingestion:
         """Return the texts as they are stored: those that are lists of words with spaces between them."""
         texts = _plainly_named(batch[self.text])
         return texts.list.join(" ", ignore_nulls=True) if self.rule.kind == "list" else texts
-
-    def _bad_dates(
-        self, source: sources.Source, count: int, examples: list[tuple[int, str | None]], *, skipped: bool
-    ) -> SourceError:
-        if source.files and source.files[0].suffixes[:1] == [".txt"]:
-            names = ", ".join(f"'{value}'" for _, value in examples)
-            files = (
-                "1 file has no certain date in its name or folder"
-                if count == 1
-                else f"{count:,} files have no certain date in their names or folders"
-            )
-            return SourceError(
-                f"{files} ({names}); pass `time_from_name` with a regular expression that finds it, and `time_format` "
-                "if it can be read in two ways; or `skip_bad_dates=True` to leave them out"
-            )
-        shown = ", ".join(f"row {row}: {_shown(value)}" for row, value in examples)
-        documents = "1 document has" if count == 1 else f"{count:,} documents have"
-        remedy = "pass `skip_bad_dates=True` to leave them out, or `time_format` to say how dates are written"
-        if any(value and has_two_digits(value) for _, value in examples):
-            remedy = f"{TWO_DIGIT_REMEDY}, or `skip_bad_dates=True` to leave them out"
-        if skipped:
-            remedy = "none could be used, so name another column with `time`, or pass `time_format`"
-        return SourceError(f"{documents} a date in column '{self.time}' that cannot be read ({shown}); {remedy}")
-
-    def _nothing_read(self, report: PreparationReport) -> SourceError:
-        if self._language and report.other_languages:
-            others = ", ".join(f"{count:,} in '{code}'" for code, count in report.other_languages.items())
-            return SourceError(
-                f"No document is in the language '{self._language.language}' ({others}); give another `language`"
-            )
-        return SourceError(f"All {report.rows:,} rows have an empty text; name another column with `text`")
 
     def _update_digest(self, batch: pl.DataFrame) -> None:
         for text, time in zip(_as_text(batch[self.text]), _as_text(batch[self.time]), strict=True):
@@ -334,7 +307,7 @@ class Ingestion:
         path = self._spool / f"documents-{len(self._parts):06}.parquet"
         self._finish_writing()
         self._writing = self._workers.submit(_write_documents, frame, path)
-        self._parts.append((path, frame.schema))
+        self._parts.append(path)
 
     def _finish_writing(self) -> None:
         """Wait for the last documents to be written, beside which the next ones were read."""
@@ -348,33 +321,6 @@ class Ingestion:
             number = self._ids[word] = len(self.words)
             self.words.append(word)
         return number
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns of the documents besides text and date."""
-        names = dict.fromkeys(name for _, schema in self._parts for name in schema)
-        return [name for name in names if name not in ("text", "date")]
-
-    def store_documents(self, path: Path, label: Callable[[pl.Series], pl.Series]) -> None:
-        """Store the documents as one table; `label` names the slice of each day, null for documents to leave out."""
-        kinds: dict[str, set[pl.DataType]] = {}
-        for _, schema in self._parts:
-            for name, kind in schema.items():
-                kinds.setdefault(name, set()).update({kind} - {pl.Null()})
-        mixed = [name for name, types in kinds.items() if len(types) > 1]  # where files disagree: as text
-        frames = [
-            pl.scan_parquet(part, glob=False).with_columns(
-                cs.by_name(*(name for name in mixed if name in schema)).cast(pl.String)
-            )
-            for part, schema in self._parts
-        ]
-        frame = pl.concat(frames, how="diagonal_relaxed")
-        slices = pl.col("date").map_batches(label, return_dtype=pl.String, is_elementwise=True)
-        frame = frame.with_columns(slices.alias("slice")).filter(pl.col("slice").is_not_null())
-        first = ["text", "date", "slice"]
-        rows = max(1, sum(map(len, self._days)) * _ROW_GROUP_BYTES // max(self._text_bytes, 1))
-        frame = frame.select(*first, *(name for name in kinds if name not in first))
-        frame.sink_parquet(path, row_group_size=rows, maintain_order=True)
 
 
 def _write_documents(frame: pl.DataFrame, path: Path) -> None:
@@ -428,7 +374,3 @@ def _as_text(values: pl.Series) -> list[str | None]:
     if kind.is_numeric() or kind in (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Null):
         return values.cast(pl.String, strict=False).to_list()
     return [None if value is None else str(value) for value in _to_list(values)]
-
-
-def _shown(value: str | None) -> str:
-    return "empty" if value is None or value == "" else f"'{value[:40]}'"

@@ -12,7 +12,7 @@ import polars as pl
 
 from driftword.errors import OptionError
 
-_CHARACTERS: Final = 2_000  # of a text that are looked at
+SAMPLED_CHARACTERS: Final = 2_000  # of a text that are looked at
 _LEAST_SURE: Final = 0.2  # below this probability the language of a text cannot be told
 _SAMPLE: Final = 200  # documents that are looked at to notice a mixed corpus
 _SURE: Final = 0.5  # what a noticed language must reach, so that word lists and tables do not count
@@ -42,7 +42,7 @@ class LanguageDetector:
 
     def detect(self, texts: Sequence[str]) -> list[str | None]:
         """Return the language code of each text; None where it cannot be told."""
-        return [self._detect(text[:_CHARACTERS]) for text in texts]
+        return [self._detect(text[:SAMPLED_CHARACTERS]) for text in texts]
 
     def _detect(self, text: str) -> str | None:
         ranked = self._rank(text)
@@ -93,7 +93,7 @@ class LanguageSample:
     def add(self, texts: pl.Series) -> None:
         """Look at more documents."""
         first = -self._seen % self._step
-        self._texts += texts.gather_every(self._step, first).str.slice(0, _CHARACTERS).to_list()
+        self._texts += texts.gather_every(self._step, first).str.slice(0, SAMPLED_CHARACTERS).to_list()
         self._seen += len(texts)
         while len(self._texts) > 2 * _SAMPLE:  # keep every other one, and take half as many from now on
             self._texts = self._texts[::2]
@@ -101,9 +101,22 @@ class LanguageSample:
 
     def languages(self) -> dict[str, int]:
         """Return how many documents of the sample are in which language; empty where the detector is not installed."""
-        texts = [text for text in self._texts if len(text) >= _SHORTEST]
-        try:
-            detected = LanguageDetector(least_sure=_SURE).detect(texts) if texts else []
-        except ImportError:
-            return {}
-        return dict(Counter(code for code in detected if code is not None).most_common())
+        return detected_languages(self._texts)
+
+
+def sampling_step(n_documents: int) -> int:
+    """Return which documents of so many a `LanguageSample` has: those whose number is a multiple of it."""
+    step = 1
+    while -(-n_documents // step) > 2 * _SAMPLE:
+        step *= 2
+    return step
+
+
+def detected_languages(sample: Sequence[str]) -> dict[str, int]:
+    """Return how many texts of a sample are in which language; empty where the detector is not installed."""
+    texts = [text for text in sample if len(text) >= _SHORTEST]
+    try:
+        detected = LanguageDetector(least_sure=_SURE).detect(texts) if texts else []
+    except ImportError:
+        return {}
+    return dict(Counter(code for code in detected if code is not None).most_common())

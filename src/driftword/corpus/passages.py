@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword import checks, store
+from driftword import checks, shards, store
 from driftword.corpus.slices import At
 from driftword.corpus.spans import OccurrenceQuery, Span, locate
 from driftword.corpus.tokenized_text import TokenizedText
@@ -95,7 +95,7 @@ def find_in_slices(
     """Return lines of several words; for each word, `wanted` says how many to take from which slice."""
     chosen: _Wanted = {}
     for word, numbers in wanted.items():
-        positions = np.flatnonzero(corpus.tokens == corpus.word_id(word))
+        positions = shards.find(corpus.tokens, corpus.word_id(word))
         slices = corpus.chunk_slice[_chunks(corpus, positions)]
         chosen[corpus.word_id(word)] = [
             occurrence

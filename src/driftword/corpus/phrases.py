@@ -5,28 +5,23 @@ pointwise mutual information (Bouma 2009) reaches a threshold. Connectors such
 as "of" and "the" may occur inside a phrase, never at its ends. Two rounds let
 phrases grow: "security council" first, then "un security council".
 
-Pairs are counted on word ids in two passes over the stream: first an upper bound
-by hash, in fixed memory, then exact counts of the pairs that can be frequent. Every
-thread counts for itself, and what they counted is added in the end.
+Which pairs of words are phrases is decided here; `pairs` counts and joins them.
 `join_strings` does with words what the kernels do with ids; passages use it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from queue import SimpleQueue
-from typing import Final
+from typing import Final, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword.corpus.id_stream import Batch, IdStream
-from driftword.corpus.workers import Workers
+from driftword.corpus.pairs import Joins, PairCounts, PairShape
 
 ROUNDS: Final = 2
-SKETCH_BITS: Final = 21
 CONNECTORS: Final = (
     *("a", "an", "the", "of", "and", "or", "for", "to", "in", "on", "at", "by", "with", "from", "as"),
     *("de", "la", "le", "les", "du", "des", "et", "en", "au", "aux", "el", "los", "las", "del", "y"),
@@ -102,36 +97,46 @@ class PhraseTable:
         return phrases
 
 
-def find_and_join(
-    stream: IdStream,
-    words: list[str],
-    rule: PhraseRule,
-    *,
-    workers: Workers,
-    progress: Callable[[int], None],
-) -> tuple[IdStream, PhraseTable]:
-    """Find phrases in the stream, append them to `words`, and return the stream with them joined."""
+class PhraseIds(Protocol):
+    """The word ids of all documents, wherever they are: what finding and joining phrases asks of them."""
+
+    def counts(self, n_ids: int) -> npt.NDArray[np.int64]:
+        """Count how often each id occurs."""
+        ...
+
+    def count_pairs(self, shape: PairShape, floor: int) -> PairCounts:
+        """Count the pairs that may occur at least `floor` times."""
+        ...
+
+    def join(self, shape: PairShape, joins: Joins) -> Self:
+        """Return the ids with pairs joined into phrases; these are closed."""
+        ...
+
+
+Ids = TypeVar("Ids", bound=PhraseIds)
+
+
+def find_and_join(ids: Ids, words: list[str], rule: PhraseRule) -> tuple[Ids, PhraseTable]:
+    """Find phrases in a text, append them to `words`, and return the ids with them joined."""
     phrases = PhraseTable()
     for _ in range(ROUNDS):
-        stream = _round(stream, words, rule, phrases, workers=workers, progress=progress)
-    return stream, phrases
+        ids = _round(ids, words, rule, phrases)
+    return ids, phrases
 
 
-def _round(
-    stream: IdStream, words: list[str], rule: PhraseRule, phrases: PhraseTable, *, workers: Workers,
-    progress: Callable[[int], None],
-) -> IdStream:  # fmt: skip
+def _round(ids: Ids, words: list[str], rule: PhraseRule, phrases: PhraseTable) -> Ids:
     known = {word: number for number, word in enumerate(words)}
-    counts = stream.counts(len(words))
+    counts = ids.counts(len(words))
     counts[0] = 0  # id 0 is a dropped token: no phrase reaches across it
     n_tokens = int(counts.sum())
     floor = rule.floor(n_tokens)
     eligible = counts >= floor
+    eligible[[number for number, word in enumerate(words) if not word]] = False
     eligible[[known[word] for word in NEVER_IN_PHRASES | rule.never_in_phrases if word in known]] = False
     connectors = [known[word] for word in rule.connectors if word in known]
-    shape = _roles(eligible, connectors)
+    shape = PairShape.of(eligible, connectors)
 
-    pair, count = _count_pairs(stream, shape, floor, workers=workers, progress=progress)
+    pair, count = ids.count_pairs(shape, floor)
 
     n_gaps = 1 + len(connectors) + len(connectors) ** 2
     first, second, gap = pair // n_gaps // len(words), pair // n_gaps % len(words), pair % n_gaps
@@ -157,13 +162,11 @@ def _round(
         rows.append((phrase, parts, len(phrases.rounds), int(count[c]), float(npmi[c])))
     phrases.rows += sorted(rows, key=lambda row: (-row[3], row[0], row[1]))
 
-    return _join(stream, shape, pair[chosen], phrase_id, npmi[chosen], workers=workers, progress=progress)
+    return ids.join(shape, Joins(pair[chosen], phrase_id, npmi[chosen]))
 
 
-def join_known(
-    stream: IdStream, words: list[str], phrases: PhraseTable, connectors: Sequence[str], *, workers: Workers
-) -> IdStream:
-    """Join phrases that were found in other text; append those that occur to `words`, and return the joined stream."""
+def join_known(ids: Ids, words: list[str], phrases: PhraseTable, connectors: Sequence[str]) -> Ids:
+    """Join phrases that were found in other text; append those that occur to `words`, and return the joined ids."""
     known = {word: number for number, word in enumerate(words)}
     for number in range(1, ROUNDS + 1):
         inner = [known[word] for word in connectors if word in known]
@@ -185,56 +188,13 @@ def join_known(
                 words.append(phrase)
         eligible = np.ones(n_words, dtype=bool)
         eligible[0] = False
-        stream = _join(
-            stream,
-            _roles(eligible, inner),
+        joins = Joins(
             np.array(codes, dtype=np.int64),
             np.array([known[pairs[code][0]] for code in codes], dtype=np.uint32),
             np.array([pairs[code][1] for code in codes], dtype=np.float64),
-            workers=workers,
-            progress=lambda _: None,
         )
-    return stream
-
-
-def _roles(eligible: npt.NDArray[np.bool_], connectors: list[int]) -> tuple[npt.NDArray[np.int16], int]:
-    """Return the role of each word, as the kernels know it, and the number of connectors."""
-    from driftword.corpus import phrase_kernels as kernels  # Numba loads only where it is used
-
-    role = np.where(eligible, kernels.CONTENT, kernels.NEITHER).astype(np.int16)
-    role[connectors] = np.arange(len(connectors))
-    return role, len(connectors)
-
-
-def _join(
-    stream: IdStream,
-    shape: tuple[npt.NDArray[np.int16], int],
-    pair: npt.NDArray[np.int64],
-    phrase_id: npt.NDArray[np.uint32],
-    score: npt.NDArray[np.float64],
-    *,
-    workers: Workers,
-    progress: Callable[[int], None],
-) -> IdStream:
-    """Return the stream with pairs, given by their codes, joined into phrases; this one is closed."""
-    from driftword.corpus import phrase_kernels as kernels
-
-    keys = np.full(1 << max(4, (2 * len(pair)).bit_length()), kernels.EMPTY, dtype=np.int64)
-    which = np.zeros(len(keys), dtype=np.int64)
-    kernels.insert(pair, np.arange(len(pair)), keys, which)
-
-    def join(batch: Batch) -> tuple[int, npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-        """Return how many ids a batch has, those that are left of them, and how many of these each document has."""
-        ids, ends = np.empty_like(batch.ids), np.empty_like(batch.ends)
-        written = kernels.join_pairs(batch.ids, batch.ends, *shape, keys, which, phrase_id, score, ids, ends)
-        return len(batch.ids), ids[:written], np.diff(ends, prepend=0)
-
-    joined = IdStream(stream.folder)
-    for read, ids, lengths in workers.map(join, stream.batches()):
-        joined.append(ids, lengths)
-        progress(read)
-    stream.close()
-    return joined
+        ids = ids.join(PairShape.of(eligible, inner), joins)
+    return ids
 
 
 def _gap(between: list[int], n_connectors: int) -> int | None:
@@ -246,90 +206,6 @@ def _gap(between: list[int], n_connectors: int) -> int | None:
     if len(between) == 1:
         return 1 + between[0]
     return 1 + (between[0] + 1) * n_connectors + between[1]
-
-
-def _count_pairs(
-    stream: IdStream,
-    shape: tuple[npt.NDArray[np.int16], int],
-    floor: int,
-    *,
-    workers: Workers,
-    progress: Callable[[int], None],
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the pairs whose upper bound reaches `floor`, and how often each occurs."""
-    from driftword.corpus import phrase_kernels as kernels
-
-    sketches: SimpleQueue[npt.NDArray[np.uint32]] = SimpleQueue()  # one for each thread
-    tables: SimpleQueue[_PairTable] = SimpleQueue()
-    for _ in range(workers.threads):
-        sketches.put(np.zeros(1 << SKETCH_BITS, dtype=np.uint32))
-        tables.put(_PairTable())
-
-    def bound(batch: Batch) -> int:
-        own = sketches.get()
-        try:
-            kernels.sketch_pairs(batch.ids, batch.ends, *shape, own)
-        finally:
-            sketches.put(own)
-        return len(batch.ids)
-
-    for read in workers.map(bound, stream.batches()):
-        progress(read)
-    sketch = sketches.get()
-    for _ in range(workers.threads - 1):
-        sketch += sketches.get()
-
-    def count(batch: Batch) -> int:
-        own = tables.get()
-        try:
-            own.add(batch, shape, sketch, floor)
-        finally:
-            tables.put(own)
-        return len(batch.ids)
-
-    for read in workers.map(count, stream.batches()):
-        progress(read)
-    found = [tables.get().used() for _ in range(workers.threads)]
-    pair, where = np.unique(np.concatenate([pairs for pairs, _ in found]), return_inverse=True)
-    counts = np.zeros(len(pair), dtype=np.int64)
-    np.add.at(counts, where, np.concatenate([counted for _, counted in found]))
-    return pair, counts
-
-
-class _PairTable:
-    """A hash table of pairs that grows before it is more than half full."""
-
-    def __init__(self) -> None:
-        self._make(1 << 12)
-
-    def _make(self, size: int) -> None:
-        from driftword.corpus.phrase_kernels import EMPTY
-
-        self.keys, self.counts = np.full(size, EMPTY, dtype=np.int64), np.zeros(size, dtype=np.int64)
-        self.filled = np.zeros(1, dtype=np.int64)
-
-    def add(
-        self, batch: Batch, shape: tuple[npt.NDArray[np.int16], int], sketch: npt.NDArray[np.uint32], floor: int
-    ) -> None:
-        """Count the pairs of a batch whose upper bound reaches `floor`."""
-        from driftword.corpus import phrase_kernels as kernels
-
-        document = 0
-        while True:
-            document = kernels.count_pairs(
-                batch.ids, batch.ends, document, *shape, sketch, floor, self.keys, self.counts, self.filled
-            )  # fmt: skip
-            if document == len(batch.ends):
-                return
-            old = self.used()
-            self._make(2 * len(self.keys))
-            self.filled[0] = len(old[0])
-            kernels.insert(*old, self.keys, self.counts)
-
-    def used(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the pairs and their counts."""
-        used = self.counts > 0
-        return self.keys[used], self.counts[used]
 
 
 def _gap_words(gap: int, n_connectors: int) -> list[int]:

@@ -4,15 +4,18 @@ The texts are read once: dates are parsed, words counted, ids and documents
 written to disk. Every later stage works on the ids: slices are laid over the
 dates, words broken at line ends are mended, phrases joined, the vocabulary
 chosen, the tokens written. Memory depends on the number of distinct words, not
-on the number of documents.
+on the number of documents. Where the text is while this happens, here or on many
+machines, is left to a reader; see `text_stages`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +24,16 @@ import numpy.typing as npt
 import polars as pl
 
 from driftword import checks, store
+from driftword.atomic_writes import reserved
 from driftword.corpus import sources
+from driftword.corpus.cluster import check_source, open_cluster, remove_spool
 from driftword.corpus.corpus import Corpus
+from driftword.corpus.dask_tasks import check_dask
 from driftword.corpus.dates import DateReader
 from driftword.corpus.from_ids import KIND, write_tables
 from driftword.corpus.groups import check_column, check_groups, choose_groups
-from driftword.corpus.id_stream import IdStream
-from driftword.corpus.ingest import Ingestion
 from driftword.corpus.languages import LanguageFilter
+from driftword.corpus.local_text import LocalText
 from driftword.corpus.metadata import CorpusMetadata
 from driftword.corpus.options import CorpusOptions
 from driftword.corpus.passages import as_texts
@@ -36,8 +41,9 @@ from driftword.corpus.phrases import CONNECTORS, ROUNDS, PhraseRule, PhraseTable
 from driftword.corpus.preparation_report import PreparationReport
 from driftword.corpus.slices import SliceRule, Slices, check_rule, make_slices
 from driftword.corpus.subsampling import check_subsample, choose_subsample
+from driftword.corpus.text_stages import ReadingRequest, ReadText, TextReader, WordIds
 from driftword.corpus.token_writer import TokenWriter
-from driftword.corpus.tokens import BREAK, Tokenizer, TokenRule, make_rule, mend
+from driftword.corpus.tokens import Tokenizer, TokenRule, make_rule
 from driftword.corpus.vocabulary import choose_words, looks_unspaced
 from driftword.corpus.workers import Workers
 from driftword.errors import SourceError
@@ -72,6 +78,8 @@ def prepare(
     language: str | None = None,
     skip_bad_dates: bool = False,
     skip_bad_rows: bool = False,
+    skip_bad_files: bool = False,
+    dask: Any = None,
     threads: int | None = None,
     overwrite: bool = False,
     show_progress: bool | None = None,
@@ -84,6 +92,7 @@ def prepare(
         A CSV, TSV, JSON lines, Parquet or Arrow file (``.gz`` and ``.zst`` too), a glob,
         a folder of such files or of ``.txt`` files, a Polars or pandas DataFrame, an
         iterable of (text, time) pairs, or ``"sotu"`` for the State of the Union addresses.
+        Addresses such as ``"s3://bucket/*.parquet"`` need ``pip install 'driftword[dask]'``.
     out
         Directory to write.
     text, time
@@ -126,6 +135,12 @@ def prepare(
         ``pip install 'driftword[language]'``.
     skip_bad_dates, skip_bad_rows
         Leave out, and report, documents whose date cannot be read and rows that are malformed.
+    skip_bad_files
+        Leave out, and report, files that cannot be read to their end.
+    dask
+        Prepare files on many machines: the address of a Dask scheduler, such as ``"tcp://host:8786"``, a
+        ``dask.distributed.Client``, or ``"local"`` for one process per core of this machine. The corpus is the same.
+        What was read is kept beside `out` if the work is interrupted, and used when it is begun again.
     threads
         Number of threads, by default one for each core; the corpus is the same whatever their number.
     overwrite
@@ -137,6 +152,7 @@ def prepare(
     out, overwrite = checks.path("out", out), checks.flag("overwrite", overwrite)
     skip_bad_dates = checks.flag("skip_bad_dates", skip_bad_dates)
     skip_bad_rows = checks.flag("skip_bad_rows", skip_bad_rows)
+    skip_bad_files = checks.flag("skip_bad_files", skip_bad_files)
     show_progress, threads = checks.show_progress(show_progress), checks.threads(threads)
     text = checks.optional(checks.text, "text", text, lines=True)
     time = checks.optional(checks.text, "time", time, lines=True)
@@ -161,43 +177,69 @@ def prepare(
         )
     )  # fmt: skip
     seed = checks.seed(seed)
-    language_filter = None if language is None else LanguageFilter(language)
-    opened = sources.open_source(source, time_from_name=time_from_name, encoding=encoding, skip_bad_rows=skip_bad_rows)
+    files = sources.ReadingOptions(time_from_name, encoding, skip_bad_rows, skip_bad_files)
+    request = ReadingRequest(rule, text, time, time_format, language, skip_bad_dates, files)
+    if language is not None:
+        LanguageFilter(language)
+    if dask is not None:
+        check_dask(dask, rule)
+    opened = sources.open_source(source, **asdict(files))
+    if dask is not None:
+        check_source(opened)
     with (
+        _kept_until_complete(out) if dask is not None else contextlib.nullcontext(),
         store.create(out, kind=KIND, overwrite=overwrite) as writer,
         progress(show=show_progress) as bar,
         tempfile.TemporaryDirectory(dir=writer.folder, prefix="spool-") as spool,
-        Workers(threads) as workers,
+        Workers(threads) as workers,  # which end before their files are removed
         as_source_errors(),
+        _open_reader(Path(spool), workers, bar, dask=dask, out=out) as reader,
     ):
-        ingestion = Ingestion(
-            Path(spool), rule, time_format=time_format, language=language_filter, workers=workers, bar=bar
-        )
-        report = ingestion.read(opened, text, time, skip_bad_dates=skip_bad_dates)
+        found = reader.read(opened, request)
         if group is not None:
-            check_column(group, ingestion.columns)
-        options = _spelled(options, ingestion.rule)
-        sliced = _lay_slices(ingestion, options)
-        stored = workers.submit(store_documents, writer, ingestion, sliced.slices)
-        tokenized = _tokenize(sliced.stream, ingestion.words, options, workers, bar)
-        options = _resolve(options, ingestion, tokenized.n_tokens)
-        chosen = _choose_vocabulary(tokenized, options, report)
-        token_writer = _write_tokens(writer, sliced, tokenized, chosen, seed=seed, workers=workers, bar=bar)
-        _write_tables(writer, sliced.slices, tokenized, chosen, token_writer.counts)
+            check_column(group, found.documents.columns)
+        options = _spelled(options, found.rule)
+        laid, slice_of = _lay_slices(found, options)
+        stored = workers.submit(found.documents.store, writer.folder / "documents.parquet", laid)
+        tokenized = _tokenize(reader, laid, slice_of >= 0, options)
+        options = _resolve(options, found, tokenized.n_tokens)
+        chosen = _choose_vocabulary(tokenized, options, found.report)
+        token_writer = TokenWriter(writer, laid, slice_of[slice_of >= 0])
+        token_writer.write(tokenized.ids, _new_ids(tokenized, chosen), seed=seed)
+        _write_tables(writer, laid, tokenized, chosen, token_writer.counts)
         bar.stage("storing documents")
         stored.result()
         names = _write_groups(writer, options)
         metadata = CorpusMetadata(
             seed=seed,
             subsample=choose_subsample(options.subsample, token_writer.counts.sum(axis=0, dtype=np.int64)),
-            inputs=sources.inputs_of(opened, ingestion.digest),
+            inputs=reader.inputs(),
             citation=opened.citation,
             options=options,
-            report=_complete_report(report, sliced, tokenized, chosen, token_writer, options=options),
+            report=_complete_report(found.report, slice_of, tokenized, chosen, token_writer, options=options),
             groups=names,
         )
         writer.meta = metadata.to_dict()
     return Corpus.open(out)
+
+
+@contextlib.contextmanager
+def _open_reader(spool: Path, workers: Workers, bar: Progress, *, dask: Any, out: Path) -> Iterator[TextReader]:
+    """Yield what reads the source: this process, or a cluster."""
+    if dask is None:
+        yield LocalText(spool, workers, bar)
+        return
+    with open_cluster(dask, out=out, bar=bar) as cluster:
+        yield cluster
+
+
+@contextlib.contextmanager
+def _kept_until_complete(out: Path) -> Iterator[None]:
+    """Keep what a cluster has read until the corpus is in its place; nobody else may write there until then."""
+    store.check_path(out)
+    with reserved(out):
+        yield
+        remove_spool(out)
 
 
 # -- the options -----------------------------------------------------------------------
@@ -234,14 +276,27 @@ def _phrase_rule(options: CorpusOptions) -> PhraseRule:
     return PhraseRule(options.phrase_threshold, options.phrase_min_count, options.connectors, frozenset(options.keep))
 
 
-def _resolve(options: CorpusOptions, ingestion: Ingestion, n_tokens: int) -> CorpusOptions:
+def _min_count(options: CorpusOptions, n_tokens: int) -> int:
+    """Return how often a word must occur to be kept, in a text of this length."""
+    return min(5, 1 + n_tokens // 25_000) if options.min_count is None else options.min_count
+
+
+def _least_count(options: CorpusOptions, n_tokens: int) -> int:
+    """Return how often a word must occur to be kept or to be part of a phrase, in a text of this length."""
+    if not options.phrases:
+        return _min_count(options, n_tokens)
+    # Joining makes the text of the second round shorter, by at most three of four words.
+    return min(_min_count(options, n_tokens), _phrase_rule(options).floor(n_tokens // 4))
+
+
+def _resolve(options: CorpusOptions, found: ReadText, n_tokens: int) -> CorpusOptions:
     """Replace what was left open by what was found in the source and chosen by its size."""
     return replace(
         options,
-        text=ingestion.text,
-        time=ingestion.time,
-        tokens=ingestion.rule.kind,
-        min_count=min(5, 1 + n_tokens // 25_000) if options.min_count is None else options.min_count,
+        text=found.text,
+        time=found.time,
+        tokens=found.rule.kind,
+        min_count=_min_count(options, n_tokens),
         phrase_min_count=_phrase_rule(options).floor(n_tokens),
     )
 
@@ -250,82 +305,49 @@ def _resolve(options: CorpusOptions, ingestion: Ingestion, n_tokens: int) -> Cor
 
 
 @dataclass(frozen=True)
-class _SlicedText:
-    """Documents with their slices: of each that was read, -1 for those outside; the stream holds the others."""
-
-    slices: Slices
-    slice_of: npt.NDArray[np.int32]
-    stream: IdStream
-
-    @property
-    def inside(self) -> npt.NDArray[np.bool_]:
-        """Which documents lie in a slice."""
-        return self.slice_of >= 0
-
-
-@dataclass(frozen=True)
-class _TokenizedStream:
+class _TokenizedText:
     """The ids of words and phrases, the words they stand for, and how often each occurs."""
 
-    stream: IdStream
+    ids: WordIds
     words: list[str]
     counts: npt.NDArray[np.int64]
     phrases: PhraseTable | None
     n_tokens: int  # before phrases were joined
     n_numbers: int
+    n_distinct: int
 
 
-def _lay_slices(ingestion: Ingestion, options: CorpusOptions) -> _SlicedText:
-    """Lay the slices over the dates, and leave out documents outside them."""
-    assert options.slices is not None  # `_slice_rule` saw to it
-    slices = make_slices(options.slices, ingestion.days, ingestion.stream.lengths)
-    slice_of = slices.find(ingestion.days)
-    inside = slice_of >= 0
-    if not inside.any():
+def _lay_slices(found: ReadText, options: CorpusOptions) -> tuple[Slices, npt.NDArray[np.int32]]:
+    """Lay the slices over the dates; return them, and the slice of each document, -1 for those outside."""
+    assert options.slices is not None  # `check_rule` saw to it
+    slices = make_slices(options.slices, found.days, found.lengths)
+    slice_of = slices.find(found.days)
+    if not (slice_of >= 0).any():
         raise SourceError(
             f"Every document lies outside the slices, from {slices.first[0]} to {slices.last[-1]}; "
             "give other edges as `slices`"
         )
-    stream = ingestion.stream if inside.all() else ingestion.stream.select(inside)
-    return _SlicedText(slices, slice_of, stream)
+    return slices, slice_of
 
 
 def _tokenize(
-    stream: IdStream, words: list[str], options: CorpusOptions, workers: Workers, bar: Progress
-) -> _TokenizedStream:
-    """Mend words broken at line ends, and join phrases; `words` grows by those that arise."""
-    n_numbers = int(stream.counts(len(words))[0])  # id 0: tokens that are not words
-    stream = mend_line_breaks(stream, words)
-    n_tokens = int(stream.counts(len(words))[1:].sum())
+    reader: TextReader, slices: Slices, inside: npt.NDArray[np.bool_], options: CorpusOptions
+) -> _TokenizedText:
+    """Count words, mend those broken at line ends, and join phrases."""
+    counted = reader.count_words(slices, inside, least=partial(_least_count, options), needed=options.keep)
+    ids, words = counted.ids, counted.words
+    n_tokens = int(ids.counts(len(words))[1:].sum())
     phrases = None
     if options.phrases:
-        bar.stage("joining phrases", total=3 * ROUNDS * max(n_tokens, 1))
-        stream, phrases = find_and_join(
-            stream, words, _phrase_rule(options), workers=workers, progress=lambda n: bar.update(more=n)
-        )
-    return _TokenizedStream(stream, words, stream.counts(len(words)), phrases, n_tokens, n_numbers)
-
-
-def mend_line_breaks(stream: IdStream, words: list[str]) -> IdStream:
-    """Give words that were broken at the end of a line the id of the whole word."""
-    broken = [number for number, word in enumerate(words) if BREAK in word]
-    if not broken:
-        return stream
-    counts = dict(zip(words, stream.counts(len(words)).tolist(), strict=True))
-    ids = {word: number for number, word in enumerate(words)}
-    new_id = np.arange(len(words), dtype=np.uint32)
-    for number in broken:
-        whole = mend(words[number], counts)
-        if whole not in ids:
-            ids[whole] = number
-            words[number] = whole
-        else:
-            new_id[number] = ids[whole]
-    return stream.map(new_id)
+        ids.stage("joining phrases", 3 * ROUNDS)
+        ids, phrases = find_and_join(ids, words, _phrase_rule(options))
+    counts = ids.counts(len(words))
+    named = int((counts[[number for number, word in enumerate(words) if word]] > 0).sum())
+    return _TokenizedText(ids, words, counts, phrases, n_tokens, counted.n_numbers, named + counted.nameless)
 
 
 def _choose_vocabulary(
-    text: _TokenizedStream, options: CorpusOptions, report: PreparationReport
+    text: _TokenizedText, options: CorpusOptions, report: PreparationReport
 ) -> npt.NDArray[np.int64]:
     """Return the ids of the words to keep, most frequent first."""
     assert options.vocabulary is not None  # `_check_options` and `_resolve` saw to it
@@ -350,29 +372,17 @@ def _choose_vocabulary(
     raise SourceError(f"{rare}; lower `min_count`, or check that the right column holds the text")
 
 
-def _write_tokens(
-    writer: store.Writer,
-    sliced: _SlicedText,
-    text: _TokenizedStream,
-    chosen: npt.NDArray[np.int64],
-    *,
-    seed: int,
-    workers: Workers,
-    bar: Progress,
-) -> TokenWriter:
-    """Write the tokens of the vocabulary, slice by slice, and the splits."""
+def _new_ids(text: _TokenizedText, chosen: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    """Return the id in the vocabulary of each word, -1 for those outside it."""
     new_id = np.full(len(text.words), -1, dtype=np.int32)
     new_id[chosen] = np.arange(len(chosen))
-    bar.stage("writing tokens", total=2 * max(text.n_tokens, 1))
-    token_writer = TokenWriter(writer, sliced.slices, sliced.slice_of[sliced.inside], workers)
-    token_writer.write(text.stream, new_id, seed=seed, bar=bar)
-    return token_writer
+    return new_id
 
 
 def _write_tables(
     writer: store.Writer,
     slices: Slices,
-    text: _TokenizedStream,
+    text: _TokenizedText,
     chosen: npt.NDArray[np.int64],
     counts: npt.NDArray[np.int32],
 ) -> None:
@@ -380,16 +390,6 @@ def _write_tables(
     write_tables(writer, [text.words[i] for i in chosen], counts.sum(axis=0, dtype=np.int64), counts, slices)
     if text.phrases is not None:
         text.phrases.table().write_parquet(writer.folder / "phrases.parquet")
-
-
-def store_documents(writer: store.Writer, ingestion: Ingestion, slices: Slices) -> None:
-    """Write the documents that lie in the slices, with the labels of these."""
-
-    def label(days: pl.Series) -> pl.Series:
-        slice_of = slices.find(days.to_physical().to_numpy())
-        return pl.Series([None if t < 0 else slices.labels[t] for t in slice_of], dtype=pl.String)
-
-    ingestion.store_documents(writer.folder / "documents.parquet", label)
 
 
 def _write_groups(writer: store.Writer, options: CorpusOptions) -> tuple[str, ...]:
@@ -405,8 +405,8 @@ def _write_groups(writer: store.Writer, options: CorpusOptions) -> tuple[str, ..
 
 def _complete_report(
     report: PreparationReport,
-    sliced: _SlicedText,
-    text: _TokenizedStream,
+    slice_of: npt.NDArray[np.int32],
+    text: _TokenizedText,
     chosen: npt.NDArray[np.int64],
     token_writer: TokenWriter,
     *,
@@ -416,12 +416,12 @@ def _complete_report(
     words = [text.words[i] for i in chosen]
     return replace(
         report,
-        outside_slices=int((~sliced.inside).sum()),
-        documents=int(sliced.inside.sum()),
+        outside_slices=int((slice_of < 0).sum()),
+        documents=int((slice_of >= 0).sum()),
         no_words=token_writer.no_words,
         no_vocabulary=token_writer.no_vocabulary,
         tokens_read=text.n_tokens,
-        distinct_words=int((text.counts[1:] > 0).sum()),
+        distinct_words=text.n_distinct,
         numbers=text.n_numbers,
         rare_tokens=int(text.counts[1:].sum() - text.counts[chosen].sum()),
         keep_missing=tuple(sorted(set(options.keep) - set(words))),

@@ -17,6 +17,8 @@ class PreparationReport:
         Rows of the source.
     no_text, bad_rows, bad_dates
         Rows left out: without text, malformed, or with a date that cannot be read.
+    bad_files, bad_file_examples
+        Files left out because they cannot be read, and the names of the first ones.
     bad_date_examples
         Row number and value of the first dates that cannot be read.
     other_languages
@@ -48,6 +50,8 @@ class PreparationReport:
     rows: int = 0
     no_text: int = 0
     bad_rows: int = 0
+    bad_files: int = 0
+    bad_file_examples: tuple[str, ...] = ()
     bad_dates: int = 0
     bad_date_examples: tuple[tuple[int, str], ...] = ()
     other_languages: Mapping[str, int] = field(default_factory=dict)
@@ -71,7 +75,7 @@ class PreparationReport:
         """Read back what `to_dict` gave; unknown names are ignored, and missing ones keep their default."""
         known = {one.name for one in fields(cls)}
         values: dict[str, Any] = {name: value for name, value in report.items() if name in known}
-        for name in ("keep_missing", "slices_without_held_out"):
+        for name in ("bad_file_examples", "keep_missing", "slices_without_held_out"):
             values[name] = tuple(values.get(name, ()))
         values["bad_date_examples"] = tuple((row, value) for row, value in values.get("bad_date_examples", ()))
         return cls(**values)

@@ -27,6 +27,7 @@ from driftword.corpus.file_formats import FORMATS, KINDS, kind_of, read_tables, 
 from driftword.corpus.json_files import as_text
 from driftword.corpus.metadata import Input
 from driftword.corpus.name_dates import NameDates
+from driftword.corpus.remote_files import SourceFile, find_remote, is_address, size_of
 from driftword.corpus.text_streams import ReadingState, readable_name
 from driftword.corpus.tokens import is_words
 from driftword.errors import OptionError, SourceError
@@ -48,15 +49,23 @@ class Source:
         What the source is called in reports: a file name, not a path.
     files
         Files it is read from, in order; empty for data in memory.
+    root
+        The folder that the names of .txt files are relative to.
     """
 
     name: str
     frames: Iterable[pl.DataFrame]
-    files: tuple[Path, ...] = ()
+    files: tuple[SourceFile, ...] = ()
+    root: str = ""
     total_bytes: int | None = None
     total_rows: int | None = None
     citation: str | None = None
     state: ReadingState = field(default_factory=ReadingState)
+
+    @property
+    def named_files(self) -> bool:
+        """Whether dates come from the names of files."""
+        return bool(self.files) and self.files[0].suffixes[:1] == [".txt"]
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """Yield frames of about `BATCH_BYTES`: small ones of one schema together, large ones in parts."""
@@ -79,14 +88,39 @@ class Source:
             yield pl.concat(waiting)
 
 
+@dataclass(frozen=True)
+class ReadingOptions:
+    """How files are read; the names are those of the parameters of `prepare`."""
+
+    time_from_name: str | None = None
+    encoding: str | None = None
+    skip_bad_rows: bool = False
+    skip_bad_files: bool = False
+
+    def check(self) -> None:
+        """Refuse options that no file could be read with."""
+        NameDates(self.time_from_name)
+        self.state()
+
+    def state(self) -> ReadingState:
+        """Return the state at the beginning of reading."""
+        encoding = None if self.encoding is None else check_encoding(self.encoding)
+        return ReadingState(self.skip_bad_rows, self.skip_bad_files, encoding)
+
+
 def open_source(
-    source: Any, *, time_from_name: str | None = None, encoding: str | None = None, skip_bad_rows: bool = False
+    source: Any,
+    *,
+    time_from_name: str | None = None,
+    encoding: str | None = None,
+    skip_bad_rows: bool = False,
+    skip_bad_files: bool = False,
 ) -> Source:
     """Recognise what a user gave as `source`."""
-    dates = NameDates(time_from_name)
-    state = ReadingState(skip_bad_rows, None if encoding is None else check_encoding(encoding))
+    options = ReadingOptions(time_from_name, encoding, skip_bad_rows, skip_bad_files)
+    options.check()
     if isinstance(source, (str, os.PathLike)) and source != "sotu":
-        return _from_path(os.fspath(source), state, dates, time_from_name=time_from_name)
+        return _from_path(os.fspath(source), options)
     _check_applicable("data in memory", time_from_name=time_from_name, encoding=encoding)
     if isinstance(source, str):
         return _state_of_the_union()
@@ -135,19 +169,33 @@ def listed(columns: Sequence[str]) -> str:
     return ", ".join(names) + (", ..." if len(columns) > 20 else "")
 
 
-def _from_path(path: str, state: ReadingState, dates: NameDates, *, time_from_name: str | None) -> Source:
-    files, root = _find_files(path)
+def _from_path(path: str, options: ReadingOptions) -> Source:
+    files: Sequence[SourceFile]
+    root: str | Path
+    if is_address(path):
+        files, root = find_remote(path, lambda file: suffix_of(file) in KINDS)
+        if not files:
+            raise SourceError(f"'{path}' holds no file that can be read; driftword reads {FORMATS}")
+    else:
+        files, root = _find_files(path)
     kinds = {kind_of(file) for file in files}
     if len(kinds) > 1:
         raise SourceError(
             f"'{path}' mixes kinds of files ({', '.join(sorted(kinds))}); give one kind, with a glob such as '*.csv'"
         )
-    kind = kinds.pop()
-    _check_applicable(kind, time_from_name=time_from_name, encoding=state.encoding)
-    frames = read_texts(files, root, dates, state) if kind == "text" else read_tables(files, state)
-    total = sum(file.stat().st_size for file in files)
+    _check_applicable(kinds.pop(), time_from_name=options.time_from_name, encoding=options.encoding)
     name = readable_name(files[0].name if len(files) == 1 else Path(path).name)
-    return Source(name, frames, tuple(files), total_bytes=total, state=state)
+    return open_files(files, options, root=str(root), name=name, several=len(files) > 1)
+
+
+def open_files(files: Sequence[SourceFile], options: ReadingOptions, *, root: str, name: str, several: bool) -> Source:
+    """Return some files of one kind as a source; `several` tells whether they are some of more than one file."""
+    state = options.state()
+    if kind_of(files[0]) == "text":
+        frames = read_texts(files, root, NameDates(options.time_from_name), state)
+    else:
+        frames = read_tables(files, state, several=several)
+    return Source(name, frames, tuple(files), root, total_bytes=sum(map(size_of, files)), state=state)
 
 
 def _check_applicable(kind: str, *, time_from_name: str | None, encoding: str | None) -> None:
@@ -278,6 +326,11 @@ def _state_of_the_union() -> Source:
 
 def inputs_of(source: Source, rows_digest: hashlib._Hash) -> tuple[Input, ...]:
     """Name what a corpus was made from: each file with its SHA-256, or the data with the hash of its rows."""
-    if source.files:
-        return tuple(Input(readable_name(file.name), sha256(file)) for file in source.files)
-    return (Input(source.name, rows_digest.hexdigest()),)
+    if not source.files:
+        return (Input(source.name, rows_digest.hexdigest()),)
+    read = [file for file in source.files if str(file) not in source.state.unread]
+    digests = source.state.digests
+    return tuple(
+        Input(readable_name(file.name), sha256(file) if isinstance(file, Path) else digests[file.address])
+        for file in read
+    )

@@ -70,7 +70,10 @@ def _pass(info: Mapping[str, Any]) -> str:
 def _left_out(report: PreparationReport) -> list[str]:
     bad_dates = ", ".join(f"row {row}: '{value}'" for row, value in report.bad_date_examples)
     languages = ", ".join(f"{count:,} {code}" for code, count in report.other_languages.items())
+    files = ", ".join(f"'{name}'" for name in report.bad_file_examples)
+    files += ", ..." if report.bad_files > len(report.bad_file_examples) else ""
     lines = [
+        (report.bad_files, f"file(s) that cannot be read ({files})"),
         (report.no_text, "row(s) without text"),
         (report.bad_rows, "malformed row(s)"),
         (report.bad_dates, f"document(s) whose date cannot be read ({bad_dates})"),

@@ -23,9 +23,13 @@ class ReadingState:
     """How files are to be read, and what was noticed while reading them."""
 
     skip_bad_rows: bool = False
+    skip_bad_files: bool = False
     encoding: str | None = None  # None to detect it for each file
     bytes_read: int = 0
     bad_rows: int = 0
+    bad_files: list[str] = field(default_factory=list)  # names of those that cannot be read
+    unread: set[str] = field(default_factory=set)  # paths of the same
+    digests: dict[str, str] = field(default_factory=dict)  # SHA-256 of files that were copied to be read
     detected_encodings: dict[str, int] = field(default_factory=dict)  # files that are not UTF-8, by their encoding
     keys: dict[str, None] = field(default_factory=dict)  # of JSON objects, in order of appearance
     nested: set[str] = field(default_factory=set)  # those of them that hold lists or objects

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword import checks, stored_arrays
+from driftword import checks, shards
 from driftword.corpus.metadata import CorpusMetadata, Input
 from driftword.corpus.options import CorpusOptions
 from driftword.corpus.phrases import PhraseTable
@@ -21,6 +21,7 @@ from driftword.corpus.splits import SPLITS
 from driftword.corpus.subsampling import keep_probabilities
 from driftword.corpus.vocabulary import Vocabulary
 from driftword.errors import StoreError
+from driftword.shards import ShardedArray, StoredShards
 from driftword.store import Store
 from driftword.stored_arrays import StoredArray
 
@@ -29,7 +30,7 @@ def _array(name: str, meaning: str) -> property:
     """Return a property for an array of the corpus, which is checked where it is read from a file."""
 
     def read(self: TokenizedText) -> npt.NDArray[Any]:
-        return stored_arrays.whole(self._arrays[name])
+        return shards.whole(self._arrays[name])
 
     return property(read, doc=meaning)
 
@@ -39,7 +40,7 @@ class TokenizedText:
 
     def __init__(
         self,
-        arrays: Mapping[str, npt.NDArray[Any] | StoredArray],
+        arrays: Mapping[str, npt.NDArray[Any] | StoredArray | StoredShards],
         words: Sequence[str],
         slices: Slices,
         *,
@@ -56,7 +57,7 @@ class TokenizedText:
         self.keep_probability = keep_probabilities(self.raw_counts, self.subsample)
         self.spellings: dict[str, str] = {}  # cache of `spans`: tokens as written, and as spelled in the vocabulary
 
-    tokens = _array("tokens", "Word ids, ``(n_tokens,)``.")
+    tokens = _array("tokens", "Word ids, ``(n_tokens,)``; of very many a `ShardedArray`, which is read like an array.")
     offsets = _array("offsets", "Chunk i is ``tokens[offsets[i]:offsets[i + 1]]``.")
     chunk_slice = _array("chunk_slice", "Slice of each chunk.")
     chunk_split = _array("chunk_split", "Split of each chunk: 0 train, 1 valid, 2 test.")
@@ -82,7 +83,7 @@ class TokenizedText:
         """Group of each chunk, as a number; all 0 where there are no groups."""
         if "chunk_group" not in self._arrays:
             return np.zeros(len(self.chunk_slice), dtype=np.int32)
-        return stored_arrays.whole(self._arrays["chunk_group"])
+        return shards.whole(self._arrays["chunk_group"])
 
     @property
     def n_tokens(self) -> int:
@@ -170,7 +171,9 @@ class TokenizedText:
 
     def _content_digest(self) -> hashlib._Hash:
         digest = hashlib.sha256()
-        for array in (self.tokens, self.offsets, self.chunk_slice, self.chunk_split, self.chunk_document):
+        tokens: Any = self.tokens
+        parts = tokens.parts if isinstance(tokens, ShardedArray) else (tokens,)
+        for array in (*parts, self.offsets, self.chunk_slice, self.chunk_split, self.chunk_document):
             digest.update(np.ascontiguousarray(array).data)
         digest.update("\0".join((*self.words, *self.slices.labels)).encode())
         return digest

@@ -143,10 +143,12 @@ class DeviceCorpus:
         self._device, self._tokens_per_part = device, tokens_per_part
         self._shift = 0 if plan.slices is None else plan.first - plan.slices[0]
         chunks = training_chunks(corpus, dataclasses.replace(plan, piece=(0, 1)))
-        # Positions in the corpus decide what a pass sees, so they stay as they are.
-        self._begin = int(corpus.offsets[chunks].min(initial=len(corpus.tokens)))
-        tokens = _signed(corpus.tokens)[self._begin : int(corpus.offsets[chunks + 1].max(initial=self._begin))]
-        self._tokens = to_device(tokens, device) if tokens.nbytes < memory else tokens
+        self._tokens: Any = _signed(corpus.tokens)
+        self._uploaded_from: int | None = None  # position in the corpus of the first token that is uploaded
+        begin = int(corpus.offsets[chunks].min(initial=len(corpus.tokens)))
+        end = int(corpus.offsets[chunks + 1].max(initial=begin))
+        if (end - begin) * self._tokens.dtype.itemsize < memory:
+            self._tokens, self._uploaded_from = to_device(self._tokens[begin:end], device), begin
         self._keep = None
         if corpus.subsample is not None:
             self._keep = to_device(np.asarray(corpus.keep_probability, dtype=np.float64), device)
@@ -175,10 +177,10 @@ class DeviceCorpus:
         """Return the sampled words of some chunks, and how many each has."""
         on_device = [to_device(np.asarray(border).astype(np.int64), self._device) for border in (begin, end)]
         position = concatenated_ranges(*on_device)
-        if isinstance(self._tokens, Tensor):
-            words = self._tokens[position - self._begin]
+        if self._uploaded_from is not None:
+            words = self._tokens[position - self._uploaded_from]
         else:
-            words = to_device(_ranges_of(self._tokens, begin - self._begin, end - self._begin), self._device)
+            words = to_device(_ranges_of(self._tokens, begin, end), self._device)
         words = words.to(torch.int32) & ((1 << 8 * words.element_size()) - 1 if words.element_size() < 4 else -1)
         size = on_device[1] - on_device[0]
         if self._keep is None:
