@@ -193,7 +193,7 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
         "neighbors": Call(dw.neighbors, {**asked, "word": "ship", "at": [1900], **near, **sure}),
         "significance": Call(dw.significance, {**asked, "corpus": corpus, "words": ["ship"], "between": (1900, 1902),
                                                "within": None, "permutations": 19, "seed": 0, **learning,
-                                               "engine": "cpu"}),
+                                               "engine": "cpu", "dask": None}),
         "similarity": Call(dw.similarity, {**asked, "word": "ship", "others": ["court"], "interpolated": True, **sure}),
         "towards": Call(dw.towards, {**asked, "word": "ship", "low": ["court"], "high": "judge", "interpolated": True,
                                      **sure}),
@@ -335,6 +335,7 @@ NAMES = [
 NOT_CALLED = {
     *("Corpus.expected_tokens", "Corpus.tokens_per_slice", "Corpus.split_sizes", "Corpus.info", "Corpus.summary"),
     *("Corpus.group_sizes", "Corpus.from_slice", "Corpus.without_groups", "Model.documents_of"),
+    *("Corpus.chunks_of", "Corpus.sample_chunks"),
     *("Corpus.sampled", "Corpus.check_current", "Model.info", "Model.summary", "Model.check_current", "Model.cached"),
     *(
         "Model.alpha_at",

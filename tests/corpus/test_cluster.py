@@ -187,7 +187,7 @@ def test_addresses_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(OptionError, match=r"To read 'memory://bad', install .*pip install 'driftword\[dask\]'"):
         dw.prepare("memory://bad", out=tmp_path / "out")
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(OptionError, match=r"To prepare text on a cluster, install .*pip install 'driftword\[dask\]'"):
+    with pytest.raises(OptionError, match=r"To work on a cluster, install .*pip install 'driftword\[dask\]'"):
         dw.prepare("a.csv", out=tmp_path / "out", dask="local")
     assert names(tmp_path) == []
 

@@ -4,7 +4,7 @@ import numpy as np
 from cases import make_plan, make_text
 
 import driftword as dw
-from driftword.engines.rounds import TURNS, Sampler, make_rounds, read_pass
+from driftword.engines.rounds import TURNS, Sampler, make_rounds, read_pass, training_chunks
 
 
 def test_negatives_follow_the_counts() -> None:
@@ -47,3 +47,28 @@ def test_slices_take_turns_in_another_order_each_time(small: dw.Corpus) -> None:
             orders.append(tuple(order))
     assert len(set(orders)) == 6
     assert len({order[-1] for order in orders}) > 2
+
+
+def test_pieces_of_a_text_are_all_of_it_once_and_other_ones_in_every_pass(small: dw.Corpus) -> None:
+    whole = training_chunks(small, make_plan())
+    pieces = [training_chunks(small, make_plan(piece=(i, 4))) for i in range(4)]
+    assert sorted(np.concatenate(pieces)) == whole.tolist()
+    for piece in pieces:  # a share of every slice
+        assert set(small.chunk_slice[piece]) == set(small.chunk_slice[whole])
+    assert training_chunks(small, make_plan(piece=(0, 4), number=1)).tolist() != pieces[0].tolist()
+    some = training_chunks(small, make_plan(piece=(1, 4), slices=(2, 5)))
+    assert set(small.chunk_slice[some]) == {2, 3, 4}
+    first = [read_pass(small, make_plan(piece=(i, 4)))[0] for i in range(2)]
+    assert first[0].key != first[1].key  # other negatives
+
+
+def test_a_part_of_a_round_has_the_blocks_between_two_shares() -> None:
+    whole = make_rounds(make_text([50, 3, 200, 80, 1], [0, 0, 1, 2, 2], 10), make_plan(passes_before=40))[0]
+    parts = [whole.part(0, 0.3), whole.part(0.3, 0.3), whole.part(0.3, 1)]
+    assert [part.count for part in parts][1] == 0
+    for name in ("number", "slice_of"):
+        assert np.concatenate([getattr(part, name) for part in parts]).tolist() == getattr(whole, name).tolist()
+    assert sum(part.positions for part in parts) == whole.positions
+    assert np.concatenate([part.run_begin for part in parts]).tolist() == whole.run_begin.tolist()
+    for part in parts:
+        assert part.wave_offsets[-1] == part.count

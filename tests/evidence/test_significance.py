@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from distributed import Client, LocalCluster
 
 import driftword as dw
 from driftword import store
-from driftword.errors import DriftwordWarning
+from driftword.errors import DriftwordWarning, OptionError
 from driftword.evidence.significance import takes_less_than
 from driftword.explore import rank_drift
 from driftword.pages import content
@@ -333,3 +334,20 @@ def test_a_model_of_shuffled_dates_finds_its_corpus(corpus: dw.Corpus, tmp_path:
     assert "shuffled, seed 7" in model.summary()["dates"]
     assert dw.significance(model, permutations=19).height == len(WORDS)
     assert dw.significance(model, corpus.path, "t3w1", permutations=20).height == 1  # named, and shuffled again
+
+
+def test_workers_of_a_cluster_find_the_same(model: dw.Model, corpus: dw.Corpus, tmp_path: Path) -> None:
+    stored = model.save(tmp_path / "planted.model")
+    words = ["t0w0", *CHANGED, "t2w0"]
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as workers,
+        Client(workers, set_as_default=False) as client,
+    ):
+        found = dw.significance(stored, corpus, words, dask=client, permutations=99)
+        assert found.equals(dw.significance(stored, corpus, words, engine="cpu", permutations=99))
+        with pytest.raises(OptionError, match="store both first"):
+            dw.significance(model, corpus, words, dask=client, permutations=99)
+        with pytest.raises(OptionError, match="leave out `engine` and `device`"):
+            dw.significance(stored, corpus, words, dask=client, permutations=99, device="cpu")
+    with pytest.raises(OptionError, match="`dask` is 3; give the address of a scheduler"):
+        dw.significance(stored, corpus, words, dask=3, permutations=99)

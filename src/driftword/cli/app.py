@@ -137,6 +137,11 @@ CORPUS = typer.Argument(help="A corpus directory, as made by [bold]prepare[/bold
 MODEL = typer.Argument(help="A model directory, as made by [bold]fit[/bold].", show_default=False)
 JSON = typer.Option("--json", help="Write JSON for programs.")
 THREADS = typer.Option(help="Number of threads.", show_default="all cores")
+DASK = typer.Option(
+    metavar="ADDRESS",
+    help="Work on a Dask cluster: tcp://host:8786, or local for one process on each core.",
+    show_default="off",
+)
 CSV = typer.Option("--csv", help="Write CSV for programs.")
 FORMATS = ("table", "json", "csv", "markdown", "latex")
 FORMAT = typer.Option("--format", help=f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}.")

@@ -9,7 +9,7 @@ import typer
 
 from driftword import checks
 from driftword.checks import comma_separated
-from driftword.cli.app import MODEL, THREADS, question, two_slices
+from driftword.cli.app import DASK, MODEL, THREADS, question, two_slices
 from driftword.cli.models import DEVICE, ENGINE, WHERE_CORPUS
 from driftword.cli.queries import INTERVALS
 from driftword.errors import OptionError
@@ -41,6 +41,7 @@ def significance(
     engine: Annotated[str, ENGINE] = "auto",
     device: Annotated[str | None, DEVICE] = None,
     threads: Annotated[int | None, THREADS] = None,
+    dask: Annotated[str | None, DASK] = None,
 ) -> Any:  # fmt: skip
     """Test which words changed their use by more than chance.
 
@@ -61,6 +62,8 @@ def significance(
       driftword significance un.model --within country   (so that a change of who speaks does not count)
 
       driftword significance un.model --between 1946:1960,2000:2015 --csv > changed.csv
+
+      driftword significance archive.model --dask tcp://scheduler:8786   (words tested by the workers of a cluster)
     """
     from driftword import terminal
     from driftword.evidence.significance import significance as test
@@ -71,7 +74,7 @@ def significance(
     text = model.open_corpus(corpus)
     table = test(
         model, text, names, between=_periods(between), within=within, permutations=permutations, seed=seed,
-        threads=threads, engine=engine, device=device,
+        threads=threads, engine=engine, device=device, dask=dask,
     )  # fmt: skip
     shown = table if names else table.head(checks.whole("n", n, least=1))
     return shown, lambda shown, console: terminal.print_significance(shown, table, console, all_words=not names)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from driftword.checks import comma_separated
-from driftword.cli.app import CORPUS, JSON, THREADS, command, command_line, question, with_options
+from driftword.cli.app import CORPUS, DASK, JSON, THREADS, command, command_line, question, with_options
 from driftword.errors import OptionError, StoreError
 from driftword.visible_text import visible
 
@@ -149,15 +149,7 @@ def prepare(
         bool,
         typer.Option("--skip-bad", help="The same as --skip-bad-dates, --skip-bad-rows and --skip-bad-files together."),
     ] = False,
-    dask: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Prepare files on many machines: the address of a Dask scheduler, such as tcp://host:8786, or local "
-            "for one process per core of this machine.",
-            show_default="this process",
-        ),
-    ] = None,
+    dask: Annotated[str | None, DASK] = None,
     threads: Annotated[int | None, THREADS] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a corpus that is already at --out.")] = False,
     as_json: Annotated[bool, JSON] = False,

@@ -144,6 +144,8 @@ def fit_model(
 
       driftword fit un.corpus --out un.model --device cuda:1
 
+      torchrun --nproc-per-node 8 -m driftword fit un.corpus --out un.model   (eight processes, a GPU each)
+
       driftword fit sotu.corpus --out chance.model --shuffle-dates --significance   (what chance looks like)
     """
     from driftword import store, terminal, tuning

@@ -25,7 +25,7 @@ import polars as pl
 from driftword import shards
 from driftword.atomic_writes import discard
 from driftword.corpus import pairs, partitions, sources
-from driftword.corpus.dask_tasks import Tasks, check_workers, connect
+from driftword.corpus.dask_tasks import Tasks, check_shared, check_workers, connect
 from driftword.corpus.dates import DateReader
 from driftword.corpus.document_parts import DocumentParts
 from driftword.corpus.file_formats import kind_of
@@ -81,7 +81,8 @@ def open_cluster(dask: Any, *, out: Path, bar: Progress) -> Iterator[ClusterText
         spool = spool_folder(out)
         spool.mkdir(exist_ok=True)
         try:
-            check_workers(client, spool)
+            check_workers(client)
+            check_shared(client, spool)
             _sweep(spool)
             work = spool / f"work-{secrets.token_hex(4)}"
             work.mkdir()

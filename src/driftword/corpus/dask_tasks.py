@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from driftword import checks
-from driftword.corpus.tokens import TokenRule
 from driftword.errors import DriftwordError, OptionError, SourceError
 from driftword.polars_faults import reason
 from driftword.process import available_cores
@@ -31,19 +30,17 @@ CONNECTING = 10.0
 _STARTING: Final = 60.0
 _RETRIES: Final = 3  # of a task that failed for a reason that may pass
 _FAN: Final = 8  # results that one task adds up
-_AGAIN: Final = "run the same command again: what was read so far is kept beside the place of the corpus"
+_AGAIN: Final = "run the same command again"
 #: Packages whose versions decide what a worker computes, or whether it understands what it is told.
 _DECISIVE: Final = ("driftword", "python", "dask", "distributed", "numpy", "polars")
 
 
-def check_dask(dask: Any, rule: TokenRule) -> None:
-    """Refuse what is no cluster, and what a cluster cannot be asked for."""
+def check_dask(dask: Any) -> None:
+    """Refuse what is no cluster."""
     try:
         from distributed import Client
     except ImportError:
-        raise OptionError(
-            "To prepare text on a cluster, install what talks to it: pip install 'driftword[dask]'"
-        ) from None
+        raise OptionError("To work on a cluster, install what talks to it: pip install 'driftword[dask]'") from None
     if not (isinstance(dask, Client) or (isinstance(dask, str) and (dask == LOCAL or "://" in dask))):
         raise OptionError(
             f"`dask` is {checks.shown(dask)}; give the address of a scheduler such as 'tcp://host:8786', "
@@ -53,11 +50,6 @@ def check_dask(dask: Any, rule: TokenRule) -> None:
         checks.text("dask", dask)
     elif dask.status != "running" or dask.asynchronous:
         raise OptionError("The Client given as `dask` is closed or asynchronous; give one that is neither")
-    if rule.custom is not None:
-        raise OptionError(
-            "A function given as `tokens` cannot be used with `dask`; split the text first and pass "
-            '`tokens="whitespace"`, or leave out `dask`'
-        )
 
 
 @contextlib.contextmanager
@@ -155,8 +147,8 @@ def _quiet() -> Iterator[None]:
 # -- checks ------------------------------------------------------------------------------
 
 
-def check_workers(client: Any, folder: Path) -> None:
-    """Refuse a cluster without workers, with other versions than this process has, or that does not see a folder."""
+def check_workers(client: Any) -> None:
+    """Refuse a cluster without workers, or with other versions than this process has."""
     with explained():
         own, others = versions(client)
         if not others:
@@ -170,6 +162,11 @@ def check_workers(client: Any, folder: Path) -> None:
                     f"The worker {address} has {there}, and this process has {here}; install the same versions "
                     "everywhere"
                 )
+
+
+def check_shared(client: Any, folder: Path) -> None:
+    """Refuse a cluster whose workers do not see a folder."""
+    with explained():
         probe = folder / f"probe-{secrets.token_hex(4)}"
         probe.write_text(probe.name)
         try:

@@ -46,7 +46,7 @@ from driftword.corpus.token_writer import TokenWriter
 from driftword.corpus.tokens import Tokenizer, TokenRule, make_rule
 from driftword.corpus.vocabulary import choose_words, looks_unspaced
 from driftword.corpus.workers import Workers
-from driftword.errors import SourceError
+from driftword.errors import OptionError, SourceError
 from driftword.polars_faults import as_source_errors, check_forked
 from driftword.progress import Progress, progress
 
@@ -182,7 +182,12 @@ def prepare(
     if language is not None:
         LanguageFilter(language)
     if dask is not None:
-        check_dask(dask, rule)
+        check_dask(dask)
+        if rule.custom is not None:
+            raise OptionError(
+                "A function given as `tokens` cannot be used with `dask`; split the text first and pass "
+                '`tokens="whitespace"`, or leave out `dask`'
+            )
     opened = sources.open_source(source, **asdict(files))
     if dask is not None:
         check_source(opened)

@@ -16,6 +16,7 @@ import polars as pl
 
 from driftword import checks, randomness
 from driftword.corpus import Corpus
+from driftword.corpus.dask_tasks import Tasks, check_dask, check_workers, connect
 from driftword.corpus.passages import document_values
 from driftword.engines.registry import check_package, choose_engine
 from driftword.errors import DriftwordWarning, OptionError, StoreError
@@ -32,6 +33,7 @@ from driftword.significance_table import HALF_WIDTH, LEVEL, SCHEMA, Significance
 Array = npt.NDArray[Any]
 _BATCH: Final = 64  # words whose expected contexts are computed at a time
 _DEVICE_BATCH: Final = 1024  # on a device
+_PARTS_PER_WORKER: Final = 3  # into which words are divided: each reads the text again, and the last one is waited for
 _QUICKEST: Final = 1e-3  # seconds that a core needs for a word, at least
 _POOLED: Final = 400  # permuted values of every word that are pooled
 _GROUPS: Final = 16  # of words in a similar number of documents
@@ -93,6 +95,7 @@ def significance(
     threads: int | None = None,
     engine: str = "auto",
     device: str | None = None,
+    dask: Any = None,
     show_progress: bool | None = None,
 ) -> pl.DataFrame:
     """Test whether words changed their use by more than chance, with documents as the unit of evidence.
@@ -126,6 +129,9 @@ def significance(
         Number of threads; all cores by default.
     engine, device
         As in `fit`: auto takes a GPU where PyTorch sees one. Its exchanges are others than those of a CPU.
+    dask
+        A cluster whose workers test the words, as in `prepare`: the address of a scheduler, ``"local"``, or a
+        ``dask.distributed.Client``. The table is the same as without.
     show_progress
         Show a progress bar; by default in a terminal only.
 
@@ -143,7 +149,11 @@ def significance(
     permutations = checks.whole("permutations", permutations, least=19, most=1_000_000)
     seed, threads = checks.seed(seed), checks.threads(threads) or available_cores()
     show_progress = checks.show_progress(show_progress)
-    place = find_place(engine, device)
+    if dask is not None:
+        check_dask(dask)
+        if engine == "torch" or device is not None:
+            raise OptionError("Workers of a cluster test words on their processors; leave out `engine` and `device`")
+    place = find_place(engine if dask is None else "cpu", device)
     within = checks.optional(checks.text, "within", within)
     names = None if words is None else checks.words("words", words)
     chosen = None if names is None else np.array([model.word_id(word) for word in names], dtype=np.int64)
@@ -156,6 +166,8 @@ def significance(
     if periods is None and kept is not None and kept.options() == asked:
         return ranked(kept.table) if chosen is None else kept.table[chosen]
     text = text or corpus_of(model)
+    if dask is not None and (model.path is None or text.path is None or text.shuffled is not None):
+        raise OptionError("Workers of a cluster open the model and its corpus themselves; store both first")
     strata = None if within is None else document_values(text, within, option="within")
     if strata is not None and len(np.unique(strata)) == len(strata):
         raise OptionError(
@@ -167,7 +179,10 @@ def significance(
         _times(len(model.slices), periods), permutations, seed, strata=strata, dated=periods is None
     )  # fmt: skip
     with progress(show=show_progress) as bar:
-        table = run_tests(model, text, tested, question, threads=threads, bar=bar, device=place)
+        if dask is None:
+            table = run_tests(model, text, tested, question, threads=threads, bar=bar, device=place)
+        else:
+            table = _run_on_cluster(model, text, tested, question, dask=dask, bar=bar)
     if chosen is not None:
         return table[np.searchsorted(tested, chosen)]
     if periods is None:
@@ -218,6 +233,22 @@ def run_tests(
     cells: Cells | None = None,
 ) -> pl.DataFrame:
     """Test words, given by their ids, in parallel or on a device of PyTorch; return a row for each."""
+    found = _find(model, corpus, words, question, threads=threads, bar=bar, device=device, cells=cells)
+    return _table(model, words, [found[int(v)] for v in words])
+
+
+def _find(
+    model: Model,
+    corpus: Corpus,
+    words: Array,
+    question: Question,
+    *,
+    threads: int,
+    bar: Progress,
+    device: str | None,
+    cells: Cells | None = None,
+) -> dict[int, Found]:
+    """Test words, given by their ids; return what was found about each."""
     results: dict[int, Found] = {}
     pool = ThreadPoolExecutor(threads)
     try:
@@ -238,7 +269,40 @@ def run_tests(
             bar.update(done=len(results))
     finally:
         pool.shutdown(cancel_futures=True)
+    return results
+
+
+def _run_on_cluster(
+    model: Model, corpus: Corpus, words: Array, question: Question, *, dask: Any, bar: Progress
+) -> pl.DataFrame:
+    """Test words on the workers of a cluster; return a row for each."""
+    bar.stage("connecting")
+    with connect(dask) as client:
+        check_workers(client)
+        number = min(len(words), _PARTS_PER_WORKER * len(client.scheduler_info(n_workers=-1)["workers"]))
+        parts = [words[i::number] for i in range(number)]  # frequent words take longer, so every part has some
+        bar.stage("testing words", total=number)
+        paths = (str(model.path.absolute()), str(corpus.path.absolute()))  # type: ignore[union-attr]
+        tasks = Tasks(client, bar)
+        try:
+            found = tasks.map(_find_on_worker, [(*paths, part, question) for part in parts])
+        except BaseException:
+            tasks.cancel()
+            raise
+    results = {v: one for part in found for v, one in part.items()}
     return _table(model, words, [results[int(v)] for v in words])
+
+
+def _find_on_worker(model: str, corpus: str, words: Array, question: Question) -> dict[int, Found]:
+    """Test some words, as a task of a cluster."""
+    try:
+        opened = Model.open(model), Corpus.open(corpus)
+    except StoreError as error:
+        raise OptionError(
+            f"A worker cannot open what this process can ({error}); keep the model and its corpus on storage that all "
+            "share, under the same path"
+        ) from error
+    return _find(*opened, words, question, threads=1, bar=Progress(), device=None)
 
 
 def _test_batch(scores: DocumentScores, words: Array, question: Question) -> dict[int, Found]:
