@@ -66,7 +66,7 @@ def test_a_process_that_dies_ends_all_and_the_fit_can_be_resumed_by_fewer(found:
 
 
 def test_processes_with_different_corpora_say_so(found: dict[str, Any]) -> None:
-    assert found["other corpus"]["error"].startswith("Process 0 and process 1 have another corpus")
+    assert found["other corpus"]["error"].startswith("Processes 0 and 1 do not have the same corpus;")
     assert found["other corpus"]["codes"] == [2]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ BYTES_PER_TOKEN: Final = 64  # of text under way: ids, runs, blocks and their or
 TEXT_SHARE: Final = 0.2  # of the free memory that one text may take: while it is worked on, the next one is read
 
 
-class ArrayEngine:
+class ArrayEngine(ABC):
     """Keeps the parameters and reads text; subclasses add `broadcast`, the steps and `score`."""
 
     reads_ahead = False
@@ -32,13 +33,13 @@ class ArrayEngine:
         """Return the rounds of a pass."""
         return read_pass(corpus, plan)
 
+    @abstractmethod
     def likelihood_step(self, blocks: Blocks, step: Step) -> float:
         """Take the likelihood step of every block; return the text's summed log-likelihood."""
-        raise NotImplementedError
 
+    @abstractmethod
     def prior_step(self, step: Step) -> None:
         """Take the proximal step of the prior, and centre contexts if there are intercepts."""
-        raise NotImplementedError
 
     def round(self, blocks: Blocks, step: Step) -> float:
         """Take the likelihood step of every block, then the prior's; return the text's summed log-likelihood."""

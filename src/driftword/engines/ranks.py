@@ -52,11 +52,6 @@ class Ranks:
         return max(1, available_cores() // self.on_this_machine)
 
     @property
-    def sharing_memory(self) -> int:
-        """How many processes there are on this machine."""
-        return self.on_this_machine
-
-    @property
     def device(self) -> str:
         """The GPU of this process."""
         return f"cuda:{self.number_here % max(torch.cuda.device_count(), 1)}"
