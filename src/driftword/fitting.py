@@ -13,9 +13,10 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, SupportsFloat
 
 import numpy as np
+import numpy.typing as npt
 
 from driftword import checks, store
 from driftword.atomic_writes import check_space, reserved
@@ -23,7 +24,8 @@ from driftword.checkpoints import Checkpoints, History, find_checkpoints
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
 from driftword.engines import Engine, choose_engine, make_engine
-from driftword.engines.parameters import Floats, Parameters, initial_parameters, split_intercepts
+from driftword.engines.parameters import Floats, Parameters, by_slice, initial_parameters, split_intercepts
+from driftword.engines.registry import ENGINES
 from driftword.engines.rounds import Sampler
 from driftword.engines.streaming import rounds_of_pass
 from driftword.errors import DriftwordWarning, FitError, OptionError, StoreError
@@ -37,6 +39,7 @@ from driftword.provenance import Provenance, machine, versions
 from driftword.schedule import Schedule
 from driftword.spec import Spec, as_spec
 
+LOOK_EVERY: Final = 0.1  # seconds between two looks at what a device does: it stands still for them
 CHECKPOINT_EVERY: Final = 20.0  # seconds that a kill may cost at most, besides the pass under way
 StartEngine = Callable[[Parameters, Sampler], Engine]
 _SCORES: Final = ("L_pos", "L_neg", "L", "L_se")
@@ -153,7 +156,7 @@ def fit(
                 state = checkpoints.resume()
             else:
                 checkpoints.clear(overwrite=overwrite)
-        training = _Training(corpus, schedule, state, start_engine, start_alone)
+        training = _Training(corpus, schedule, state, start_engine, start_alone, dtype=ENGINES[name].dtype)
         saved = time.perf_counter()
         while len(training.history) < passes and not training.stalled(patience):
             training.run_pass(bar, resumable=checkpoints is not None)
@@ -223,6 +226,8 @@ class _Training:
         state: tuple[Parameters, History] | None,
         start_engine: StartEngine,
         start_alone: StartEngine,
+        *,
+        dtype: type[np.floating[Any]],
     ) -> None:
         self.corpus, self.schedule = corpus, schedule
         self.start_alone = start_alone  # an engine of this process, even where several fit together
@@ -240,6 +245,7 @@ class _Training:
                 initial_scale=spec.initial_scale,
                 initial_accumulator=spec.initial_accumulator,
                 intercepts=frequency_log_odds(corpus, spec.exponent, spec.negatives) if spec.intercept else None,
+                dtype=dtype,
             ),
             [],
         )
@@ -256,15 +262,20 @@ class _Training:
             )
         begin = time.perf_counter()
         n_rounds, rounds = rounds_of_pass(self.engine, corpus, schedule.plan(number))
-        total, done = 0.0, 0
+        total, done, looked = 0.0, 0, begin
         name = "static pass" if static and schedule.n_slices > 1 else "pass"
         bar.stage(f"{name} {number + 1} of {schedule.passes}", total=self._expected_words)
         prior = None
         if not static and schedule.spec.walk != "random":
             prior = schedule.prior_at(self.engine.embeddings()[0], corpus.raw_counts)
+        unseen: list[SupportsFloat] = []
         for r, part in enumerate(rounds):
-            total += self.engine.round(part, schedule.step(number, r, prior, rounds=n_rounds))
+            unseen.append(self.engine.round(part, schedule.step(number, r, prior, rounds=n_rounds)))
             done += part.positions
+            now = time.perf_counter()
+            if r + 1 < n_rounds and now - looked < LOOK_EVERY:
+                continue
+            total, unseen, looked = total + sum(map(float, unseen)), [], now
             if not (np.isfinite(total) and self.engine.finite()):
                 raise self._diverged(number, "numbers grew beyond all bounds", resumable=resumable)
             rate = done / (time.perf_counter() - begin)
@@ -388,7 +399,7 @@ def _make_model(
     rho, intercepts = split_intercepts(rho, alpha.shape[-1])
     if schedule.spec.model == "frequency":
         rho = rho[:1]  # the walk keeps it the same in every slice
-    if not (np.isfinite(rho).all() and np.isfinite(alpha).all()):
+    if not (_finite(rho) and _finite(alpha)):
         raise FitError("Some embeddings are too large for 16 bits; fit without `half_precision`")
     provenance = Provenance(
         engine=engine,
@@ -407,6 +418,12 @@ def _make_model(
         rho, alpha, intercepts, vocabulary=corpus.vocabulary, spec=schedule.spec, provenance=provenance,
         history=training.history, best_pass=training.best_pass, groups=groups,
     )  # fmt: skip
+
+
+def _finite(values: npt.NDArray[Any]) -> bool:
+    """Whether all numbers are finite; seen to in threads, as there may be billions."""
+    with ThreadPoolExecutor(available_cores()) as threads:
+        return all(threads.map(lambda part: bool(np.isfinite(part).all()), by_slice(values)))
 
 
 def _fit_groups(

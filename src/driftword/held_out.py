@@ -143,12 +143,14 @@ class HeldOut:
         self.document_runs = DocumentRuns.find(self.document)
         self.slice_of = np.repeat(corpus.chunk_slice[self.text.chunk], lengths)
         self.chunk_group = np.asarray(corpus.chunk_group)[self.text.chunk]
+        self.group_of = np.repeat(self.chunk_group, lengths)
 
     def frequency_scores(self, corpus: Corpus) -> tuple[float, float]:
         """Return L_pos and L of a model that knows how frequent words are in the training text, and nothing else."""
         log_odds = frequency_log_odds(corpus, EXPONENT, NEGATIVES)
         drawn = _draw_probability(corpus, EXPONENT)
-        positive = float(-np.logaddexp(0, -log_odds[self.text.ids]).mean())
+        counts = np.bincount(self.text.ids, minlength=len(log_odds))
+        positive = float(-counts @ np.logaddexp(0, -log_odds) / counts.sum())
         return positive, positive - NEGATIVES * float(drawn @ np.logaddexp(0, log_odds))
 
     def score(self, engine: Engine, *, context: int) -> Scores:
@@ -167,5 +169,6 @@ class HeldOut:
         return engine.score(text, sampler=self.sampler, half_window=context // 2, negatives=NEGATIVES, key=self.key)
 
     def _scores(self, positive: Array, negative: Array) -> Scores:
-        group_of = np.repeat(self.chunk_group, np.diff(self.text.offsets))
-        return Scores(positive, negative, self.document, self.slice_of, group_of, self.text.ids, self.document_runs)
+        return Scores(
+            positive, negative, self.document, self.slice_of, self.group_of, self.text.ids, self.document_runs
+        )

@@ -9,6 +9,7 @@ import pytest
 
 import driftword as dw
 from driftword import randomness
+from driftword.corpus import corpus as corpus_module
 from driftword.errors import OptionError, StoreError, UnknownSliceError, UnknownWordError
 
 
@@ -81,6 +82,24 @@ def test_a_pass_sees_its_own_subsample(tmp_path: Path) -> None:
     key = randomness.key(5, "subsample", 0)
     expected = [i for p, i in enumerate(ids) if (randomness.mix(key ^ p) >> 11) * 2.0**-53 < corpus.keep_probability[i]]
     assert first.tolist() == expected
+
+
+def test_a_sample_has_the_tokens_of_its_chunks(sotu: dw.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The quick way to read a split, in parts of any size, gives what reading it chunk by chunk does."""
+    for size in (1 << 20, 5_000):
+        monkeypatch.setattr(corpus_module, "_BLOCK", size)
+        for split in ("train", "valid"):
+            ids, offsets, chunk, position = sotu.sample(split, pass_number=3)
+            chunks = list(sotu.chunks(split, pass_number=3))
+            assert chunk.tolist() == sotu.chunks_of(split).tolist()
+            assert len(offsets) == len(chunks) + 1
+            assert np.diff(offsets).tolist() == [len(words) for words in chunks]
+            np.testing.assert_array_equal(ids, np.concatenate(chunks))
+            np.testing.assert_array_equal(sotu.tokens[position], ids)
+            assert (np.diff(position) > 0).all()
+    backwards = sotu.chunks_of("valid")[::-1]
+    ids, offsets, _, _ = sotu.sample_chunks(backwards, pass_number=3)
+    np.testing.assert_array_equal(ids[: offsets[1]], chunks[-1])
 
 
 def test_unknown_words_slices_and_splits(small: dw.Corpus) -> None:

@@ -19,6 +19,7 @@ from driftword.engines.prior import Chain
 from driftword.engines.rounds import Sampler
 from driftword.engines.torch import TorchEngine
 from driftword.engines.torch_blocks import BlockBatch, DeviceSampler, make_batch, make_rounds
+from driftword.engines.torch_rho import download
 from driftword.errors import OptionError
 
 pytestmark = [
@@ -159,3 +160,12 @@ def test_out_of_memory_is_a_sentence() -> None:
     engine._rho.broadcast = lambda *_: torch.empty(1 << 50, device="cuda")
     with pytest.raises(OptionError, match='pass `half_precision=True`, use a smaller `dim`, or pass `engine="cpu"`'):
         engine.broadcast(3, 0.1)
+
+
+def test_numbers_come_from_the_gpu_as_they_are() -> None:
+    for shape in ((2, 3_000_017), (5, 7_001, 104), (1, 1), (0, 4)):
+        values = torch.randn(shape, device="cuda")
+        columns = max(1, shape[-1] - 3)
+        np.testing.assert_array_equal(download(values, columns), values[..., :columns].cpu().numpy())
+    half = torch.randn(3, 5, device="cuda").half()
+    np.testing.assert_array_equal(download(half, 5), half.float().cpu().numpy())

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from cases import make_plan, make_text
 
 import driftword as dw
+from driftword.engines import rounds
 from driftword.engines.rounds import TURNS, Sampler, make_rounds, read_pass, training_chunks
 
 
@@ -72,3 +74,13 @@ def test_a_part_of_a_round_has_the_blocks_between_two_shares() -> None:
     assert np.concatenate([part.run_begin for part in parts]).tolist() == whole.run_begin.tolist()
     for part in parts:
         assert part.wave_offsets[-1] == part.count
+
+
+@pytest.mark.parametrize("slices", [1, 3, 300, 40_000])
+def test_runs_are_sorted_as_lexsort_sorts_them(slices: int) -> None:
+    random = np.random.default_rng(slices)
+    slice_of = np.sort(random.integers(0, slices, 5_000))
+    numbers = random.integers(0, 1 << 64, 5_000, dtype=np.uint64)
+    np.testing.assert_array_equal(rounds._shuffled(slice_of, numbers), np.lexsort((numbers, slice_of)))
+    nothing = np.zeros(0, dtype=np.int64)
+    assert not len(rounds._shuffled(nothing, nothing.astype(np.uint64)))

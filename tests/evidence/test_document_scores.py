@@ -18,8 +18,7 @@ from driftword.randomness import bits, key, uniform
 
 @pytest.fixture(scope="module")
 def text(small: dw.Corpus) -> Any:
-    with ThreadPoolExecutor(2) as pool:
-        return read_documents(small, pool, 2)
+    return read_documents(small, 2)
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +33,7 @@ def scores(small_model: dw.Model, text: Any) -> DocumentScores:
 
 
 def test_the_text_is_what_a_pass_sees(sotu: dw.Corpus) -> None:
-    with ThreadPoolExecutor(2) as pool:
-        text = read_documents(sotu, pool, 2)
+    text = read_documents(sotu, 2)
     parts = [sotu.sample(split, pass_number=1) for split in ("train", "valid", "test")]
     chunks = np.concatenate([part[2] for part in parts])
     lengths = np.concatenate([np.diff(part[1]) for part in parts])
@@ -56,8 +54,7 @@ def test_a_document_in_two_slices_counts_in_each() -> None:
         ["a", "b"], [0, 1, 0, 1, 0, 1], [0, 2, 4, 6], chunk_slice=[0, 1, 1], chunk_split=[0, 0, 0],
         slices=[1900, 1901], chunk_document=[5, 5, 6], subsample=None,
     )  # fmt: skip
-    with ThreadPoolExecutor(1) as pool:
-        text = read_documents(corpus, pool, 1)
+    text = read_documents(corpus, 1)
     assert text.document.tolist() == [5, 5, 6]
     assert text.slice_of.tolist() == [0, 1, 1]
     assert text.documents_per_slice.tolist() == [1, 2]

@@ -8,8 +8,10 @@ belongs to one split; no context reaches beyond it.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Final
 
@@ -25,8 +27,9 @@ from driftword.corpus.passages import find_lines
 from driftword.corpus.slices import At, Slices
 from driftword.corpus.splits import SPLITS
 from driftword.corpus.summary import summarize
-from driftword.corpus.tokenized_text import TokenizedText, concatenated_ranges, split_number
+from driftword.corpus.tokenized_text import TokenizedText, concatenated_ranges, ranges_of, split_number
 from driftword.errors import OptionError
+from driftword.process import available_cores
 
 _BLOCK: Final = 1 << 20
 Sample = tuple[npt.NDArray[Any], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
@@ -247,15 +250,29 @@ class Corpus(TokenizedText):
             which &= self.chunk_slice == self.slices.index(at)
         return np.flatnonzero(which)
 
-    def sample_chunks(self, chunks: npt.NDArray[np.int64], *, pass_number: int = 0) -> Sample:
+    def sample_chunks(
+        self, chunks: npt.NDArray[np.int64], *, pass_number: int = 0, threads: int | None = None
+    ) -> Sample:
         """Return some chunks, given by their numbers, after subsampling; see `sample`."""
-        parts = list(self._read_samples(chunks, checks.whole("pass_number", pass_number)))
-        if not parts:
-            empty = np.zeros(0, dtype=np.int64)
-            return self.tokens[:0], np.zeros(1, dtype=np.int64), empty, empty
-        ids, chunk, position = (np.concatenate([part[i] for part in parts]) for i in (0, 2, 3))
-        lengths = np.concatenate([np.diff(part[1]) for part in parts])
-        return ids, np.r_[0, np.cumsum(lengths)], chunk, position
+        from driftword.corpus import token_kernels as kernels  # Numba loads only where it is used
+
+        key = np.uint64(randomness.key(self.seed, "subsample", checks.whole("pass_number", pass_number)))
+        begin, end = self.offsets[:-1][chunks], self.offsets[1:][chunks]
+        if not len(chunks):
+            return self.tokens[:0], np.zeros(1, dtype=np.int64), chunks, chunks
+
+        def sample(part: slice) -> tuple[npt.NDArray[Any], ...]:
+            tokens = ranges_of(self.tokens, begin[part], end[part])
+            ids, positions = np.empty_like(tokens), np.empty(len(tokens), dtype=np.int64)
+            counts = np.empty(part.stop - part.start, dtype=np.int64)
+            n = kernels.sample(tokens, begin[part], end[part], key, self.keep_probability, ids, positions, counts)
+            return ids[:n].copy(), counts, positions[:n].copy()
+
+        borders = np.searchsorted(np.cumsum(end - begin), np.arange(_BLOCK, int((end - begin).sum()), _BLOCK))
+        parts = itertools.starmap(slice, itertools.pairwise(np.unique([0, *borders, len(chunks)]).tolist()))
+        with ThreadPoolExecutor(threads or available_cores()) as pool:
+            ids, counts, positions = map(np.concatenate, zip(*pool.map(sample, parts), strict=True))
+        return ids, np.r_[0, np.cumsum(counts)], chunks, positions
 
     def _read_samples(self, chosen: npt.NDArray[np.int64], pass_number: int) -> Iterator[Sample]:
         """Yield samples of many chunks at a time, which is faster than chunk by chunk."""

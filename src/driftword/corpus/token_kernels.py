@@ -1,8 +1,37 @@
-"""Numba loops that turn streams of ids into the tokens of a corpus."""
+"""Numba loops that turn streams of ids into the tokens of a corpus, and choose those that a pass sees."""
 
 from __future__ import annotations
 
-from numba import njit
+from numba import float64, njit, uint64
+
+from driftword.randomness import GOLDEN_GAMMA, MULTIPLIER_1, MULTIPLIER_2
+
+
+@njit(cache=True, nogil=True, inline="always")
+def mix(x):
+    """Hash a 64-bit number, as `randomness.mix` does."""
+    x = x + uint64(GOLDEN_GAMMA)
+    x = (x ^ (x >> uint64(30))) * uint64(MULTIPLIER_1)
+    x = (x ^ (x >> uint64(27))) * uint64(MULTIPLIER_2)
+    return x ^ (x >> uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def sample(tokens, begin, end, key, keep, ids, positions, counts):
+    """Write the words that a pass sees of some chunks, their positions, and how many each chunk has.
+
+    `tokens` are those of the chunks, one after the other. What is kept is as `Corpus.sampled` says. Returns how many.
+    """
+    i = n = 0
+    for chunk in range(len(begin)):
+        before = n
+        for position in range(begin[chunk], end[chunk]):
+            if float64(mix(key ^ uint64(position)) >> uint64(11)) * 2.0**-53 < keep[tokens[i]]:
+                ids[n], positions[n] = tokens[i], position
+                n += 1
+            i += 1
+        counts[chunk] = n - before
+    return n
 
 
 @njit(cache=True, nogil=True)

@@ -208,3 +208,11 @@ def concatenated_ranges(begin: npt.NDArray[np.int64], end: npt.NDArray[np.int64]
     """Return begin[i]..end[i]-1 for every i, one after the other."""
     lengths = end - begin
     return np.asarray(np.arange(int(lengths.sum())) + np.repeat(begin - (np.cumsum(lengths) - lengths), lengths))
+
+
+def ranges_of(tokens: npt.NDArray[Any], begin: npt.NDArray[Any], end: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return tokens[begin[i]:end[i]] for every i, one after the other; adjacent ranges are read at once."""
+    if not len(begin):
+        return tokens[:0]
+    new = np.flatnonzero(begin[1:] != end[:-1]) + 1
+    return np.concatenate([tokens[b:e] for b, e in zip(begin[np.r_[0, new]], end[np.r_[new - 1, -1]], strict=True)])

@@ -7,7 +7,7 @@ knows nothing of them. Every engine passes ``tests/engines/test_contract.py``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, SupportsFloat
 
 import numpy.typing as npt
 
@@ -42,8 +42,11 @@ class Engine(Protocol):
         """Return the rounds of a pass; each has `positions`, the number of words it predicts."""
         ...
 
-    def round(self, blocks: Any, step: Step) -> float:
-        """Take the likelihood step of every block, then the prior's; return the text's summed log-likelihood."""
+    def round(self, blocks: Any, step: Step) -> SupportsFloat:
+        """Take the likelihood step of every block, then the prior's; return the text's summed log-likelihood.
+
+        Where a device is still at work on the round, only who asks for the value as a float waits for it.
+        """
         ...
 
     def score(

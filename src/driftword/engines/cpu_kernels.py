@@ -9,20 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numba import float32, int32, njit, uint32, uint64
 
+from driftword.corpus.token_kernels import mix
 from driftword.engines.matmul_kernels import LANES, TILE, add_product, padded
 from driftword.engines.thread_barrier import add_and_get, wait_for_all
-from driftword.randomness import GOLDEN_GAMMA, MULTIPLIER_1, MULTIPLIER_2
 
 _FAST = {"fastmath": {"reassoc", "contract", "arcp", "nsz"}, "cache": True, "nogil": True, "error_model": "numpy"}
-
-
-@njit(**_FAST, inline="always")
-def mix(x):
-    """Hash a 64-bit number, as `randomness.mix` does."""
-    x = x + uint64(GOLDEN_GAMMA)
-    x = (x ^ (x >> uint64(30))) * uint64(MULTIPLIER_1)
-    x = (x ^ (x >> uint64(27))) * uint64(MULTIPLIER_2)
-    return x ^ (x >> uint64(31))
 
 
 @njit(**_FAST, inline="always")

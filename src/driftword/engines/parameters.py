@@ -7,6 +7,8 @@ embedding is. The unit makes its steps longer: intercepts are large, beside othe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,10 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from driftword import randomness
+from driftword.process import available_cores
 
 Floats = npt.NDArray[np.floating[Any]]
 
 INTERCEPT_UNIT: Final = 5.0
+DRAWN_AT_ONCE: Final = 1 << 16  # random numbers that a thread draws, which its cache holds
 
 
 @dataclass
@@ -52,22 +56,36 @@ def initial_parameters(
     initial_scale: float,
     initial_accumulator: float,
     intercepts: Floats | None = None,
+    dtype: type[np.floating[Any]] = np.float64,
 ) -> Parameters:
     """Draw the initial parameters of a static model: small Gaussian numbers, the same on every machine.
 
     A model with intercepts begins with those given, one for each word.
     """
-    counters = np.arange(2 * n_words * dim)
-    key = randomness.key(seed, "initial")
-    first, second = randomness.uniform(key, 2 * counters), randomness.uniform(key, 2 * counters + 1)
-    normal = np.sqrt(-2 * np.log1p(-first)) * np.cos(2 * np.pi * second)  # Box-Muller
-    rho, alpha = (initial_scale * normal).reshape(2, n_words, dim)
-    rho = rho[None].copy()
+    rho, alpha = np.empty((2, n_words * dim), dtype=dtype)
+    _draw(initial_scale, randomness.key(seed, "initial"), (rho, alpha))
+    rho, alpha = rho.reshape(1, n_words, dim), alpha.reshape(n_words, dim)
     if intercepts is not None:
-        rho = np.concatenate([rho, intercepts[None, :, None] / INTERCEPT_UNIT], axis=2)
-    return Parameters(
-        rho, alpha.copy(), np.full_like(rho, initial_accumulator), np.full_like(alpha, initial_accumulator)
-    )
+        rho = np.concatenate([rho, (intercepts[None, :, None] / INTERCEPT_UNIT).astype(dtype)], axis=2)
+    return Parameters(rho, alpha, np.full_like(rho, initial_accumulator), np.full_like(alpha, initial_accumulator))
+
+
+def _draw(scale: float, key: int, tables: Sequence[Floats]) -> None:
+    """Fill tables with normal random numbers, the same however many threads draw them."""
+
+    def draw(table: Floats, first: int, begin: int) -> None:
+        here = slice(begin, min(begin + DRAWN_AT_ONCE, len(table)))
+        counters = np.arange(first + here.start, first + here.stop)
+        one, other = randomness.uniform(key, 2 * counters), randomness.uniform(key, 2 * counters + 1)
+        table[here] = scale * (np.sqrt(-2 * np.log1p(-one)) * np.cos(2 * np.pi * other))  # Box and Muller
+
+    with ThreadPoolExecutor(available_cores()) as threads:  # NumPy lets them run side by side
+        tasks, first = [], 0
+        for table in tables:
+            tasks += [threads.submit(draw, table, first, begin) for begin in range(0, len(table), DRAWN_AT_ONCE)]
+            first += len(table)
+        for task in tasks:
+            task.result()
 
 
 def join_intercepts(rho: Floats, intercepts: Floats | None) -> Floats:

@@ -17,6 +17,7 @@ overshoot together, so waves begin with one block and grow with the blocks done.
 from __future__ import annotations
 
 import dataclasses
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -27,12 +28,14 @@ from driftword import randomness
 from driftword.corpus import Corpus
 from driftword.corpus.tokenized_text import concatenated_ranges
 from driftword.engines.prior import Prior
+from driftword.process import available_cores
 
 Ints = npt.NDArray[np.integer[Any]]
 
 TURNS: Final = 4  # that each slice has in a round
 SEGMENTS: Final = 32  # of a slice in each piece of a text, at least, where it has as many chunks
 SEGMENT_TOKENS: Final = 1 << 15  # in a segment, about, at most: enough to be read at once
+SORTED_PARTS: Final = 256  # into which runs are divided, about, to be sorted
 WAVE_BLOCKS: Final = 64  # in a wave, at most
 WAVE_SHARE: Final = 1 / 256  # of the blocks done since the accumulators were reset that a wave may have
 
@@ -241,8 +244,7 @@ def make_rounds(text: Text, plan: PassPlan) -> list[Blocks]:
     chunk_begin, chunk_end = text.offsets[:-1][chunk], text.offsets[1:][chunk]
     begin = chunk_begin + rank_in_chunk * plan.run
     end = np.minimum(begin + plan.run, chunk_end)
-    order_key = randomness.bits(plan.key("order"), begin)
-    order = np.lexsort((order_key, text.slice_of[chunk]))
+    order = _shuffled(text.slice_of[chunk], randomness.bits(plan.key("order"), begin))
     begin, end, chunk_begin, chunk_end, slice_of = (
         values[order] for values in (begin, end, chunk_begin, chunk_end, text.slice_of[chunk])
     )
@@ -286,6 +288,24 @@ def make_rounds(text: Text, plan: PassPlan) -> list[Blocks]:
         )
         done += len(numbers)
     return result
+
+
+def _shuffled(slice_of: Ints, random: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    """Return the order of runs by slice, then by random numbers: as ``lexsort`` does, in parts that threads sort."""
+    bits = max(SORTED_PARTS.bit_length() - int(slice_of.max(initial=0)).bit_length(), 1)
+    part = slice_of.astype(np.int64) << bits | (random >> np.uint64(64 - bits)).astype(np.int64)
+    if part.max(initial=0) < 1 << 16:
+        part = part.astype(np.uint16)  # NumPy sorts these in linear time
+    order = np.argsort(part, kind="stable")
+    ends = np.cumsum(np.bincount(part, minlength=1))
+
+    def sort(number: int) -> None:
+        here = slice(ends[number - 1] if number else 0, ends[number])
+        order[here] = order[here][np.argsort(random[order[here]], kind="stable")]
+
+    with ThreadPoolExecutor(available_cores()) as threads:
+        list(threads.map(sort, range(len(ends))))
+    return order
 
 
 def wave_offsets(count: int, done: int, *, most: int = WAVE_BLOCKS) -> npt.NDArray[np.int64]:

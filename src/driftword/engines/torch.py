@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -27,6 +28,7 @@ from driftword.engines.rounds import PassPlan, Sampler, Step, Text, wave_offsets
 from driftword.engines.torch_blocks import (
     BlockBatch,
     DeviceCorpus,
+    DevicePass,
     DeviceRound,
     DeviceSampler,
     DeviceText,
@@ -34,7 +36,7 @@ from driftword.engines.torch_blocks import (
     make_batch,
     to_device,
 )
-from driftword.engines.torch_rho import STORAGE_SHARE, Rho, free_memory, gigabytes
+from driftword.engines.torch_rho import STORAGE_SHARE, Rho, download, free_memory, gigabytes
 from driftword.errors import OptionError
 from driftword.process import available_cores
 
@@ -43,9 +45,11 @@ CONCURRENT_BLOCKS: Final = 256  # blocks that run at once as plain operations
 SCORING_POSITIONS: Final = 1 << 16  # positions that are scored at a time as plain operations
 #: Warm-up: blocks that may run at once, as a share of those done since the accumulators were reset. The first steps
 #: of Adagrad are long, and many of them at once from the same point overshoot together.
-WARMUP_SHARE: Final = 1 / 256
+WARMUP_SHARE: Final = 1 / 128
 WARMUP_BLOCKS: Final = 512  # when that many may run at once, a large GPU is full, and the warm-up is over
 ORDERED_BLOCKS: Final = 1024  # blocks that run at once where their steps are taken in order
+MOST_UNDER_WAY: Final = 2  # batches whose steps are not yet done, while the next one is made
+DRAWN_SHARE: Final = 1 / 16  # of the free memory that the negatives of a held-out text may take
 MAX_ROWS: Final = 128  # in a block
 
 
@@ -80,6 +84,7 @@ class TorchEngine:
         self._device_sampler = DeviceSampler(sampler, self.device)
         self._corpus: DeviceCorpus | None = None
         self._texts: dict[int, tuple[Text, DeviceText]] = {}  # by the id of the text, which is kept so that it lasts
+        self._drawn: dict[tuple[int, ...], tuple[Tensor, Sampler]] = {}  # likewise
         with self._explaining_out_of_memory():
             self._alpha = to_device(parameters.alpha, self.device)
             self._alpha_accumulator = to_device(parameters.alpha_accumulator, self.device)
@@ -88,6 +93,9 @@ class TorchEngine:
                 half_precision=half_precision, memory=memory,
             )  # fmt: skip
         self._blocks_done = 0
+        #: Where batches are made while the kernels of earlier ones run, and when those that run are done.
+        self._beside = torch.cuda.Stream(self.device, priority=-1) if self.device.type == "cuda" else None
+        self._under_way: deque[torch.cuda.Event] = deque()
         self._uploaded: tuple[Floats, Tensor] | None = None
         self._uploaded_center: tuple[Floats, Tensor] | None = None
 
@@ -125,11 +133,14 @@ class TorchEngine:
                 self._corpus = DeviceCorpus(corpus, self.device, plan, memory=memory)
             return self._corpus.read(plan)
 
-    def round(self, blocks: DeviceRound, step: Step) -> float:
-        """Take the likelihood step of every block, then the prior's; return the text's summed log-likelihood."""
+    def round(self, blocks: DeviceRound, step: Step) -> Tensor:
+        """Take the likelihood step of every block, then the prior's; return the text's summed log-likelihood.
+
+        It is a number on the device, which may still be at work: only who asks for its value waits.
+        """
         total = self._likelihood_steps(blocks, step)
         self.prior_step(step)
-        return float(total)
+        return total
 
     def likelihood_step(self, blocks: DeviceRound, step: Step) -> float:
         """Take the likelihood step of every block; return the text's summed log-likelihood."""
@@ -146,15 +157,38 @@ class TorchEngine:
                     numbers = numbers[(slice_of >= low) & (slice_of < high)]
                 with self._rho.slices_on_device(low, high) as rho_and_accumulator:
                     for part in numbers.split(BATCH_BLOCKS):
-                        batch = make_batch(
-                            blocks.whole, part, half_window=step.half_window, pool=step.pool,
-                            sampler=self._device_sampler,
-                        )  # fmt: skip
+                        batch = self._prepare(blocks.whole, part, step)
                         batch.slice_of.sub_(low)
                         total += self._take_steps(
                             rho_and_accumulator, self._contexts(low, high), batch, len(part), step
                         )
+                        self._mark()
         return total
+
+    def _prepare(self, whole: DevicePass, blocks: Tensor, step: Step) -> BlockBatch:
+        """Make a batch; on a GPU beside the work that is under way there, as it depends on nothing of that."""
+        options: dict[str, Any] = {
+            "half_window": step.half_window, "pool": step.pool, "sampler": self._device_sampler,
+        }  # fmt: skip
+        if self._beside is None or not self._rho.resident:  # otherwise which blocks these are is still being found out
+            return make_batch(whole, blocks, **options)
+        if len(self._under_way) >= MOST_UNDER_WAY:
+            self._under_way.popleft().synchronize()
+        with torch.cuda.stream(self._beside):
+            batch = make_batch(whole, blocks, **options)
+        here = torch.cuda.current_stream(self.device)
+        here.wait_stream(self._beside)
+        for values in vars(batch).values():
+            if isinstance(values, Tensor):
+                values.record_stream(here)  # so that its memory is not used again too early
+        return batch
+
+    def _mark(self) -> None:
+        """Note when the steps of a batch are done, as only a few batches are kept in memory."""
+        if self._beside is not None:
+            event = torch.cuda.Event()
+            event.record(torch.cuda.current_stream(self.device))
+            self._under_way.append(event)
 
     def _contexts(self, low: int, high: int) -> tuple[Tensor, Tensor]:
         """Return the context vectors of slices low..high-1, and their accumulator."""
@@ -278,11 +312,9 @@ class TorchEngine:
             if id(text) not in self._texts:
                 self._texts[id(text)] = (text, DeviceText.upload(text, self.device))
             on_device = self._texts[id(text)][1]
-            own_sampler = sampler is self._sampler
-            device_sampler = self._device_sampler if own_sampler else DeviceSampler(sampler, self.device)
+            drawn = self._draws(text, on_device, sampler, negatives=negatives, key=key)
             score: Any = _triton_launch().score if self._triton else torch_steps.score
             scores = torch.zeros(2, len(text.ids), device=self.device)
-            draw = torch.arange(negatives, device=self.device)
             slice_of = on_device.slice_of  # increasing: text is sorted by slice
             if self._rho.slices == 1:  # one for all
                 slice_of = torch.zeros_like(slice_of)
@@ -291,20 +323,38 @@ class TorchEngine:
                 with self._rho.slices_on_device(low, high, write_back=False) as (rho, _):
                     for start in range(begin, end, self._scoring_positions):
                         part = slice(start, min(start + self._scoring_positions, end))
-                        counters = on_device.position[part, None] * negatives + draw
                         batch = ScoringBatch(
                             ids=on_device.ids,
                             index=torch.arange(part.start, part.stop, device=self.device),
                             slice_of=slice_of[part] - low,
                             chunk_begin=on_device.chunk_begin[part],
                             chunk_end=on_device.chunk_end[part],
-                            negatives=device_sampler.draw(key, counters),
+                            negatives=drawn(part),
                         )
                         scores[0, part], scores[1, part] = score(
                             rho, self._contexts(low, high)[0], batch, half_window=half_window
                         )
-            positive, negative = scores.cpu().numpy()
+            positive, negative = download(scores, scores.shape[1])
         return positive, negative
+
+    def _draws(
+        self, text: Text, on_device: DeviceText, sampler: Sampler, *, negatives: int, key: int
+    ) -> Callable[[slice], Tensor]:
+        """Return a function that gives the negatives of some positions, which are kept if there is room for them."""
+        own = self._device_sampler if sampler is self._sampler else DeviceSampler(sampler, self.device)
+        number = torch.arange(negatives, device=self.device)
+
+        def draw(part: slice) -> Tensor:
+            return own.draw(key, on_device.position[part, None] * negatives + number)
+
+        name = (id(text), id(sampler), negatives, key)
+        if name not in self._drawn:
+            if 4 * negatives * len(text.ids) > free_memory(self.device, self._memory) * DRAWN_SHARE:
+                return draw
+            step = self._scoring_positions
+            parts = [draw(slice(first, first + step)) for first in range(0, len(text.ids), step)]
+            self._drawn[name] = (torch.cat(parts) if parts else draw(slice(0)), sampler)
+        return self._drawn[name][0].__getitem__
 
     def finite(self) -> bool:
         """Whether the parameters are still finite; alpha tells, as every other number soon reaches it."""

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from driftword import randomness
 from driftword.corpus import Corpus
+from driftword.corpus.tokenized_text import ranges_of
 from driftword.engines.rounds import TURNS, Ints, PassPlan, Sampler, Text, training_chunks
 
 TOKENS_PER_PART: Final = 1 << 26  # tokens that are subsampled at a time
@@ -89,15 +90,12 @@ class DeviceText:
     @classmethod
     def upload(cls, text: Text, device: torch.device) -> DeviceText:
         """Copy a text to a device."""
-        lengths = np.diff(text.offsets)
-        arrays = (
-            text.ids,
-            text.position,
-            np.repeat(text.slice_of, lengths),
-            np.repeat(text.offsets[:-1], lengths),
-            np.repeat(text.offsets[1:], lengths),
+        ids, position, offsets, slice_of = (
+            to_device(values, device).long() for values in (text.ids, text.position, text.offsets, text.slice_of)
         )
-        return cls(*(to_device(np.asarray(values).astype(np.int64), device) for values in arrays))
+        lengths = torch.diff(offsets)
+        begin, end = offsets[:-1], offsets[1:]
+        return cls(ids, position, *(torch.repeat_interleave(values, lengths) for values in (slice_of, begin, end)))
 
 
 @dataclass(frozen=True)
@@ -180,7 +178,7 @@ class DeviceCorpus:
         if self._uploaded_from is not None:
             words = self._tokens[position - self._uploaded_from]
         else:
-            words = to_device(_ranges_of(self._tokens, begin, end), self._device)
+            words = to_device(ranges_of(self._tokens, begin, end), self._device)
         words = words.to(torch.int32) & ((1 << 8 * words.element_size()) - 1 if words.element_size() < 4 else -1)
         size = on_device[1] - on_device[0]
         if self._keep is None:
@@ -193,14 +191,6 @@ class DeviceCorpus:
     def read(self, plan: PassPlan) -> list[DeviceRound]:
         """Return the rounds of a pass, as `rounds.read_pass` does."""
         return make_rounds(*self.sample(plan), plan)
-
-
-def _ranges_of(tokens: npt.NDArray[Any], begin: Ints, end: Ints) -> npt.NDArray[Any]:
-    """Return tokens[begin[i]:end[i]] for every i, one after the other; adjacent ranges are read at once."""
-    if not len(begin):
-        return tokens[:0]
-    new = np.flatnonzero(begin[1:] != end[:-1]) + 1
-    return np.concatenate([tokens[b:e] for b, e in zip(begin[np.r_[0, new]], end[np.r_[new - 1, -1]], strict=True)])
 
 
 def make_rounds(ids: Tensor, chunk_offsets: Tensor, chunk_slice: Tensor, plan: PassPlan) -> list[DeviceRound]:
@@ -292,6 +282,12 @@ def _run_lengths(begin: Tensor, chunk_end: Tensor, run: int) -> Tensor:
 def to_device(values: npt.NDArray[Any], device: torch.device) -> Tensor:
     """Copy an array to a device; on the CPU a writable array is shared, not copied."""
     return torch.from_numpy(np.require(values, requirements=["C", "W"])).to(device)
+
+
+def send(values: npt.NDArray[Any], device: torch.device) -> Tensor:
+    """Copy an array to a device without waiting for the work that is under way there."""
+    tensor = torch.from_numpy(values)
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
 def concatenated_ranges(begin: Tensor, end: Tensor) -> Tensor:

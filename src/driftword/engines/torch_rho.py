@@ -6,7 +6,9 @@ are copied there, or for the prior a few words of all slices.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -15,10 +17,13 @@ import torch
 from torch import Tensor
 
 from driftword.engines.parameters import Floats
+from driftword.process import available_cores
 
 STORAGE_SHARE: Final = 0.75  # of the free memory that rho may take; the text and its blocks need some too
 WORKING_SHARE: Final = 0.25  # of the free memory that slices copied to the device for work may take
 ALIGNMENT: Final = 4
+DOWNLOADED_AT_ONCE: Final = 1 << 22  # bytes that a thread copies from a GPU at a time
+MOST_DOWNLOADING: Final = 8  # threads
 MIN_GROUPS: Final = 8  # into which slices or words are divided when not all of them fit
 
 
@@ -124,7 +129,37 @@ class Rho:
         return lambda: self._numpy(copy)
 
     def _numpy(self, values: Tensor) -> Floats:
-        return values.float()[..., : self._columns].contiguous().cpu().numpy()
+        return download(values, self._columns)
+
+
+def download(values: Tensor, columns: int) -> Floats:
+    """Return the first columns of a tensor as a float32 array.
+
+    A plain copy from a GPU goes through one small buffer, and one thread at a time touches the new memory for the first
+    time. Threads with a pinned buffer each are several times as fast.
+    """
+    if values.device.type == "cpu":
+        return values.float()[..., :columns].contiguous().numpy()
+    result = np.empty((*values.shape[:-1], columns), dtype=np.float32)
+    source, target = values.view(-1, values.shape[-1]), result.reshape(-1, columns)
+    rows = max(1, DOWNLOADED_AT_ONCE // (4 * columns))
+    torch.cuda.synchronize(values.device)
+    own = threading.local()
+
+    def copy(first: int) -> None:
+        if not hasattr(own, "buffer"):
+            own.buffer = torch.empty(rows, columns, pin_memory=True)
+            own.stream = torch.cuda.Stream(values.device)  # type: ignore[no-untyped-call]
+        with torch.cuda.stream(own.stream):
+            part = source[first : first + rows, :columns]
+            buffer = own.buffer[: len(part)]
+            buffer.copy_(part.float().contiguous(), non_blocking=True)
+        own.stream.synchronize()
+        np.copyto(target[first : first + rows], buffer.numpy())
+
+    with ThreadPoolExecutor(min(available_cores(), MOST_DOWNLOADING)) as threads:
+        list(threads.map(copy, range(0, len(source), rows)))
+    return result
 
 
 def _aligned(values: Floats, fill: float) -> Floats:

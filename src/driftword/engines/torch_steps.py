@@ -16,7 +16,7 @@ from torch.nn.functional import logsigmoid
 from driftword.engines.parameters import INTERCEPT_UNIT
 from driftword.engines.prior import Chain
 from driftword.engines.rounds import Step
-from driftword.engines.torch_blocks import BlockBatch, ScoringBatch
+from driftword.engines.torch_blocks import BlockBatch, ScoringBatch, send
 
 
 def likelihood_step(
@@ -112,8 +112,8 @@ class DevicePrior:
             walk[1:-1, :dim] = embeddings.walk[:, None]
         else:
             walk[1:-1, :dim] = 1
-            factors = torch.from_numpy(np.pad(embeddings.walk.astype(np.float32), ((1, 1), (0, 0)))).to(device)
-        return cls(torch.from_numpy(precision).to(device), torch.from_numpy(walk).to(device), dim, factors)
+            factors = send(np.pad(embeddings.walk.astype(np.float32), ((1, 1), (0, 0))), device)
+        return cls(send(precision, device), send(walk, device), dim, factors)
 
     def of_words(self, low: int, high: int) -> DevicePrior:
         """Return the prior of words low..high-1."""

@@ -23,6 +23,7 @@ from driftword.engines.torch_steps import DevicePrior
 MIN_TILE: Final = 16  # smallest side of a matrix product
 TOKENS: Final = 32  # that an iteration of a loop takes
 COLUMNS: Final = 512  # of the prior's systems that a program solves at a time
+REGISTERS: Final = 1 << 16  # of a multiprocessor
 PRIOR_WARPS: Final = 4
 PRIOR_PROGRAMS: Final = 132 * 16  # that a large GPU runs at once
 STEP_CHUNK: Final = 8  # gradients that are added at a time
@@ -50,6 +51,9 @@ def likelihood_step(
     _, words, columns = rho_and_accumulator[0].shape
     dim = alpha_and_accumulator[0].shape[-1]
     low, high = blocks
+    warps = min(max(_tile(columns) // 16, 4), 16)
+    # Two programs share a multiprocessor if neither takes more than half of its registers. Stages would take memory.
+    options = {"num_warps": warps, "num_stages": 1, "maxnreg": min(REGISTERS // (2 * 32 * warps), 255), **options}
     kernels.likelihood_step[(high - low,)](
         *rho_and_accumulator, *alpha_and_accumulator, batch.row_word, batch.row_offsets, batch.token_word,
         batch.token_rows, batch.token_offsets, batch.slice_of, batch.negatives, totals,
@@ -57,7 +61,7 @@ def likelihood_step(
         step.learning_rate, step.negatives / step.pool, INTERCEPT_UNIT if columns > dim else 0.0, step.frozen,
         DIM=dim, COLUMNS=columns, WIDTH=_tile(columns), ROWS=_tile(batch.max_rows), POOL=step.pool,
         POOL_WIDTH=_tile(step.pool), TOKENS=TOKENS, PRECISION=precision, WRITE_DOWN=gradients is not None,
-        **{"num_warps": min(max(_tile(columns) // 16, 4), 16), **options},
+        **options,
     )  # fmt: skip
 
 

@@ -50,7 +50,7 @@ class ChangeDates:
     def __init__(self, model: Model, corpus: Corpus, *, seed: int = 0) -> None:
         threads = available_cores()
         with ThreadPoolExecutor(threads) as pool:
-            text = read_documents(corpus, pool, threads)
+            text = read_documents(corpus, threads)
             self.scores = DocumentScores(model, text, seed=seed, pool=pool, threads=threads)
 
     def of_word(self, v: int, low: int, high: int) -> ChangeDate | None:

@@ -14,7 +14,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from driftword import randomness
 from driftword.corpus import Corpus
 from driftword.corpus.splits import SPLITS
 from driftword.evidence import score_kernels as kernels
@@ -81,9 +80,7 @@ class Cells:
     number: int
 
 
-def read_documents(
-    corpus: Corpus, pool: ThreadPoolExecutor, threads: int, *, train: bool = False, cells: Cells | None = None
-) -> DocumentText:
+def read_documents(corpus: Corpus, threads: int, *, train: bool = False, cells: Cells | None = None) -> DocumentText:
     """Read what one pass sees of a corpus, or of its training text alone, by slices or by other cells."""
     document = np.asarray(corpus.chunk_document, dtype=np.int64)
     slice_of = np.asarray(corpus.chunk_slice if cells is None else cells.of_chunk, dtype=np.int64)
@@ -91,26 +88,10 @@ def read_documents(
     chosen = np.flatnonzero((slice_of >= 0) & ((corpus.chunk_split == SPLITS.index("train")) | (not train)))
     units, chunk_document = np.unique((document * n_slices + slice_of)[chosen], return_inverse=True)
     order = np.argsort(chunk_document, kind="stable")
-    begin, end = (
-        np.asarray(corpus.offsets, dtype=np.int64)[part][chosen[order]] for part in (slice(None, -1), slice(1, None))
-    )
-    key = np.uint64(randomness.key(corpus.seed, "subsample", PASS))
-    keep = np.asarray(corpus.keep_probability, dtype=np.float64)
-    tokens, offsets = np.asarray(corpus.tokens), np.zeros(len(order) + 1, dtype=np.int64)
-    nothing = np.zeros(0, dtype=np.int32)
-
-    def sample(ids: Array) -> Callable[[int, int], None]:
-        return lambda low, high: kernels.sample_chunks(tokens, begin, end, low, high, key, keep, offsets, ids)
-
-    weights = end - begin
-    in_parts(sample(nothing), weights, pool, threads)
-    np.cumsum(offsets, out=offsets)
-    ids = np.empty(offsets[-1], dtype=np.int32)
-    if len(ids):
-        in_parts(sample(ids), weights, pool, threads)
+    ids, offsets, _, _ = corpus.sample_chunks(chosen[order], pass_number=PASS, threads=threads)
     return DocumentText(
-        ids, offsets, chunk_document[order].astype(np.int32), (units % n_slices).astype(np.int32), units // n_slices,
-        n_slices, len(corpus.words),
+        ids.astype(np.int32), offsets, chunk_document[order].astype(np.int32), (units % n_slices).astype(np.int32),
+        units // n_slices, n_slices, len(corpus.words),
     )  # fmt: skip
 
 

@@ -11,26 +11,11 @@ from __future__ import annotations
 import numpy as np
 from numba import float32, njit, uint64
 
-from driftword.engines.cpu_kernels import mix, sigmoid
+from driftword.corpus.token_kernels import mix
+from driftword.engines.cpu_kernels import sigmoid
 from driftword.engines.matmul_kernels import add_product
 
 _FAST = {"fastmath": {"reassoc", "contract", "arcp", "nsz"}, "cache": True, "nogil": True, "error_model": "numpy"}
-
-
-@njit(**_FAST)
-def sample_chunks(tokens, begin, end, low, high, key, keep, offsets, ids):
-    """Count the tokens that a pass sees of chunks low..high-1; where `ids` has room, write them from `offsets` on."""
-    for c in range(low, high):
-        n = 0
-        for i in range(begin[c], end[c]):
-            word = tokens[i]
-            uniform = np.float64(mix(uint64(key) ^ uint64(i)) >> uint64(11)) * 2.0**-53
-            if uniform < keep[word]:
-                if len(ids):
-                    ids[offsets[c] + n] = word
-                n += 1
-        if not len(ids):
-            offsets[c + 1] = n
 
 
 @njit(**_FAST)

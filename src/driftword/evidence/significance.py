@@ -253,7 +253,7 @@ def _find(
     pool = ThreadPoolExecutor(threads)
     try:
         bar.stage("reading")
-        text = read_documents(corpus, pool, threads, cells=cells)
+        text = read_documents(corpus, threads, cells=cells)
         scores = DocumentScores(model, text, seed=question.seed, pool=pool, threads=threads)
         if len(words) > 1:
             _ = text.by_word  # sorted once, by one thread

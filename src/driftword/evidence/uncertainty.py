@@ -16,7 +16,6 @@ Left out are the noise of the fit itself, the context vectors, and that the rand
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import numpy as np
@@ -45,8 +44,7 @@ class Uncertainty:
         self.model, self.seed = model, seed
         self._kept: dict[int, Array] = {}
         threads = available_cores()
-        with ThreadPoolExecutor(threads) as pool:
-            self.text: DocumentText = read_documents(corpus, pool, threads, train=True)
+        self.text: DocumentText = read_documents(corpus, threads, train=True)
         spec = model.spec
         distances = corpus.slices.distances[: 0 if spec.model == "static" else None]
         centering = measure_contexts(corpus, spec.context // 2)
