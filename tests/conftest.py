@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
+import io
 import os
 import shutil
+import signal
+import sys
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -22,6 +29,11 @@ from driftword.provenance import Provenance
 # A busy machine is not a failure, and what CI tries must not change from run to run.
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("house")
+
+# Tests run in several processes and start many more. Where the environment forbids bytecode, as images of containers
+# often do, each of these would compile all of driftword anew, and each test process all tests.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 ROOT = Path(__file__).parent.parent
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -37,9 +49,14 @@ TOPICS = {
 }
 
 
+#: Files with the longest tests.
+LONGEST = ("test_docs.py", "test_distributed.py", "test_fuzz.py")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the longest tests first, so that no process waits for another at the end."""
-    items.sort(key=lambda item: "test_docs" not in item.nodeid)
+    rank = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.name, len(LONGEST)))
 
 
 def data_folder() -> Path:
@@ -80,10 +97,28 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> dw.Corpus:
     return dw.prepare(letters(), slices="1y", out=out, subsample=None)
 
 
+def of_this_run(factory: pytest.TempPathFactory, name: str) -> Path:
+    """Return a folder of this run that all its test processes share."""
+    base = factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@contextmanager
+def one_at_a_time(path: Path) -> Iterator[None]:
+    """Wait for the other test processes that make what will be at this path."""
+    with path.with_name(f"{path.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 @pytest.fixture(scope="session")
 def sotu(tmp_path_factory: pytest.TempPathFactory) -> dw.Corpus:
-    out = tmp_path_factory.mktemp("corpora") / "sotu.corpus"
-    return dw.prepare("sotu", slices="5y", out=out)
+    """Return the speeches; making them takes seconds, so one test process does it for all. No test changes them."""
+    out = of_this_run(tmp_path_factory, "shared") / "sotu.corpus"
+    with one_at_a_time(out):
+        return dw.Corpus.open(out) if out.exists() else dw.prepare("sotu", slices="5y", out=out)
 
 
 @pytest.fixture(scope="session")
@@ -117,6 +152,33 @@ def grouped_model(groups: Sequence[str], *, slices: int = 4) -> dw.Model:
     return dw.Model(
         model.rho, model.alpha, vocabulary=model.vocabulary, spec=model.spec, provenance=model.provenance, groups=made
     )
+
+
+def run_here(*arguments: object, **environment: str) -> CompletedProcess[str]:
+    """Run a command as `python -m driftword` does, in this process: to start another one takes a second.
+
+    Tests of signals, pipes, full disks and what is loaded at the start need a process of their own.
+    """
+    from driftword.cli import main
+
+    command = ["driftword", *map(str, arguments)]
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    hook = sys.unraisablehook
+    try:
+        with (
+            mock.patch.object(sys, "argv", command), mock.patch.dict(os.environ, environment),
+            redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings(), pytest.raises(SystemExit) as ended,
+        ):  # fmt: skip
+            warnings.simplefilter("default")  # as in a new process, where they are no errors
+            main()
+    finally:
+        sys.unraisablehook = hook
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    code = ended.value.code
+    texts = [stream.buffer.getvalue().decode() for stream in (out, err)]  # type: ignore[attr-defined]
+    return CompletedProcess(command, code if isinstance(code, int) else int(code is not None), *texts)
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -14,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import driftword as dw
-from conftest import PATIENCE, letters
+from conftest import PATIENCE, letters, run_here
 from driftword import terminal
 from driftword.cli import app
 
@@ -22,9 +23,13 @@ PROGRAM = [sys.executable, "-m", "driftword"]
 PLAIN = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
 
 
-def run(*arguments: object, cwd: Path | None = None, **options: object) -> subprocess.CompletedProcess[str]:
+def run(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
     command = [*PROGRAM, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=PLAIN, **options)  # type: ignore[call-overload,no-any-return]
+    return subprocess.run(command, capture_output=True, text=True, env=PLAIN, **options)  # type: ignore[call-overload,no-any-return]
+
+
+def call(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return run_here(*arguments, COLUMNS="100", NO_COLOR="1")
 
 
 @pytest.fixture(scope="module")
@@ -42,25 +47,25 @@ def test_a_newcomer_with_a_csv(csv: Path, tmp_path: Path) -> None:
         assert fact in done.stdout
     assert "\x1b" not in done.stdout  # no colours in a pipe
     assert done.stderr == ""  # and no progress bar
-    shown = run("info", tmp_path / "c")
+    shown = call("info", tmp_path / "c")
     assert shown.stdout.strip() in done.stdout
-    facts = json.loads(run("info", tmp_path / "c", "--json", "--verify").stdout)
+    facts = json.loads(call("info", tmp_path / "c", "--json", "--verify").stdout)
     assert facts["documents"] == 60
-    lines = run("passages", tmp_path / "c", "harbour", "--at", "1853", "-n", 3)
+    lines = call("passages", tmp_path / "c", "harbour", "--at", "1853", "-n", 3)
     assert lines.stdout.count("harbour") >= 3
-    table = pl.read_csv(run("passages", tmp_path / "c", "harbour", "-n", 5, "--csv").stdout.encode())
+    table = pl.read_csv(call("passages", tmp_path / "c", "harbour", "-n", 5, "--csv").stdout.encode())
     assert {"left", "keyword", "right", "slice", "date", "writer"} <= set(table.columns)
-    assert len(json.loads(run("passages", tmp_path / "c", "harbour", "-n", 5, "--json").stdout)) == 5
+    assert len(json.loads(call("passages", tmp_path / "c", "harbour", "-n", 5, "--json").stdout)) == 5
 
 
 def test_lists_of_words_come_from_files(csv: Path, tmp_path: Path) -> None:
     (tmp_path / "stop.txt").write_text("the\nand\n\nOf\n")
-    done = run("prepare", csv, "--stopwords", tmp_path / "stop.txt", "-o", tmp_path / "c", "--json", "--no-phrases")
+    done = call("prepare", csv, "--stopwords", tmp_path / "stop.txt", "-o", tmp_path / "c", "--json", "--no-phrases")
     assert json.loads(done.stdout)["words"] == 24
-    missing = run("prepare", csv, "--keep", tmp_path / "none.txt", "-o", tmp_path / "d")
+    missing = call("prepare", csv, "--keep", tmp_path / "none.txt", "-o", tmp_path / "d")
     assert (missing.returncode, "cannot be read: No such file" in missing.stderr) == (2, True)
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
-    latin = run("prepare", csv, "--stopwords", tmp_path / "latin.txt", "-o", tmp_path / "d")
+    latin = call("prepare", csv, "--stopwords", tmp_path / "latin.txt", "-o", tmp_path / "d")
     assert (latin.returncode, "is not UTF-8; save it as UTF-8" in latin.stderr) == (2, True)
 
 
@@ -69,13 +74,13 @@ def test_options_about_text_reach_the_library(tmp_path: Path) -> None:
     rows = "".join(f'{1900 + i % 4},"{lines[i % 2]}"\n' for i in range(40))
     (tmp_path / "a.csv").write_bytes(f"year,text\n{rows}".encode("cp1252"))
     options = ("--language", "de", "--encoding", "cp1252", "--tokens", "whitespace", "--json")
-    done = run("prepare", tmp_path / "a.csv", *options, "-o", tmp_path / "c")
+    done = call("prepare", tmp_path / "a.csv", *options, "-o", tmp_path / "c")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["report"]["other_languages"] == {"en": 20}
     corpus = dw.Corpus.open(tmp_path / "c")
     assert "verließ" in " ".join(corpus.words)
     assert (corpus.options.tokens, corpus.options.encoding, corpus.options.language) == ("whitespace", "cp1252", "de")
-    wrong = run("prepare", tmp_path / "a.csv", "--tokens", "spacy", "-o", tmp_path / "d")
+    wrong = call("prepare", tmp_path / "a.csv", "--tokens", "spacy", "-o", tmp_path / "d")
     assert wrong.returncode == 2
     assert wrong.stderr == "driftword: --tokens is 'spacy'; choose one of words, whitespace, list\n"
 
@@ -95,7 +100,8 @@ def test_options_about_text_reach_the_library(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_sentence_and_status_2(csv: Path, arguments: list[str], message: str) -> None:
-    done = run(*arguments, cwd=csv.parent)
+    with contextlib.chdir(csv.parent):
+        done = call(*arguments)
     assert done.returncode == 2
     assert message in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
@@ -117,7 +123,8 @@ def test_unknown_words_and_slices(small: dw.Corpus) -> None:
 def test_pipes_are_named(csv: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
     for source in ("-", "/dev/stdin", tmp_path / "pipe.csv"):
-        done = run("prepare", source, "-o", tmp_path / "c", input="text,year\na,1900\n")
+        command = ("prepare", source, "-o", tmp_path / "c")
+        done = run(*command, input="text,year\na,1900\n") if source == "/dev/stdin" else call(*command)
         assert done.returncode == 2
         assert "is not a file; driftword reads a source more than once, so save it as a file first" in done.stderr
 
@@ -125,9 +132,9 @@ def test_pipes_are_named(csv: Path, tmp_path: Path) -> None:
 def test_words_without_spaces_are_noticed(tmp_path: Path) -> None:
     rows = [f'{{"text": "{chr(0x4E00 + i) * 8}，{chr(0x5E00 + i) * 7}。", "year": {1900 + i % 3}}}' for i in range(60)]
     (tmp_path / "zh.jsonl").write_text("\n".join(rows), encoding="utf-8")
-    done = run("prepare", tmp_path / "zh.jsonl", "-o", tmp_path / "c", "--min-count", 1)
+    done = call("prepare", tmp_path / "zh.jsonl", "-o", tmp_path / "c", "--min-count", 1)
     assert "its words do not seem to be separated by spaces; split them first and pass --tokens" in done.stdout
-    done = run("prepare", tmp_path / "zh.jsonl", "-o", tmp_path / "d", "--min-count", 5)
+    done = call("prepare", tmp_path / "zh.jsonl", "-o", tmp_path / "d", "--min-count", 5)
     assert (done.returncode, "as its words are not separated by spaces" in done.stderr) == (2, True)
 
 

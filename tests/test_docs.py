@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shlex
@@ -16,7 +15,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from conftest import ROOT
+from conftest import ROOT, of_this_run, one_at_a_time
 from driftword.cli import app
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -27,10 +26,7 @@ SETTING_UP = ("make ", "pip install ")  # what has been done by the time a test 
 @pytest.fixture
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder for what first commands of pages made: one that begins in the same way need not make it again."""
-    base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "made"  # of this run, for all processes
-    folder.mkdir(exist_ok=True)
-    return folder
+    return of_this_run(tmp_path_factory, "made")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -54,8 +50,7 @@ def test_snippets_run(page: Path, tmp_path: Path, made: Path, monkeypatch: pytes
                     continue
                 commands += f"{command}\n"
                 kept, out = made / sha256(commands.encode()).hexdigest(), Path(arguments[arguments.index("--out") + 1])
-                with kept.with_suffix(".lock").open("w") as lock:
-                    fcntl.flock(lock, fcntl.LOCK_EX)  # another process may be making it
+                with one_at_a_time(kept):
                     if not kept.exists():
                         run(arguments)
                         shutil.copytree(out, kept, copy_function=os.link)

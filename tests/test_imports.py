@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,7 @@ ORDER = (
 READING = {"explore", "plot", "exporting", "pages", "web"}
 
 
+@functools.cache
 def modules() -> dict[str, ast.Module]:
     files = {str(f.relative_to(PACKAGE).with_suffix("")).replace("/", "."): f for f in PACKAGE.rglob("*.py")}
     return {name.removesuffix(".__init__"): ast.parse(f.read_text()) for name, f in files.items()}

@@ -38,6 +38,12 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> dw.Model:
     return made.save(tmp_path_factory.mktemp("models") / "toy.model")
 
 
+@pytest.fixture(scope="module")
+def client(model: dw.Model) -> TestClient:
+    """Return a reader of one explorer: each starts a process that draws figures, which takes seconds."""
+    return TestClient(make_app(model, None), base_url="http://127.0.0.1")
+
+
 @pytest.mark.parametrize(
     ("options", "arguments", "query"),
     [
@@ -56,7 +62,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> dw.Model:
     ],
 )
 def test_all_surfaces_list_the_same_words_in_the_same_order(
-    model: dw.Model, tmp_path: Path, options: dict[str, Any], arguments: list[str], query: str
+    model: dw.Model, client: TestClient, tmp_path: Path, options: dict[str, Any], arguments: list[str], query: str
 ) -> None:
     n = options.get("n", 16)
     expected = dw.drift(model, **{"n": n, **options})["word"].to_list()
@@ -66,7 +72,6 @@ def test_all_surfaces_list_the_same_words_in_the_same_order(
     chart = dw.plot.drift(model, **{"n": n, **options}).to_dict()
     rows = next(rows for rows in chart["datasets"].values() if "drift" in rows[0])
     assert [row["word"] for row in rows] == expected
-    client = TestClient(make_app(model, None), base_url="http://127.0.0.1")
     for page in ("/index.json", "/between.json"):
         table = client.get(f"{page}?n={n}&{query}").json()
         assert [row["word"] for row in table["table"]] == expected
@@ -183,7 +188,7 @@ def test_a_static_model_does_not_seem_to_change(model: dw.Model) -> None:
     assert values.to_list() == pytest.approx([values[0]] * len(values))
 
 
-def test_no_answer_is_built_on_a_guess(model: dw.Model) -> None:
+def test_no_answer_is_built_on_a_guess(model: dw.Model, client: TestClient) -> None:
     absent = WORDS[21]  # in 1910
     assert dw.neighbors(model, absent, at=[1910, 1930])["observed"].to_list() == [False] * 10 + [True] * 10
     shown = CliRunner().invoke(app, ["neighbors", str(model.path), absent, "--at", "1910"]).output
@@ -195,7 +200,6 @@ def test_no_answer_is_built_on_a_guess(model: dw.Model) -> None:
     ):
         with pytest.raises(dw.OptionError, match=f"'{absent}' does not occur in the training text of 1910"):
             question()
-    client = TestClient(make_app(model, None), base_url="http://127.0.0.1")
     page = client.get(f"/word/{absent}?at=1930&at=1940&reference=1910")
     assert page.status_code == 200
     assert "so its vector there is a guess" in page.text

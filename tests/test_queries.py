@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +13,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import driftword as dw
-from conftest import toy_model
+from conftest import run_here, toy_model
 from driftword import terminal
 from driftword.cli import app
 
@@ -160,9 +158,7 @@ def test_a_wrong_command_line_is_answered_in_a_sentence(model: Path) -> None:
         (["drift", model, "--colour", "red"], "--colour"),
         (["dance"], "dance"),
     ):
-        done = subprocess.run(
-            [sys.executable, "-m", "driftword", *map(str, arguments)], capture_output=True, text=True, check=False
-        )
+        done = run_here(*arguments)
         assert done.returncode == 2
         assert sentence in done.stderr.lower()  # versions of Typer differ in that
         assert done.stderr.startswith("driftword: ")

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -108,6 +109,15 @@ def test_an_old_store_survives_a_failed_successor(tmp_path: Path) -> None:
     assert leftovers(tmp_path) == ["c"]
 
 
+@pytest.fixture
+def quick_collector() -> Iterator[None]:
+    """Let the garbage collector look only at what a test makes, not at all that was imported before."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("quick_collector")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a file may be left open
 def test_an_interrupt_at_any_line_leaves_the_old_store_or_the_new_one(tmp_path: Path) -> None:
     lines, watched = 0, {store.__file__, atomic_writes.__file__, checksums.__file__, locks.__file__}

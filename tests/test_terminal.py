@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
@@ -11,7 +9,7 @@ import pytest
 from rich.text import Text
 
 import driftword as dw
-from conftest import random_model
+from conftest import random_model, run_here
 from driftword import terminal
 from test_visible_text import HOSTILE, is_safe
 
@@ -81,8 +79,7 @@ def test_sentences_are_printable(capsys: pytest.CaptureFixture[str], tmp_path: P
     source = tmp_path / "a.csv"
     source.write_text(f'"year","{CONTROL}"\n1900,ship\n')
     for arguments in ([source], [tmp_path / CONTROL], [source, CONTROL], [source, "--text", CONTROL, f"--{CONTROL}"]):
-        command = [sys.executable, "-m", "driftword", "prepare", *map(str, arguments), "--out", str(tmp_path / CONTROL)]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = run_here("prepare", *arguments, "--out", tmp_path / CONTROL)
         assert done.returncode == 2
         assert done.stderr.startswith("driftword: ")
         assert is_safe((done.stdout + done.stderr).replace("\n", "")), arguments

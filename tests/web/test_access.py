@@ -15,7 +15,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 import driftword as dw
-from conftest import PATIENCE
+from conftest import PATIENCE, run_here
 from driftword.cli.pages import _listen
 from driftword.web.app import make_app
 
@@ -118,7 +118,7 @@ def test_without_a_token_every_user_of_the_machine_may_read(small_model: dw.Mode
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=PATIENCE / 1000)
     for wrong in (["--host", "0.0.0.0"], ["--token", "x"]):
-        ended = subprocess.run([*command, "--no-token", *wrong], capture_output=True, text=True, check=False)
+        ended = run_here(*command[3:], "--no-token", *wrong)
         assert ended.returncode == 2
         assert "--no-token" in ended.stderr
 
@@ -167,6 +167,6 @@ def test_listening_to_others_warns_and_asks_for_a_token(small_model: dw.Model) -
     assert re.search(r"\?token=[\w-]{20,}", line)
     assert "anyone who has the token" in " ".join(complaint.split())
     for wrong in (["--host", "no.such.host.invalid"], ["--host", "a..b"], ["--host", "8.8.8.8"], ["--token", " "]):
-        ended = subprocess.run([*command, *wrong], capture_output=True, text=True, check=False)
+        ended = run_here(*command[3:], *wrong)
         assert ended.returncode == 2
         assert len(ended.stderr.strip().splitlines()) == 1
