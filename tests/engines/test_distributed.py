@@ -76,19 +76,19 @@ def test_more_processes_than_slices_are_refused(found: dict[str, Any]) -> None:
 
 
 def test_the_command_line_runs_under_torchrun(small: dw.Corpus, tmp_path: Path) -> None:
-    """Three processes of the torch engine, one of them between two others: the command is the one for a laptop."""
-    command = ["fit", str(small.path), "--out", "three.model", "--dim", "8", "--rounds", "1", "--block", "64"]
+    """Four processes of the torch engine: the command is the one for a laptop."""
+    command = ["fit", str(small.path), "--out", "four.model", "--dim", "8", "--rounds", "1", "--block", "64"]
     command += ["--passes", "2", "--no-significance", "--engine", "torch", "--device", "cpu"]
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "3"]
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "4"]
     run = subprocess.run(
         [*launcher, "-m", "driftword", *command], cwd=tmp_path, capture_output=True, text=True, timeout=600,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
-    assert run.stdout.count("Written to three.model") == 1
-    model = dw.Model.open(tmp_path / "three.model")
+    assert run.stdout.count("Written to four.model") == 1
+    model = dw.Model.open(tmp_path / "four.model")
     assert model.rho.shape == (10, len(small.words), 8)
-    assert "3 processes" in str(model.provenance.ran_on)
+    assert "4 processes" in str(model.provenance.ran_on)
 
 
 @pytest.mark.parametrize(
