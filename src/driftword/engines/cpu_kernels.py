@@ -10,9 +10,11 @@ import numpy as np
 from numba import float32, int32, njit, uint32, uint64
 
 from driftword.corpus.token_kernels import mix
+from driftword.engines.adagrad_kernels import fetch, take_step
 from driftword.engines.matmul_kernels import LANES, TILE, add_product, padded
 from driftword.engines.thread_barrier import add_and_get, wait_for_all
 
+_AHEAD = 6  # rows that are fetched before it is their turn
 _FAST = {"fastmath": {"reassoc", "contract", "arcp", "nsz"}, "cache": True, "nogil": True, "error_model": "numpy"}
 
 
@@ -53,14 +55,16 @@ def _adagrad(words, gradients, count, thread, threads, frozen, values, accumulat
     width = values.shape[1]
     for r in range(count):
         word = words[r]
+        if r + _AHEAD < count and words[r + _AHEAD] % threads == thread:
+            fetch(accumulator, words[r + _AHEAD])
+            fetch(values, words[r + _AHEAD])
         if word % threads == thread and word >= frozen:
             for k in range(width):
                 accumulator[word, k] += gradients[r, k] * gradients[r, k]
     for r in range(count):
         word = words[r]
         if word % threads == thread and word >= frozen:
-            for k in range(width):
-                values[word, k] += learning_rate * gradients[r, k] / np.sqrt(accumulator[word, k])
+            take_step(values, accumulator, gradients, word, r, learning_rate)
 
 
 @njit(**_FAST)
@@ -212,6 +216,17 @@ def _gradients(
     dim, columns_of_rho, width = alpha.shape[1], values.shape[1], context.shape[1]
     n_rows = 0
     for r in range(first_run, end_run):
+        for j in range(max(chunk_begin[r], run_begin[r] - half_window), min(chunk_end[r], run_end[r] + half_window)):
+            fetch(alpha, ids[j])
+        for j in range(run_begin[r], run_end[r]):
+            rho_words[n_rows] = ids[j]
+            n_rows += 1
+    for m in range(pool):
+        rho_words[n_rows + m] = _draw(key, number * uint64(pool) + uint64(m), threshold, alias)
+    for r in range(n_rows + pool):
+        fetch(values, rho_words[r])
+    n_rows = 0
+    for r in range(first_run, end_run):
         length = run_end[r] - run_begin[r]
         left = max(chunk_begin[r], run_begin[r] - half_window) - run_begin[r]
         right = min(chunk_end[r], run_end[r] + half_window) - run_begin[r]
@@ -220,15 +235,12 @@ def _gradients(
             for k in range(dim):
                 token_vectors[j - left, k] = alpha[word, k]
         _window_sums(token_vectors, left, right, prefix_sums, half_window, 0, length, context[n_rows:])
-        for i in range(length):
-            rho_words[n_rows + i] = ids[run_begin[r] + i]
         n_rows += length
     if columns_of_rho > dim:
         for i in range(n_rows):
             context[i, dim] = intercept
     for m in range(pool):
-        word = _draw(key, number * uint64(pool) + uint64(m), threshold, alias)
-        rho_words[n_rows + m] = word
+        word = rho_words[n_rows + m]
         for k in range(columns_of_rho):
             negative_vectors[m, k] = values[word, k]
     total = 0.0
