@@ -12,6 +12,7 @@ not an approximation.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
@@ -48,7 +49,13 @@ class Equations:
 
 
 def eliminate(
-    values: Tensor, accumulator: Tensor, prior: DevicePrior, slices: tuple[int, int], *, learning_rate: float
+    values: Tensor,
+    accumulator: Tensor,
+    prior: DevicePrior,
+    slices: tuple[int, int],
+    *,
+    learning_rate: float,
+    threads: int = 1,
 ) -> Equations:
     """Eliminate the inside of a part of a chain.
 
@@ -62,6 +69,8 @@ def eliminate(
         The first slice of the part, and the one after its last.
     learning_rate
         Of the step.
+    threads
+        How many work on it where there is no GPU.
     """
     first, end = slices
     shape = (3, *values.shape[1:])
@@ -70,10 +79,17 @@ def eliminate(
 
         last_equation, first_equation = (torch.empty(shape, dtype=torch.float64) for _ in range(2))
         factors = np.ones((len(values) + 1, 1), np.float32) if prior.factors is None else prior.factors.numpy()
-        border_kernels.eliminate(
-            values.numpy(), accumulator.numpy(), 0, shape[1], first, end, 1 / learning_rate, prior.precision.numpy(),
-            prior.walk.numpy(), factors, prior.dim, last_equation.numpy(), first_equation.numpy(),
-        )  # fmt: skip
+
+        def of_words(low: int, high: int) -> None:
+            border_kernels.eliminate(
+                values.numpy(), accumulator.numpy(), low, high, first, end, 1 / learning_rate,
+                prior.precision.numpy(), prior.walk.numpy(), factors, prior.dim, last_equation.numpy(),
+                first_equation.numpy(),
+            )  # fmt: skip
+
+        borders = [shape[1] * part // (4 * threads) for part in range(4 * threads + 1)]
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(of_words, borders[:-1], borders[1:]))
         return Equations(last_equation, first_equation)
     return Equations(
         sweep(values, accumulator, prior, range(first, end), learning_rate),

@@ -43,6 +43,7 @@ from driftword.provenance import versions
 #: four processes diverge, with 1 / 64 they lose 0.002 of L, with this nothing that could be told from chance.
 SHARE: Final = 1 / 96
 WORDS_PER_BLOCK: Final = 64  # that move with a block, about
+MARKING: Final = 13  # one column in so many tells whether a word has moved
 HELD: Final = 1e30  # accumulator of a slice that no step moves
 
 
@@ -84,7 +85,9 @@ class RankPart:
                 own[array_name] = self._widened(self.ranks.deal_rows(whole, self.borders))
             else:
                 own[array_name] = self.ranks.share(whole)
-        options = {**options, "threads": options["threads"] or self.ranks.threads}
+        self.threads: int = options["threads"] or self.ranks.threads
+        torch.set_num_threads(self.threads)  # torchrun allows one
+        options = {**options, "threads": self.threads}
         if name == "torch" and options["device"] is None:
             options["device"] = self.ranks.device
         self.engine: Any = make_engine(name, Parameters(**own), sampler, **options)
@@ -208,24 +211,31 @@ class RankPart:
             return
         rows: list[Any] = [slice(None) for _ in tables]
         if few:
+            # Some columns tell which words moved; what they miss stays here, and is sent with the next movement.
             moved = [
-                ((values != old) | (squares != old_squares)).any(1) for (values, squares), (old, old_squares) in tables
+                (squares[:, ::MARKING] != old_squares[:, ::MARKING]).any(1) for (_, squares), (_, old_squares) in tables
             ]
             marks = torch.cat(moved).to(torch.uint8)
             self.ranks.add_marks(marks)
             rows = [torch.nonzero(part)[:, 0] for part in torch.split(marks, [len(part) for part in moved])]
-        messages = []
+        before_here, messages = [], []
         for here, ((values, squares), (old, old_squares)) in zip(rows, tables, strict=True):
-            own = squares[here] - old_squares[here]
-            messages += [own, (values[here] - old[here]) * torch.sqrt(old_squares[here] + own / 2)]
+            start, start_squares = old[here], old_squares[here]  # copies, where few words moved
+            own = squares[here] - start_squares
+            messages += [own, (values[here] - start) * torch.sqrt(start_squares + own / 2)]
+            before_here.append((start, start_squares))
         flat = torch.cat([message.flatten() for message in messages])
         self.ranks.add(flat)
         sums = iter(torch.split(flat, [message.numel() for message in messages]))
-        for here, ((values, squares), (old, old_squares)) in zip(rows, tables, strict=True):
+        for here, ((values, squares), (old, old_squares)), (start, start_squares) in zip(
+            rows, tables, before_here, strict=True
+        ):
             all_squares, movement = (next(sums).view(-1, values.shape[1]) for _ in range(2))
-            old[here] += movement / torch.sqrt(old_squares[here] + all_squares / 2)
-            old_squares[here] += all_squares
-            values[here], squares[here] = old[here], old_squares[here]
+            start += movement / torch.sqrt(start_squares + all_squares / 2)
+            start_squares += all_squares
+            if few:
+                old[here], old_squares[here] = start, start_squares
+            values[here], squares[here] = start, start_squares
 
     def _hold_borders(self, step: Step) -> None:
         """Set the slices just outside ours to what the prior's step will make of them, and hold them there."""
@@ -247,8 +257,11 @@ class RankPart:
                 values[..., : center.shape[2]] -= torch.as_tensor(center[:, low:high]).to(values.device)
             ours = (self.outside[0], len(values) - self.outside[1])
             equations.append(
-                eliminate(values, accumulator, whole.of_words(low, high), ours, learning_rate=step.learning_rate)
-            )
+                eliminate(
+                    values, accumulator, whole.of_words(low, high), ours,
+                    learning_rate=step.learning_rate, threads=self.threads,
+                )
+            )  # fmt: skip
         before, after = solve(
             Equations.join(equations),
             whole.step_into(ours[0]) if self.outside[0] else None,
