@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from driftword.fitting import fit
     from driftword.model import Model
     from driftword.pages.offline_report import report
+    from driftword.planning import plan
     from driftword.spec import Spec
     from driftword.tuning import tune
 
@@ -64,6 +65,7 @@ _MODULES = {
     "fitting": ("fit",),
     "model": ("Model",),
     "pages.offline_report": ("report",),
+    "planning": ("plan",),
     "spec": ("Spec",),
     "tuning": ("tune",),
 }  # fmt: skip
@@ -73,7 +75,7 @@ __all__ = [
     "BusyError", "Corpus", "DriftwordError", "DriftwordWarning", "ExistsError", "FitError", "Model", "OptionError",
     "Slices", "SourceError", "Spec", "StoreError", "UnknownSliceError", "UnknownWordError", "analogy", "changes",
     "compare", "contrast", "drift", "equivalents", "evaluate", "export", "extend", "fit", "frequency", "movers",
-    "neighborhoods", "neighbors", "plot", "prepare", "read_word2vec", "report", "significance", "similarity",
+    "neighborhoods", "neighbors", "plan", "plot", "prepare", "read_word2vec", "report", "significance", "similarity",
     "towards", "trajectory", "tune",
 ]  # fmt: skip
 

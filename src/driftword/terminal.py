@@ -112,6 +112,33 @@ def print_table(table: pl.DataFrame, console: Console, *, digits: int = 3) -> No
     console.print(grid, soft_wrap=False)
 
 
+def print_plan(table: pl.DataFrame, console: Console) -> None:
+    """Print what every stage takes, and the time of all."""
+    heads = {"memory_gb": "memory", "disk_gb": "disk", "traffic_gb": "sent"}
+    rows = table.with_columns(
+        pl.col("seconds").map_elements(_duration, return_dtype=pl.String).alias("time"),
+        *(pl.col(name).map_elements(_gigabytes, return_dtype=pl.String).alias(head) for name, head in heads.items()),
+        pl.col("limit").alias("limited by"),
+    )
+    print_table(rows.select("stage", "time", *heads.values(), "limited by"), console)
+    console.print(f"\nIn all about {_duration(float(table['seconds'].sum()))}. These are estimates; see docs/scale.md.")
+
+
+def _duration(seconds: float) -> str:
+    """Write a time as people say it."""
+    for unit, size in (("days", 86_400.0), ("h", 3_600.0), ("min", 60.0)):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:,.2g} {unit}" if seconds < 100 * size else f"{seconds / size:,.0f} {unit}"
+    return f"{seconds:.2g} s"
+
+
+def _gigabytes(amount: float) -> str:
+    for unit, size in (("PB", 1e6), ("TB", 1e3), ("GB", 1.0), ("MB", 1e-3)):
+        if amount >= size:
+            return f"{amount / size:.3g} {unit}"
+    return "-" if not amount else "< 1 MB"
+
+
 def print_ranking(ranking: DriftRanking, console: Console) -> None:
     """Print the words that changed most, and which words were compared."""
     print_table(ranking.table.drop("first", "last"), console)  # which are named below it
