@@ -32,8 +32,7 @@ def fit(folder: str, spec: dw.Spec, *, passes: int, seed: int, free: int | None)
     model = dw.fit(corpus, spec, passes=passes, engine="cpu", show_progress=False, seed=seed, patience=passes)
     seconds = sum(entry["seconds"] for entry in model.history)
     words = sum(entry["words"] for entry in model.history)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"pieces": pieces, "rate": words / seconds, "L": model.history[-1]["L"], "peak": peak}
+    return {"pieces": pieces, "rate": words / seconds, "L": model.history[-1]["L"]}
 
 
 def main() -> None:
@@ -45,7 +44,7 @@ def main() -> None:
         print(json.dumps(fit(sys.argv[1], spec, passes=passes, seed=seed, free=free)))
         return
     print(describe(), end="\n\n")
-    print("memory left      pieces   k words/s   of all memory       L   peak, MB")
+    print("memory left      pieces   k words/s   of all memory       L")
     whole = 0.0
     for free in ("all", *options.get("free", "1024,256").split(",")):
         command = [sys.executable, __file__, *sys.argv[1:], f"child={free}"]
@@ -53,8 +52,7 @@ def main() -> None:
         whole = whole or found["rate"]
         name = "all" if free == "all" else f"{free} MB"
         print(
-            f"{name:15}{found['pieces']:8.1f}{found['rate'] / 1e3:12.0f}{found['rate'] / whole:16.2f}"
-            f"{found['L']:11.4f}{found['peak']:11.0f}"
+            f"{name:15}{found['pieces']:8.1f}{found['rate'] / 1e3:12.0f}{found['rate'] / whole:16.2f}{found['L']:11.4f}"
         )
 
 
