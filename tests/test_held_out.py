@@ -68,3 +68,13 @@ def test_contexts_are_as_long_as_they_are_on_average(half_window: int) -> None:
     found = measure_contexts(corpus, half_window)
     assert found.size == pytest.approx(np.mean(sizes))
     assert found.frequencies.sum() == pytest.approx(1)
+
+
+def test_of_a_long_split_whole_documents_are_scored(sotu: dw.Corpus) -> None:
+    whole, part = HeldOut(sotu, "valid"), HeldOut(sotu, "valid", most=40_000)
+    assert 20_000 < len(part.text.ids) < 60_000 < len(whole.text.ids)
+    chosen, every = (set(sotu.chunk_document[text.text.chunk].tolist()) for text in (part, whole))
+    assert chosen < every
+    in_chosen = np.isin(sotu.chunk_document[whole.text.chunk], sorted(chosen))
+    np.testing.assert_array_equal(part.text.ids, whole.text.select(in_chosen).ids)
+    np.testing.assert_array_equal(HeldOut(sotu, "valid", most=1e9).text.ids, whole.text.ids)

@@ -18,7 +18,7 @@ from driftword.engines.prior import Prior
 from driftword.engines.rounds import Sampler
 from driftword.engines.streaming import rounds_of_pass
 from driftword.errors import FitError
-from driftword.held_out import HeldOut
+from driftword.held_out import MOST_VALIDATION, HeldOut
 from driftword.progress import Progress
 from driftword.schedule import Schedule
 
@@ -44,7 +44,7 @@ class Continuation:
     ) -> None:
         self.corpus, self.schedule, self.start_engine, self.title = corpus, schedule, start_engine, title
         self.sampler = Sampler.make(corpus.raw_counts, schedule.spec.exponent)
-        self.held_out = HeldOut(corpus, "valid")
+        self.held_out = HeldOut(corpus, "valid", most=MOST_VALIDATION)
 
     def run(self, rho: Array, alpha: Array, prior: Prior, *, frozen: int, rate: float, bar: Progress) -> Continued:
         """Run passes, as long as the validation text is predicted better.

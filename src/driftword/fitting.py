@@ -30,7 +30,7 @@ from driftword.engines.rounds import Sampler
 from driftword.engines.streaming import rounds_of_pass
 from driftword.errors import DriftwordWarning, FitError, OptionError, StoreError
 from driftword.group_fitting import GroupFit
-from driftword.held_out import EXPONENT, KNOWS_NOTHING, HeldOut, frequency_log_odds, measure_contexts
+from driftword.held_out import EXPONENT, KNOWS_NOTHING, MOST_VALIDATION, HeldOut, frequency_log_odds, measure_contexts
 from driftword.memory import WITH_GROUPS, check_memory
 from driftword.model import KIND, GroupEmbeddings, Model
 from driftword.process import available_cores, rank
@@ -235,7 +235,7 @@ class _Training:
         sampler = Sampler.make(corpus.raw_counts, spec.exponent)
         reader = ThreadPoolExecutor(1)  # the first pass need not wait for the text it will be scored on
         scoring_sampler = sampler if spec.exponent == EXPONENT else None
-        self._held_out = reader.submit(HeldOut, corpus, "valid", sampler=scoring_sampler)
+        self._held_out = reader.submit(HeldOut, corpus, "valid", sampler=scoring_sampler, most=MOST_VALIDATION)
         reader.shutdown(wait=False)
         parameters, self.history = state or (
             initial_parameters(

@@ -24,6 +24,7 @@ from driftword.engines.rounds import Centering, Sampler, Text, read_text
 
 NEGATIVES: Final = 20
 EXPONENT: Final = 0.75
+MOST_VALIDATION: Final = 1 << 22  # words that are scored after a pass, about: enough for errors of 0.001
 _HELD_OUT_PASS: Final = 0  # held-out text has a single subsample, however training is resampled
 
 Array = npt.NDArray[Any]
@@ -131,10 +132,15 @@ KNOWS_NOTHING: Final = (1 + NEGATIVES) * float(np.log(0.5))
 
 
 class HeldOut:
-    """One split of a corpus, read once and scored as often as needed."""
+    """One split of a corpus, read once and scored as often as needed.
 
-    def __init__(self, corpus: Corpus, split: str, *, sampler: Sampler | None = None) -> None:
-        self.text: Text = read_text(corpus, split, pass_number=_HELD_OUT_PASS, sliced=True)
+    Of a split with more than `most` words about as many are read: those of documents chosen at random.
+    """
+
+    def __init__(
+        self, corpus: Corpus, split: str, *, sampler: Sampler | None = None, most: float = float("inf")
+    ) -> None:
+        self.text: Text = read_text(corpus, split, pass_number=_HELD_OUT_PASS, sliced=True, most=most)
         self.key = randomness.key(corpus.seed, "scoring")
         self.sampler = sampler or scoring_sampler(corpus)
         lengths = np.diff(self.text.offsets)

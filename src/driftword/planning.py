@@ -69,8 +69,9 @@ PREPARE_ALONE: Final = 7.4e-8  # seconds that one core works for a word while th
 PREPARE_DASK: Final = 2.1  # how much more work it is in parts
 STORED_TEXT: Final = 2.0  # bytes that a word takes in documents.parquet
 WRITTEN: Final = 6.5e8  # bytes of a model that are stored in a second
-SIGNIFICANCE_WORD: Final = 1.0e-5  # core-seconds for a word that a pass sees
+SIGNIFICANCE_WORD: Final = 4.0e-5  # core-seconds for a word that a pass sees
 TEXT_BYTES: Final = 64  # in memory, of a word that a pass sees
+SCORED: Final = 1 << 22  # held-out words at most, as in `held_out`
 PIECE: Final = 4.0  # gigabytes of text in memory; where there is more, it is read in pieces
 
 
@@ -242,7 +243,7 @@ class _Plan:
         share = 1 / self.processes
         text = self.passes * self.size.seen * share * costs.word * dims / own**costs.word_scaling / speed
         reading = self.passes * self.size.train * share * costs.read / speed
-        scoring = self.passes * self.size.held_out * share * costs.score / own**0.9 / speed
+        scoring = self.passes * min(self.size.held_out, SCORED) * share * costs.score / own**0.9 / speed
         prior = dynamic * self.spec.rounds * self._numbers * share * costs.prior / own**costs.prior_scaling / speed
         if self.processes > 1:
             prior *= 1 + costs.eliminate

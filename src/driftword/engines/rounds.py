@@ -184,9 +184,15 @@ class Sampler:
         return np.where(stays, word, self.alias[word]).astype(np.int32)
 
 
-def read_text(corpus: Corpus, split: str, *, pass_number: int, sliced: bool) -> Text:
-    """Return the tokens of a split that a pass sees."""
-    return _text(corpus, corpus.chunks_of(split), pass_number, sliced=sliced)
+def read_text(corpus: Corpus, split: str, *, pass_number: int, sliced: bool, most: float = float("inf")) -> Text:
+    """Return the tokens of a split that a pass sees; of documents chosen at random where they are more than `most`."""
+    chunks = corpus.chunks_of(split)
+    of_all = float(np.diff(corpus.offsets)[chunks].sum()) / max(len(corpus.tokens), 1)
+    share = most / max(corpus.expected_tokens() * of_all, 1.0)
+    if share < 1:
+        document = np.asarray(corpus.chunk_document)[chunks]
+        chunks = chunks[randomness.uniform(randomness.key(corpus.seed, "chosen"), document) < share]
+    return _text(corpus, chunks, pass_number, sliced=sliced)
 
 
 def read_pass(corpus: Corpus, plan: PassPlan) -> list[Blocks]:
