@@ -69,9 +69,13 @@ PREPARE_ALONE: Final = 7.4e-8  # seconds that one core works for a word while th
 PREPARE_DASK: Final = 2.1  # how much more work it is in parts
 STORED_TEXT: Final = 2.0  # bytes that a word takes in documents.parquet
 WRITTEN: Final = 6.5e8  # bytes of a model that are stored in a second
-SIGNIFICANCE_WORD: Final = 4.0e-5  # core-seconds for a word that a pass sees
+SIGNIFICANCE_WORD: Final = 3.6e-3  # core-seconds for a word of the vocabulary, with its permutations
+SIGNIFICANCE_TOKEN: Final = 7.4e-6  # core-seconds for a word of text that a pass sees
 TEXT_BYTES: Final = 64  # in memory, of a word that a pass sees
 SCORED: Final = 1 << 22  # held-out words at most, as in `held_out`
+DISK: Final = 2e9  # bytes that a machine reads from its disk in a second; assumed, not measured
+CACHED: Final = 6.4e10  # bytes of a corpus that stay in a machine's memory after a pass; assumed
+GPUS_OF_MACHINE: Final = 8  # assumed
 PIECE: Final = 4.0  # gigabytes of text in memory; where there is more, it is read in pieces
 
 
@@ -214,6 +218,10 @@ class _Plan:
         return float(self.size.words * self.spec.dim)
 
     @property
+    def _bytes_of_id(self) -> int:
+        return 2 if self.size.words < 1 << 16 else 4
+
+    @property
     def _own_cores(self) -> float:
         """Cores of each process; less than one where processes take turns."""
         return self.cores / (1 if self.gpus else self.processes)
@@ -221,8 +229,8 @@ class _Plan:
     # -- stages ------------------------------------------------------------------------
 
     def _prepare(self) -> list[tuple[str, float, float, float, float, str]]:
-        tokens, bytes_of_id = self.size.tokens, 2 if self.size.words < 1 << 16 else 4
-        disk = (tokens * STORED_TEXT + self.size.stored * bytes_of_id) / GIGA
+        tokens = self.size.tokens
+        disk = (tokens * STORED_TEXT + self.size.stored * self._bytes_of_id) / GIGA
         alone = tokens * PREPARE_ALONE / self.core_speed
         if not self.dask_cores:
             seconds = alone + tokens * PREPARE_WORD / self.core_speed / self.cores
@@ -251,8 +259,12 @@ class _Plan:
         memory = (3 * self._numbers * share + 6 * self._contexts) * 4 / GIGA
         model = (self._numbers + self._contexts) * 4 / GIGA
         limit = "GPUs" if self.gpus else "cores and their memory"
+        machines = math.ceil(self.gpus / GPUS_OF_MACHINE) or 1
+        stored = self.size.train * self._bytes_of_id / machines
+        from_disk = stored / DISK * (self.passes if stored > CACHED else 1)
+        of_passes, of_passes_limit = max((text + reading, limit), (from_disk, "disk"))
         rows = [
-            ("fit: text", text + reading, memory + of_text, 0.0, 0.0, limit),
+            ("fit: text", of_passes, memory + of_text, 0.0, 0.0, of_passes_limit),
             ("fit: prior", prior, 0.0, 0.0, self._border_traffic(dynamic), limit),
         ]
         if self.processes > 1:
@@ -290,7 +302,7 @@ class _Plan:
     def _significance(self) -> tuple[str, float, float, float, float, str]:
         seen = self.size.seen / (1 - 2 * HELD_OUT)
         cores = self.dask_cores or self.cores
-        seconds = seen * SIGNIFICANCE_WORD / cores / self.core_speed
+        seconds = (self.size.words * SIGNIFICANCE_WORD + seen * SIGNIFICANCE_TOKEN) / cores / self.core_speed
         memory = (seen * 16 + self._contexts * 4) / GIGA
         limit = "cores; every worker reads all text" if self.dask_cores else "cores"
         return ("significance", seconds, memory, 0.0, 0.0, limit)
