@@ -1,0 +1,139 @@
+"""Where does the time of a CPU pass go, and how far is it from what the processor could do?
+
+    python benchmarks/roofline.py un.corpus
+
+Every part of a block is timed alone on one thread, with the default options and arrays of the same
+sizes that stay in the cache; then whole rounds on the text itself. What the parts do not explain is waiting for
+memory, and what is not listed (drawing negatives, gathering rows, copying). The peak is the same matrix product on a
+tile that never leaves the first cache, with so many terms that nothing but the products counts.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numba import njit
+
+import driftword as dw
+import speed
+from driftword.engines import cpu_kernels as kernels
+from driftword.engines.matmul_kernels import LANES, TILE, add_product, padded
+from machine import describe
+
+REPEATS = 2000
+
+
+# Loops are compiled as a whole: a call from Python takes longer than a part.
+
+
+@njit(**kernels._FAST)
+def _products(n, block, columns, negatives, context, transposed, residual, gradient):  # noqa: PLR0917
+    for _ in range(n):
+        add_product(negatives, transposed, len(negatives), len(context), columns, residual)
+        add_product(residual.T, negatives, len(context), context.shape[1], len(negatives), gradient)
+        add_product(residual, context, len(negatives), context.shape[1], block, negatives)
+
+
+@njit(**kernels._FAST)
+def _steps(n, words, gradients, values, accumulator):
+    for _ in range(n):
+        kernels._adagrad(words, gradients, len(words), 0, 1, 0, values, accumulator, np.float32(1e-6))
+
+
+@njit(**kernels._FAST)
+def _windows(n, vectors, prefix_sums, run, sums):
+    half = (len(vectors) - run) // 2
+    for _ in range(n):
+        kernels._window_sums(vectors, -half, run + half, prefix_sums, half, 0, run, sums)
+        kernels._window_sums(vectors, 0, run, prefix_sums, half, -half, run + half, sums)
+
+
+@njit(**kernels._FAST)
+def _sigmoids(n, values):
+    for _ in range(n):
+        for i in range(values.shape[0]):
+            for k in range(values.shape[1]):
+                values[i, k] = kernels.sigmoid(values[i, k])
+
+
+@njit(**kernels._FAST)
+def _one_tile(n, left, right, out):
+    for _ in range(n):
+        add_product(left, right, len(left), right.shape[1], len(right), out)
+
+
+def microseconds(task: Callable[..., object], *arguments: object) -> float:
+    """Return the median time of one call in five tries of many."""
+    task(1, *arguments)
+    tries = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        task(REPEATS, *arguments)
+        tries.append((time.perf_counter() - begin) / REPEATS)
+    return 1e6 * float(np.median(tries))
+
+
+def parts(spec: dw.Spec) -> dict[str, float]:
+    """Return microseconds for a word of each part of a block."""
+    random = np.random.default_rng(0)
+
+    def numbers(*shape: int) -> np.ndarray:
+        return (0.01 * random.normal(size=shape)).astype(np.float32)
+
+    block, pool, run, half, columns = spec.block, spec.pool, spec.run, spec.context // 2, spec.dim + spec.intercept
+    width, rows, seen = padded(columns, LANES), padded(padded(block, LANES), TILE), run + 2 * half
+    moved = block + pool + block // run * seen  # rows of both tables that a block moves
+    context = numbers(rows, width)
+    products = microseconds(
+        _products, block, columns, numbers(pool, width), context, np.ascontiguousarray(context.T),
+        numbers(pool, rows), numbers(rows, width),
+    )  # fmt: skip
+    values, accumulator = numbers(moved, columns), np.ones((moved, columns), np.float32)
+    words = random.permutation(moved).astype(np.int32)
+    steps = microseconds(_steps, words, numbers(moved, width), values, accumulator)
+    windows = microseconds(_windows, numbers(seen, width), numbers(seen + 2, width), run, numbers(seen, width))
+    return {
+        "three matrix products": products / block,
+        f"Adagrad, {moved / block:.0f} rows a word": steps / block,
+        "sums over windows": windows / run,
+        "sigmoids of negatives": microseconds(_sigmoids, numbers(pool, rows)) / block,
+    }
+
+
+def peak() -> float:
+    """Return GFLOP/s of the matrix product on one tile."""
+    best = 0.0
+    for n in (64, 100, 200):
+        shapes = ((TILE, n), (n, LANES), (TILE, LANES))
+        took = microseconds(_one_tile, *(np.full(shape, 1e-3, np.float32) for shape in shapes))
+        best = max(best, 2 * TILE * LANES * n / took / 1e3)
+    return best
+
+
+def main() -> None:
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    spec, corpus = dw.Spec(), dw.Corpus.open(sys.argv[1])
+    print(describe(), end="\n\n")
+    found, best = parts(spec), peak()
+    flops = 3 * 2 * spec.pool * (spec.dim + spec.intercept)
+    whole = {}
+    for threads in (1, 2):
+        speed.THREADS = threads
+        whole[threads] = np.median(
+            [1e6 * cost.likelihood / cost.words for cost in (speed.round_cost(corpus, spec) for _ in range(3))]
+        )
+    print("one thread                  microseconds a word")
+    for name, took in found.items():
+        print(f"{name:28}{took:9.2f}")
+    print(f"{'memory and the rest':28}{whole[1] - sum(found.values()):9.2f}")
+    print(f"{'a word of text':28}{whole[1]:9.2f}   ({whole[2]:.2f} with two threads)")
+    print(f"\nmatrix products {flops / found['three matrix products'] / 1e3:.0f} GFLOP/s, at the peak {best:.0f};")
+    print(f"with nothing else, at the peak, a word would take {flops / best / 1e3:.2f} microseconds")
+
+
+if __name__ == "__main__":
+    main()
