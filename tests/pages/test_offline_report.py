@@ -34,7 +34,8 @@ def test_a_report_is_one_file_that_fetches_nothing(small_model: dw.Model, small:
         counts = small_model.counts[:, small_model.word_id(word)]
         seen = {label for label, count in zip(small_model.slices.labels, counts, strict=True) if count}
         assert set(re.findall(r'<li data-slice="(\d+)"', passages)) == seen
-    assert page.count("<svg") == 1 + 4 * len(words)
+    assert page.count('<svg class="figure') == 1 + 4 * len(words)
+    assert page.count('<svg class="sparkline"') == 3  # one for each of the words that changed most
     assert "<mark>ship</mark>" in page.lower()
     assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", page)
     ids = re.findall(r' id="([^"]+)"', page)

@@ -1,5 +1,6 @@
 """Questions to a model: every function takes a `Model` or its path and returns a small table."""
 
+from driftword.explore.before_and_after import shift_slices, shifts
 from driftword.explore.changepoints import changes
 from driftword.explore.drift_ranking import attested_range, drift, movers, rank_drift
 from driftword.explore.group_contrast import contrast
@@ -20,6 +21,8 @@ __all__ = [
     "neighbors",
     "rank_drift",
     "representative_slices",
+    "shift_slices",
+    "shifts",
     "similarity",
     "towards",
     "trajectory",

@@ -26,6 +26,7 @@ MAX_COMPARED: Final = 6
 MAX_GROUPS: Final = 6  # as many as there are colours
 RANKED: Final = "rank"  # the order of a table of drift, unless a reader chooses a column
 SORT_COLUMNS: Final = (RANKED, "drift", "effect", "word", "count_first", "count_last", "slices")
+_ANSWERS: Final = 10  # words on the start page whose change is told in a sentence
 _TABLE_NEIGHBORS: Final = 6  # in each row of a table of drift
 _HALF_PAGE: Final = {"width": HALF_WIDTH, "height": 150}
 
@@ -55,7 +56,23 @@ def start(model: Model, begin: At | None = None, end: At | None = None, **option
     if model.moves:
         ranking = between(model, begin, end, **options)
         content = ranking | content | {"table": ranking["table"]}
+        told = answers(model, [row["word"] for row in ranking["table"][:_ANSWERS]])
+        distances = [distance for row in told for distance in row["distance"] if distance is not None]
+        content |= {"answers": told, "farthest": max(distances, default=1.0)}
     return content
+
+
+def answers(model: Model, words: Sequence[str]) -> list[dict[str, Any]]:
+    """Return for each word from what to what it moved, when, and how far it was in each slice from where it began."""
+    rows = explore.shifts(model, words).to_dicts()
+    last = model.slices.labels[-1]
+    for row in rows:
+        path = explore.trajectory(model, row["word"], at=last, n=1)
+        row["distance"] = [
+            1 - similarity if seen else None
+            for similarity, seen in zip(path["similarity_first"], path["observed"], strict=True)
+        ]
+    return rows
 
 
 def between(
@@ -142,7 +159,7 @@ def word(
     whole("n", n, least=1, most=MAX_ROWS)
     _at_most("slices", at, MAX_SLICES)
     _at_most("words", others, MAX_COMPARED)
-    numbers = sorted({model.slices.index(label) for label in at}) if at else explore.representative_slices(model, name)
+    numbers = sorted({model.slices.index(label) for label in at}) if at else explore.shift_slices(model, name)
     selected = [labels[t] for t in numbers]
     neighbors = explore.neighbors(model, name, at=selected, n=n).to_dicts()
     frequency = explore.frequency(model, name)
@@ -161,6 +178,7 @@ def word(
         "changes": [],
         "largest_change": None,
         "significance": _significance(model, name),
+        "shift": explore.shifts(model, [name]).row(0, named=True) if model.moves else None,
         "figures": {"frequency": figure(f"Frequency of {name}", "per million words", "bars",
                                         series=[_series(name, frequency["per_million"].to_list())], **_HALF_PAGE)},
         "table": neighbors,

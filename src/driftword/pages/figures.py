@@ -19,6 +19,7 @@ from driftword.corpus import Slices
 from driftword.tables import printable
 
 STATIC: Final = Path(__file__).parent / "static"
+SPARK_WIDTH, SPARK_HEIGHT = 180, 36
 WIDTH, HALF_WIDTH = 760, 480  # a figure as wide as the page, and one of two side by side
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 14, 22, 26
 _NAMES_WIDTH: Final = 150  # for the names at the ends of lines
@@ -105,6 +106,26 @@ def draw(
         '<svg class="figure{}" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" role="{}" aria-label="{}">'
         "{}</svg>"
     ).format(" wide" if width == WIDTH else "", width, height, role, figure["title"], Markup("").join(parts))
+
+
+def sparkline(
+    slices: Slices, values: Sequence[float | None], *, highest: float, change: str | None, title: str
+) -> Markup:
+    """Draw a line over time as high as a line of text, from 0 to `highest`, with a mark where the word changed."""
+    time_axis = _TimeAxis(slices, 2, SPARK_WIDTH - 2)
+
+    def y(value: float) -> float:
+        return round(SPARK_HEIGHT - 2 - max(value, 0.0) / (highest or 1.0) * (SPARK_HEIGHT - 4), 1)
+
+    points = [(x, y(value)) for x, value in zip(time_axis.middle, values, strict=True) if value is not None]
+    mark = Markup("")
+    if change is not None:
+        x = time_axis.begin[slices.labels.index(change)]
+        mark = Markup('<path class="change-mark" d="M{} 0V{}"/>').format(x, SPARK_HEIGHT)
+    return Markup(
+        '<svg class="sparkline" viewBox="0 0 {} {}" role="img" aria-label="{}">{}'
+        '<path class="axis" d="M0 {}H{}"/><g class="s0"><path class="observed" d="{}"/></g></svg>'
+    ).format(SPARK_WIDTH, SPARK_HEIGHT, title, mark, SPARK_HEIGHT - 1, SPARK_WIDTH, _path(points))
 
 
 def standalone(svg: Markup, title: str, caption: str) -> str:

@@ -12,7 +12,7 @@ from driftword.explore.drift_metrics import METRICS
 from driftword.explore.vectors import MIN_COUNT
 from driftword.model import Model
 from driftword.pages.content import MAX_GROUPS, MAX_ROWS, MAX_SLICES
-from driftword.pages.figures import draw, legend, times
+from driftword.pages.figures import draw, legend, sparkline, times
 
 _CODE: Final = re.compile(r"`([A-Za-z_][\w.]*(?:=[^`]*)?)`")
 
@@ -28,6 +28,7 @@ def templates(model: Model, *, title: str | None = None, **names: Any) -> Enviro
     environment.globals |= {
         "draw": partial(draw, model.slices),
         "legend": legend,
+        "sparkline": partial(sparkline, model.slices),
         "max_groups": MAX_GROUPS,
         "max_rows": MAX_ROWS,
         "max_slices": MAX_SLICES,
