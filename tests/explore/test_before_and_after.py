@@ -68,6 +68,25 @@ def test_neighbours_are_those_of_a_plain_computation() -> None:
             assert row[side] == expected[:5]
 
 
+def test_distances_are_from_the_first_attested_slice() -> None:
+    model = moving_model()
+    counts = np.array(model.counts)
+    counts[:2, 0], counts[4, 0] = 0, 0
+    vocabulary = Vocabulary(tuple(WORDS), model.slices, counts, counts)
+    rare = dw.Model(
+        np.asarray(model.rho), np.asarray(model.alpha), vocabulary=vocabulary, spec=model.spec,
+        provenance=model.provenance,
+    )  # fmt: skip
+    found = explore.shifts(rare, ["energy"])["distance"][0].to_list()
+    for t, distance in enumerate(found):
+        if not counts[t, 0]:
+            assert distance is None
+            continue
+        one, other = (rare.rho[s, 0] - rare.rho[s][counts[s] >= MIN_COUNT].mean(axis=0) for s in (2, t))
+        assert distance == pytest.approx(1 - one @ other / np.linalg.norm(one) / np.linalg.norm(other), abs=1e-5)
+    assert max(value for value in found[:6] if value is not None) < 0.2 < min(found[6:])
+
+
 def test_words_that_are_too_rare_are_not_named() -> None:
     model = moving_model()
     counts = np.array(model.counts)

@@ -52,8 +52,9 @@ def shifts(model: Model, words: Sequence[str], *, n: int = 3) -> pl.DataFrame:
     -------
     One row per word: word; change, the slice from which on it is used differently, with change_low and change_high
     where its documents were tested, and the verdict of that test; before and after, neighbours that were clearly nearer
-    on that side, nearest first; slice_before and slice_after, the best attested slice on either side. A word without a
-    change point has nulls.
+    on that side, nearest first; slice_before and slice_after, the best attested slice on either side; distance, how far
+    the word is in every slice from where it is first attested (1 - cosine similarity, null where it is not observed). A
+    word without a change point has nulls, but for the distances.
     """
     rows = [_date(model, model.word_id(word)) for word in words]
     sides = [
@@ -63,13 +64,14 @@ def shifts(model: Model, words: Sequence[str], *, n: int = 3) -> pl.DataFrame:
     ]
     scores = _scores(model, sides)
     by_word = {one.v: one for one in sides}
-    for row in rows:
+    for row, distance in zip(rows, _distances(model, [model.word_id(word) for word in words]), strict=True):
+        row["distance"] = distance
         if (one := by_word.get(model.word_id(row["word"]))) is not None:
             row |= _named(model, one, *scores[one.v], n=n)
     schema: dict[str, Any] = {
         "word": pl.String, "change": pl.String, "change_low": pl.String, "change_high": pl.String,
         "verdict": pl.String, "before": pl.List(pl.String), "after": pl.List(pl.String),
-        "slice_before": pl.String, "slice_after": pl.String,
+        "slice_before": pl.String, "slice_after": pl.String, "distance": pl.List(pl.Float64),
     }  # fmt: skip
     return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)
 
@@ -140,6 +142,17 @@ def _scores(model: Model, sides: Sequence[_Sides]) -> dict[int, tuple[Array, Arr
             weights[one.v, side] += weight * attested
     mean = {key: np.where(weights[key] > 0, totals[key] / np.maximum(weights[key], 1e-9), -1.0) for key in totals}
     return {one.v: (mean[one.v, 0], mean[one.v, 1]) for one in sides}
+
+
+def _distances(model: Model, words: Sequence[int]) -> list[list[float | None]]:
+    """Return how far each word is in every slice from the first that attests it; None where it is not observed."""
+    found = []
+    for number, path in enumerate(vectors.directions(model, words).transpose(1, 0, 2)):
+        v = words[number]
+        first = int(attested_slices(model, v, MIN_COUNT)[0])
+        observed = model.vocabulary.observed[:, v]
+        found.append([float(1 - path[t] @ path[first]) if observed[t] else None for t in range(len(path))])
+    return found
 
 
 def _named(model: Model, one: _Sides, before: Array, after: Array, *, n: int) -> dict[str, Any]:

@@ -56,23 +56,10 @@ def start(model: Model, begin: At | None = None, end: At | None = None, **option
     if model.moves:
         ranking = between(model, begin, end, **options)
         content = ranking | content | {"table": ranking["table"]}
-        told = answers(model, [row["word"] for row in ranking["table"][:_ANSWERS]])
+        told = explore.shifts(model, [row["word"] for row in ranking["table"][:_ANSWERS]]).to_dicts()
         distances = [distance for row in told for distance in row["distance"] if distance is not None]
         content |= {"answers": told, "farthest": max(distances, default=1.0)}
     return content
-
-
-def answers(model: Model, words: Sequence[str]) -> list[dict[str, Any]]:
-    """Return for each word from what to what it moved, when, and how far it was in each slice from where it began."""
-    rows = explore.shifts(model, words).to_dicts()
-    last = model.slices.labels[-1]
-    for row in rows:
-        path = explore.trajectory(model, row["word"], at=last, n=1)
-        row["distance"] = [
-            1 - similarity if seen else None
-            for similarity, seen in zip(path["similarity_first"], path["observed"], strict=True)
-        ]
-    return rows
 
 
 def between(
@@ -144,7 +131,7 @@ def word(
     model, asked
         The model, and the word.
     at
-        Slices whose neighbours are listed; by default a few representative ones.
+        Slices whose neighbours are listed; by default those on either side of its change, the first and the last.
     n
         How many neighbours in each.
     others
