@@ -142,7 +142,10 @@ def test_nothing_is_taken_from_the_cache_before_the_token_is_checked(small_model
     assert stranger.get("/index.json").json()["error"].startswith("This explorer can only be read with its token")
     given = stranger.get("/comparisons?token=secret", follow_redirects=False)
     assert given.headers["cache-control"] == "no-store"
-    assert reader.get("/comparisons").headers["cache-control"] == "private, no-cache"
+    page = reader.get("/comparisons")
+    assert page.headers["cache-control"] == "private, no-cache"
+    assert page.headers["cross-origin-opener-policy"] == page.headers["cross-origin-resource-policy"] == "same-origin"
+    assert "camera=()" in page.headers["permissions-policy"]
 
 
 @pytest.mark.parametrize(

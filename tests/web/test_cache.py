@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 from typing import Any
 
 import pytest
@@ -151,3 +152,54 @@ def test_head_requests_have_no_body() -> None:
     assert ask(cache, "/a", method="HEAD") == [b""]
     assert ask(cache, "/a") == [b"/a" * 100]
     assert pages.asked == ["/a"]
+
+
+def response(cache: ResponseCache, path: str, headers: dict[str, str], method: str = "GET") -> tuple[int, Any, bytes]:
+    answer: list[Any] = []
+
+    async def send(message: Any) -> None:
+        answer.append(message)
+
+    sent = [(name.encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": sent}
+    asyncio.run(cache(scope, None, send))  # type: ignore[arg-type]
+    return answer[0]["status"], dict(answer[0]["headers"]), answer[1]["body"]
+
+
+@pytest.mark.parametrize(
+    ("accepted", "compressed"),
+    [("gzip", True), ("br, gzip;q=0.5", True), ("*", True), ("", False), ("identity", False), ("gzip; q=0.0", False)],
+)
+def test_texts_are_compressed_for_those_who_understand_it(accepted: str, compressed: bool) -> None:
+    cache = ResponseCache(Pages(headers=[(b"content-type", b"text/html"), (b"content-length", b"2000")]))
+    path = "/" + 19 * "a"
+    for method in ("GET", "HEAD", "GET"):
+        status, headers, body = response(cache, path, {"accept-encoding": accepted}, method)
+        assert status == 200
+        assert (b"content-encoding" in headers) == compressed
+        if method == "GET":
+            assert len(body) == int(headers[b"content-length"])
+            assert (gzip.decompress(body) if compressed else body) == path.encode() * 100
+        else:
+            assert body == b""
+    assert cache.bytes < 2000  # it is kept compressed
+
+
+def test_pictures_and_short_texts_are_left_as_they_are() -> None:
+    for kind, path in ((b"image/png", "/" + 19 * "a"), (b"text/html", "/a")):
+        _, headers, body = response(
+            ResponseCache(Pages(headers=[(b"content-type", kind)])), path, {"accept-encoding": "gzip"}
+        )
+        assert b"content-encoding" not in headers
+        assert body == path.encode() * 100
+
+
+def test_a_browser_is_not_sent_what_it_has() -> None:
+    cache = ResponseCache(Pages())
+    _, headers, _ = response(cache, "/a", {})
+    tag = headers[b"etag"].decode()
+    assert response(cache, "/a", {"if-none-match": f'"other", {tag}'})[::2] == (304, b"")
+    assert response(cache, "/a", {"if-none-match": '"other"'})[0] == 200
+    assert response(cache, "/b", {"if-none-match": tag})[0] == 200
+    failing = ResponseCache(Pages(status=404))
+    assert response(failing, "/a", {"if-none-match": tag})[0] == 404  # the same body, but an error is no page

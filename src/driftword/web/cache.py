@@ -1,7 +1,7 @@
 """Responses are cached, because a model never changes while it is open: each address is computed once.
 
 A response depends on the path and on the parameters that some page knows, and on nothing else: this is all that the
-application below is given. Other parameters and all headers of the request end here.
+application below is given. Other parameters and all headers of the request end here. Texts are kept compressed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import Final, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from driftword.web.compression import accepts_gzip, compress, decompress, is_known
 
 MAX_BYTES: Final = 64_000_000
 MAX_KEY_LENGTH: Final = 2000  # characters of an address; responses to longer ones are not cached
@@ -95,8 +97,7 @@ class ResponseCache:
                 self.pending[key] = asyncio.create_task(self._compute(key, scope))
             # A reader who leaves must not cancel what others wait for.
             response = await asyncio.shield(self.pending[key])
-        await send({"type": "http.response.start", "status": response.status, "headers": list(response.headers)})
-        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else response.body})
+        await _send(response, scope, send)
 
     def normalized(self, query: bytes) -> str:
         """Return the parameters that the application knows, in the order in which they were given."""
@@ -116,8 +117,9 @@ class ResponseCache:
             "headers": [],
         }
         try:
-            response = await complete_response(self.app, request)
+            computed = await complete_response(self.app, request)
             self.check()
+            response = CachedResponse(computed.status, *compress(computed.headers, computed.body))
             self._store(key, response)
         finally:
             del self.pending[key]
@@ -132,6 +134,18 @@ class ResponseCache:
         self.bytes += size
         while self.bytes > self.max_bytes:
             self.bytes -= size_of(*self.responses.popitem(last=False))
+
+
+async def _send(response: CachedResponse, scope: Scope, send: Send) -> None:
+    """Send a response as the reader's program understands it, or only that it has it already."""
+    status, headers, body = response
+    if status == 200 and is_known(scope["headers"], headers):
+        kept = [(name, text) for name, text in headers if name in (b"etag", b"vary", b"cache-control")]
+        status, headers, body = 304, kept, b""
+    elif not accepts_gzip(scope["headers"]):
+        headers, body = decompress(headers, body)
+    await send({"type": "http.response.start", "status": status, "headers": list(headers)})
+    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
 
 
 def size_of(key: Key, response: CachedResponse) -> int:
