@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from distributed import Client, LocalCluster
+from fastapi.testclient import TestClient
 
 import driftword as dw
 from driftword import store
@@ -18,6 +20,7 @@ from driftword.evidence.significance import takes_less_than
 from driftword.explore import rank_drift
 from driftword.pages import content
 from driftword.significance_table import SCHEMA, SignificanceTable, ranked
+from driftword.web.app import make_app
 
 SLICES, DOCUMENTS, LENGTH, TOPICS = 6, 300, 60, 6
 WORDS = [f"t{t}w{i}" for t in range(TOPICS) for i in range(8)]
@@ -221,12 +224,25 @@ def test_pages_say_whether_a_word_changed(model: dw.Model, table: pl.DataFrame, 
     words = ["t0w0", "t3w1", "t5w5"]
     html = dw.report(shown, tmp_path / "r.html", words=words, n=1, passages=False).read_text()
     pages = dict(zip(words, html.split("<h1>")[-len(words) :], strict=True))
-    assert "changed</b>, significant at a false discovery rate of 5%" in pages["t0w0"]
+    told = re.search(r"changed</b> from (.*?) to (.*?), significant at a false discovery rate of 5%", pages["t0w0"])
+    assert told is not None
+    before, after = ({name[:2] for name in re.findall(r"t\dw\d", side)} for side in told.groups())
+    assert (before, after) == ({"t0"}, {"t1"})  # it takes the place of a word of the other topic
     assert "the documents from <b>1903</b> on differ most" in pages["t0w0"]
     assert "<b>not distinguishable from chance</b>" in pages["t3w1"]
     assert "so neither are its change points" in pages["t3w1"]
     assert "too few documents" in pages["t5w5"]
     assert content.start(shown)["table"][0]["verdict"] == "significant at a false discovery rate of 5%"
+    reader = TestClient(make_app(shown), base_url="http://127.0.0.1")
+    listed = "".join(reader.get(f"/words?like=t{topic}*").text for topic in (0, 1, 3, 5))
+    lines = {re.findall(r">(t\dw\d)</a>", line)[0]: line for line in listed.split("<li>")[1:]}
+    assert "mostly around 1903" in lines["t0w0"]
+    assert "(significant" in lines["t0w0"]
+    assert "t3w1</a>: a change is not distinguishable from chance." in lines["t3w1"]
+    assert "t5w5</a>: too few documents to tell whether it changed." in lines["t5w5"]
+    assert {name for name, line in lines.items() if "change-mark" in line} == {
+        name for name, q in zip(rare.table["word"], rare.table["q"], strict=True) if q is not None and q <= 0.05
+    } & set(lines)  # no date where there may be no change
 
 
 def test_without_a_test_there_is_nothing_to_show(small_model: dw.Model) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import driftword as dw
 from driftword.pages import content
-from driftword.pages.figures import HALF_WIDTH, WIDTH, draw, figure, standalone
+from driftword.pages.figures import HALF_WIDTH, SPARK_HEIGHT, WIDTH, draw, figure, sparkline, standalone
 
 YEARS = dw.Slices.from_labels(range(1900, 1920))
 value = st.one_of(st.none(), st.floats(-1e6, 1e6, allow_subnormal=False))
@@ -121,3 +121,28 @@ def test_names_of_lines_that_end_together_stay_inside(end: float) -> None:
     assert all(b - a >= 14.9 for a, b in pairwise(places))
     assert places[0] > 10
     assert places[-1] < 230
+
+
+@pytest.mark.parametrize(
+    ("largest", "expected"), [(9, "10"), (9_000, "10k"), (150_000, "150k"), (1_400_000, "1.5M"), (4e9, "4B")]
+)
+def test_large_numbers_are_short(largest: float, expected: str) -> None:
+    svg = draw(
+        dw.Slices.from_labels([1990, 1991]), figure("Text", "words", "bars", series=[series("words", [0, largest])])
+    )
+    assert re.findall(r'class="tick numeric"[^>]*>([^<]+)<', svg)[-1] == expected
+
+
+def test_small_lines_have_one_scale_and_mark_the_change() -> None:
+    slices = dw.Slices.from_labels(range(1990, 1994))
+    svg = sparkline(slices, [0.0, None, 0.5, 1.0], highest=1.0, change="1992", title='about "it"')
+    points = re.findall(r"[ML]([\d.]+) ([\d.]+)", svg.split('class="observed" d="')[1].split('"')[0])
+    heights = [float(y) for _, y in points]
+    assert len(points) == 3
+    assert heights[0] == SPARK_HEIGHT - 2
+    assert heights[2] == 2
+    assert heights[1] == pytest.approx(SPARK_HEIGHT / 2, abs=0.1)
+    mark = float(re.findall(r'class="change-mark" d="M([\d.]+) ', svg)[0])
+    assert float(points[0][0]) < mark < float(points[1][0])
+    assert 'aria-label="about &#34;it&#34;"' in svg
+    assert "change-mark" not in sparkline(slices, [0.0] * 4, highest=0.0, change=None, title="")

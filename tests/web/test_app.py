@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+from fnmatch import fnmatch
 from html import unescape
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +22,7 @@ from polars.testing import assert_frame_equal
 
 import driftword as dw
 from conftest import grouped_model, letters, random_model
-from driftword import store
+from driftword import explore, store
 from driftword.errors import OptionError, StoreError
 from driftword.web.app import STORE_ERROR, make_app
 
@@ -52,7 +53,7 @@ def test_the_start_page_shows_the_words_that_changed(reader: TestClient, small_m
         for row in twin["table"]:
             for at, column in (("1850", "neighbors_first"), ("1859", "neighbors_last")):
                 assert row[column] == dw.neighbors(small_model, row["word"], at=at, n=6)["word"].to_list()
-                assert ", ".join(row[column]) in unescape(page.text)
+                assert ", ".join(f'<a href="/word/{word}">{word}</a>' for word in row[column]) in page.text
 
 
 def test_the_table_can_be_sorted_by_its_columns(reader: TestClient, small_model: dw.Model) -> None:
@@ -329,6 +330,42 @@ def test_models_of_every_kind_have_pages() -> None:
     reader = TestClient(make_app(static), base_url=HERE)
     assert "shows no change over time" in reader.get("/").text
     assert reader.get("/slice/1991").status_code == reader.get("/slice/1990").status_code == 422
+
+
+def test_a_star_stands_for_any_letters(reader: TestClient, small_model: dw.Model) -> None:
+    def found(like: str) -> list[str]:
+        return [row["word"] for row in reader.get("/words.json", params={"like": like}).json()["table"]]
+
+    for like in ("s*", "*s", "s*p", "*i*", "S*", "*", "ship", "*a*r*"):
+        expected = [word for word in small_model.words if fnmatch(word, like.lower())]
+        assert found(like) == expected[:30], like
+    page = reader.get("/search", params={"q": "sh*"})
+    assert page.url.path == "/words"
+    assert '<a href="/word/ship">ship</a>' in page.text
+    assert page.text.count('<svg class="sparkline"') == len(found("sh*"))
+    lost = reader.get("/words", params={"like": "zzz*"})
+    assert lost.status_code == 422
+    assert "No word matches &#39;zzz*&#39;; give fewer letters before the *" in lost.text
+    assert reader.get("/words", params={"like": "a*" * 100}).status_code == 422  # at once, however many stars
+    assert csv(reader, "/words.csv", like="sh*").columns == ["word", "count"]
+    static = TestClient(make_app(random_model(["one", "once"], moves=False)), base_url=HERE)
+    assert '<a href="/word/once">once</a>' in static.get("/words?like=on*").text
+
+
+def test_the_start_page_tells_what_changed(reader: TestClient, small_model: dw.Model) -> None:
+    page, data = reader.get("/").text, reader.get("/index.json").json()
+    ranked = [row["word"] for row in data["table"]]
+    assert [row["word"] for row in data["answers"]] == ranked[:10]
+    expected = explore.shifts(small_model, ranked[:10]).to_dicts()
+    assert data["answers"] == json.loads(json.dumps(expected))
+    for row in expected:
+        sentence = f'<a href="/word/{row["word"]}">{row["word"]}</a> moved from '
+        assert (sentence in page) == bool(row["before"])
+        if row["before"]:
+            told = page.split(sentence)[1].split("</p>")[0]
+            assert re.findall(r"<i><a [^>]*>([^<]+)<", told) == row["before"] + row["after"]
+            assert f"mostly around {row['change']}" in told
+            assert "(not tested)" in told  # and nothing more is claimed
 
 
 def test_empty_tables_have_their_columns(reader: TestClient, small_model: dw.Model) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from driftword import explore
-from driftword.checks import one_of, whole
+from driftword.checks import one_of, quoted, whole
 from driftword.corpus.groups import OTHERS, group_number
 from driftword.corpus.slices import At
 from driftword.errors import OptionError
@@ -27,6 +27,7 @@ MAX_GROUPS: Final = 6  # as many as there are colours
 RANKED: Final = "rank"  # the order of a table of drift, unless a reader chooses a column
 SORT_COLUMNS: Final = (RANKED, "drift", "effect", "word", "count_first", "count_last", "slices")
 _ANSWERS: Final = 10  # words on the start page whose change is told in a sentence
+_MATCHES: Final = 30  # words that are listed for a pattern
 _TABLE_NEIGHBORS: Final = 6  # in each row of a table of drift
 _HALF_PAGE: Final = {"width": HALF_WIDTH, "height": 150}
 
@@ -56,10 +57,53 @@ def start(model: Model, begin: At | None = None, end: At | None = None, **option
     if model.moves:
         ranking = between(model, begin, end, **options)
         content = ranking | content | {"table": ranking["table"]}
-        told = explore.shifts(model, [row["word"] for row in ranking["table"][:_ANSWERS]]).to_dicts()
-        distances = [distance for row in told for distance in row["distance"] if distance is not None]
-        content |= {"answers": told, "farthest": max(distances, default=1.0)}
+        content |= _answers(model, [row["word"] for row in ranking["table"][:_ANSWERS]])
     return content
+
+
+def _answers(model: Model, words: Sequence[str]) -> Content:
+    """Return from what to what words moved, and when; and the farthest of all distances, for lines of one scale."""
+    told = explore.shifts(model, words).to_dicts()
+    distances = [distance for row in told for distance in row["distance"] if distance is not None]
+    return {"answers": told, "farthest": max(distances, default=1.0), "tested": model.significance is not None}
+
+
+def matching(model: Model, like: str) -> Content:
+    """Return the words that match a pattern such as ``energ*``, the most frequent first, and how each moved."""
+    parts = like.strip().casefold().split("*")
+    found = [v for v, name in enumerate(model.words) if _matches(name.casefold(), parts)]
+    if not found:
+        raise OptionError(f"No word matches {quoted(like)}; give fewer letters before the *")
+    names = [model.words[v] for v in found[:_MATCHES]]
+    content: Content = {
+        "title": f"Words like {like.strip()}",
+        "like": like.strip(),
+        "found": len(found),
+        "table": [
+            {"word": name, "count": int(model.vocabulary.totals[v]) if model.vocabulary.counted else None}
+            for v, name in zip(found, names, strict=False)
+        ],
+        "answers": [],
+        "figures": {},
+        "cite": citation(model),
+    }
+    return content | _answers(model, names) if model.moves else content
+
+
+def _matches(name: str, parts: Sequence[str]) -> bool:
+    """Tell whether a word has these parts in order, with anything between them; in linear time, unlike a regex."""
+    if len(parts) == 1:
+        return name == parts[0]
+    first, *inner, last = parts
+    if not name.startswith(first) or not name.endswith(last) or len(name) < len(first) + len(last):
+        return False
+    at, end = len(first), len(name) - len(last)
+    for part in inner:
+        found = name.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
 
 
 def between(

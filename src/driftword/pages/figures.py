@@ -209,7 +209,7 @@ def _axes(time_axis: _TimeAxis, ticks: Sequence[float], y: ToY, *, height: int, 
     for value in ticks:
         at = y(value)
         line = Markup('<line class="grid" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(left, right, at, at)
-        number = f"{value:,.{digits}f}"
+        number = f"{value:,.{digits}f}" if abs(value) < 10_000 else _short(value)
         text = Markup('<text class="tick numeric" x="{}" y="{}">{}</text>').format(left - 6, at + 4, number)
         parts += [line, text]
     base = height - _BOTTOM
@@ -222,6 +222,12 @@ def _axes(time_axis: _TimeAxis, ticks: Sequence[float], y: ToY, *, height: int, 
             )
         )
     return Markup("").join(parts)
+
+
+def _short(value: float) -> str:
+    """Write a large number so that it fits beside an axis: 150k, 1.5M."""
+    size, unit = next((size, unit) for size, unit in ((1e9, "B"), (1e6, "M"), (1e3, "k")) if abs(value) >= size)
+    return f"{value / size:g}{unit}"
 
 
 def _slice_links(

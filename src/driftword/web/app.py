@@ -118,6 +118,8 @@ def make_pages(
 
     @app.get("/search")
     def search(q: Text = "") -> Response:
+        if "*" in q and q not in model.word_index:
+            return RedirectResponse(address("/words", like=q), status_code=303)
         return RedirectResponse(word_address(model.words[model.word_id(q)]), status_code=303)
 
     @app.get("/word/{word}/passages.csv")
@@ -155,6 +157,7 @@ def make_pages(
     app.get("/word/{word}/passages.json")(endpoints.passages)
     add_page("/", endpoints.start, "start.html")
     add_page("/word/{word}", endpoints.word, "word.html")
+    add_page("/words", endpoints.words, "words.html")
     add_page("/compare", endpoints.compare, "compare.html")
     add_page("/axis", endpoints.axis, "axis.html")
     add_page("/between", endpoints.between, "between.html")

@@ -130,6 +130,10 @@ class Endpoints:
         """Show the neighbours of a word in one slice."""
         return content.slice_neighbors(self.model, self.resolve_word(word), at, n=n)
 
+    def words(self, like: Text) -> Content:
+        """Show the words that match a pattern."""
+        return content.matching(self.model, like)
+
     def suggest(self, q: Text = "") -> list[str]:
         """Complete a word."""
         return content.suggest(self.model, q, MAX_SUGGESTIONS)
