@@ -29,6 +29,27 @@ def closest(value: str, known: Iterable[str], *, n: int = 1) -> list[str]:
     return close[:n]
 
 
+def matches(name: str, pattern: str) -> bool:
+    """Tell whether a name matches a pattern in which ``*`` stands for any letters.
+
+    This takes linear time; a regular expression with many stars would not.
+    """
+    name = name.casefold()
+    first, *rest = pattern.strip().casefold().split("*")
+    if not rest:
+        return name == first
+    *inner, last = rest
+    if not name.startswith(first) or not name.endswith(last) or len(name) < len(first) + len(last):
+        return False
+    at, end = len(first), len(name) - len(last)
+    for part in inner:
+        found = name.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
+
+
 def _one_typing_error(one: str, other: str) -> bool:
     """Tell whether two words differ by one letter missing, added, changed or swapped with the next."""
     if abs(len(one) - len(other)) > 1 or one == other:

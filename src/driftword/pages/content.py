@@ -18,7 +18,7 @@ from driftword.explore.changepoints import NOTABLE
 from driftword.model import Model
 from driftword.pages.figures import HALF_WIDTH, Figure, Series, figure
 from driftword.significance_table import verdict
-from driftword.suggestions import closest
+from driftword.suggestions import closest, matches
 
 MAX_ROWS: Final = 200
 MAX_SLICES: Final = 12
@@ -70,8 +70,7 @@ def _answers(model: Model, words: Sequence[str]) -> Content:
 
 def matching(model: Model, like: str) -> Content:
     """Return the words that match a pattern such as ``energ*``, the most frequent first, and how each moved."""
-    parts = like.strip().casefold().split("*")
-    found = [v for v, name in enumerate(model.words) if _matches(name.casefold(), parts)]
+    found = [v for v, name in enumerate(model.words) if matches(name, like)]
     if not found:
         raise OptionError(f"No word matches {quoted(like)}; give fewer letters before the *")
     names = [model.words[v] for v in found[:_MATCHES]]
@@ -88,22 +87,6 @@ def matching(model: Model, like: str) -> Content:
         "cite": citation(model),
     }
     return content | _answers(model, names) if model.moves else content
-
-
-def _matches(name: str, parts: Sequence[str]) -> bool:
-    """Tell whether a word has these parts in order, with anything between them; in linear time, unlike a regex."""
-    if len(parts) == 1:
-        return name == parts[0]
-    first, *inner, last = parts
-    if not name.startswith(first) or not name.endswith(last) or len(name) < len(first) + len(last):
-        return False
-    at, end = len(first), len(name) - len(last)
-    for part in inner:
-        found = name.find(part, at, end)
-        if found < 0:
-            return False
-        at = found + len(part)
-    return True
 
 
 def between(
