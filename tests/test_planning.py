@@ -6,6 +6,7 @@ import pytest
 
 import driftword as dw
 from conftest import run_here
+from driftword import held_out, planning
 from driftword.errors import OptionError
 
 
@@ -88,3 +89,10 @@ def test_the_command(sotu: dw.Corpus) -> None:
         refused = run_here("plan", "--tokens", wrong)
         assert refused.returncode == 2
         assert "--tokens" in refused.stderr
+
+
+def test_plans_are_of_the_program_as_it_is() -> None:
+    """Those constants live where PyTorch is needed, or above `planning`: they are written twice, and compared here."""
+    distributed = pytest.importorskip("driftword.engines.distributed")
+    assert pytest.approx(1 / distributed.SHARE) == planning.EXCHANGES
+    assert held_out.MOST_VALIDATION == planning.SCORED
