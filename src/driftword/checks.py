@@ -18,6 +18,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from driftword.addresses import is_address
 from driftword.errors import OptionError
 
 _T = TypeVar("_T")
@@ -174,7 +175,15 @@ def show_progress(value: Any) -> bool | None:
 
 
 def path(name: str, value: Any) -> Path:
-    """Check a path: text, or whatever Python takes for one."""
+    """Check a path of this machine: text, or whatever Python takes for one."""
+    given = location(name, value)
+    if isinstance(given, str):
+        raise OptionError(f"`{name}` is {shown(given)}, which is not on this machine; give a path")
+    return given
+
+
+def location(name: str, value: Any) -> Path | str:
+    """Check where something is that can be read: a path of this machine, or an address, which stays text."""
     given = os.fspath(value) if isinstance(value, os.PathLike) else plain(value)
     if not isinstance(given, str):
         raise OptionError(f"`{name}` is {shown(value)}, which is not a path; give one as text")
@@ -190,7 +199,7 @@ def path(name: str, value: Any) -> Path:
         raise OptionError(
             f"`{name}` is {shown(given)}, which holds a zero byte or another control character; give another"
         )
-    return Path(given)
+    return given if is_address(given) else Path(given)
 
 
 # -- several of something ----------------------------------------------------------------

@@ -99,30 +99,34 @@ class CheckedFile:
 
     def check_again(self) -> None:
         """Check the file once more if it has been touched since it was checked; else look at its size alone."""
-        status = os.fstat(self.handle)
-        self._check_size(status.st_size)
-        if self._stamp not in (_NEVER, status.st_ctime_ns):
+        size, touched = self._status()
+        self._check_size(size)
+        if self._stamp not in (_NEVER, touched):
             self.check()
 
     def check(self, begin: int = 0, end: int | None = None) -> None:
         """Raise the error if bytes from `begin` to `end` are not as they were written."""
-        status = os.fstat(self.handle)
-        if status.st_ctime_ns == self._stamp and not self._any_unchecked:
+        size, touched = self._status()
+        if touched == self._stamp and not self._any_unchecked:
             return
         with self._lock:
-            if status.st_ctime_ns != self._stamp:
-                self._check_size(status.st_size)
+            if touched != self._stamp:
+                self._check_size(size)
                 self._unchecked[:] = True
-                self._any_unchecked, self._stamp = True, status.st_ctime_ns
+                self._any_unchecked, self._stamp = True, touched
             try:
                 self._check_unchecked(begin, self.size if end is None else end)
             except BaseException:
                 self._stamp = _FAILED
                 raise
 
+    def head(self, size: int) -> bytes:
+        """Return the first bytes, unchecked: they say where the rest is, and are checked with it."""
+        return os.pread(self.handle, size, 0)
+
     def read(self) -> bytes:
         """Return the whole content, checked; the bytes that are returned are those that were compared."""
-        self._check_size(os.fstat(self.handle).st_size)
+        self._check_size(self._status()[0])
         with self._reading():
             data = bytes(_read(self.handle, 0, memoryview(bytearray(self.size))))
         if self._expected is not None:
@@ -132,6 +136,11 @@ class CheckedFile:
         elif self._sha256 is not None and hashlib.sha256(data).hexdigest() != self._sha256:
             raise self._changed()
         return data
+
+    def _status(self) -> tuple[int, int]:
+        """Return the size of the file, and when it was last touched."""
+        status = os.fstat(self.handle)
+        return status.st_size, status.st_ctime_ns
 
     def _check_size(self, size: int) -> None:
         if size != self.size:

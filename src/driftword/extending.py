@@ -90,7 +90,7 @@ def extend(
     """
     model, source = as_model(model), checks.plain(source)
     if isinstance(source, str | os.PathLike):
-        checks.path("source", source)
+        checks.location("source", source)
     out, overwrite = checks.path("out", out), checks.flag("overwrite", overwrite)
     text, time = (checks.optional(checks.text, n, v, lines=True) for n, v in (("text", text), ("time", time)))
     passes, seed, threads = checks.whole("passes", passes, least=1), checks.seed(seed), checks.threads(threads)
@@ -244,7 +244,7 @@ class _Extension:
         labels = self.new.slices.labels
         added = f"{labels[0]} to {labels[-1]}" if len(labels) > 1 else labels[0]
         added += f" ({self.documents:,} documents, driftword {versions()['driftword']})"
-        path = None if corpus.path is None else str(corpus.path.absolute())
+        path = corpus.location
         provenance = replace(
             model.provenance, corpus=corpus.fingerprint, corpus_path=path, engine=engine,
             extended=(*model.provenance.extended, added),

@@ -404,7 +404,7 @@ def _make_model(
     provenance = Provenance(
         engine=engine,
         corpus=corpus.fingerprint,
-        corpus_path=str(corpus.path.absolute()) if corpus.path else None,
+        corpus_path=corpus.location,
         citation=corpus.citation,
         seed=schedule.seed,
         passes=schedule.passes,

@@ -107,6 +107,7 @@ class Model:
         if len(self.context_of) != len(vocabulary.slices) or not np.isin(self.context_of, range(contexts)).all():
             raise OptionError("`context_of` must say for every slice which context vectors it has")
         self.path = stored.folder if stored else None
+        self.location = stored.location if stored else None  # wherever this process works
         self._store = stored
         self._significance: SignificanceTable | None = None
         self._cache: dict[Hashable, Any] = {}
@@ -115,7 +116,7 @@ class Model:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Model:
-        """Open the model stored at `path`."""
+        """Open the model stored at `path`, or at an address such as ``s3://bucket/archive.model``."""
         stored = store.open_store(path, kind=KIND)
         meta = stored.meta
         try:
@@ -225,7 +226,7 @@ class Model:
         -------
         The corpus; None where no `path` is given and it is no longer there, or has been replaced by another one.
         """
-        location = self.provenance.corpus_path if path is None else checks.path("path", path)
+        location = self.provenance.corpus_path if path is None else checks.location("path", path)
         if location is None:
             return None
         try:
@@ -506,7 +507,7 @@ def as_model(model: Model | str | os.PathLike[str], group: str | None = None) ->
     if isinstance(model, Model):
         return model
     if isinstance(model, str | os.PathLike):
-        return Model.open(checks.path("model", model))
+        return Model.open(checks.location("model", model))
     raise OptionError(f"`model` is {checks.shown(model)}, which is not a model; give a Model or the path of one")
 
 
@@ -532,7 +533,7 @@ def corpus_of(model: Model, corpus: Corpus | str | os.PathLike[str] | None = Non
     if model.provenance.imported:
         raise OptionError("Embeddings made elsewhere have no corpus, so they can be neither scored nor tested")
     if isinstance(corpus, str | os.PathLike):
-        corpus = model.open_corpus(checks.path("corpus", corpus))  # with its dates shuffled, where they were
+        corpus = model.open_corpus(checks.location("corpus", corpus))  # with its dates shuffled, where they were
     text = model.open_corpus() if corpus is None else as_corpus(corpus)
     if text is None:
         raise OptionError("The model's corpus is no longer where it was; name it with `corpus`")

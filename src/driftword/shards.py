@@ -96,11 +96,14 @@ class ShardWriter:
 
 
 class ShardedArray:
-    """Arrays of one dimension that are read as if they were one; slices and selections of it are ordinary arrays."""
+    """Arrays of one dimension that are read as if they were one; slices and selections of it are ordinary arrays.
+
+    Of those in a store, what is read is checked, and nothing else.
+    """
 
     ndim: Final = 1
 
-    def __init__(self, parts: Sequence[Array]) -> None:
+    def __init__(self, parts: Sequence[Array | StoredArray]) -> None:
         self.parts = tuple(parts)
         self._ends = np.cumsum([len(part) for part in self.parts])
 
@@ -129,7 +132,7 @@ class ShardedArray:
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:  # noqa: FBT001
         if copy is False:
             raise ValueError("an array in several files cannot be one in memory without a copy")
-        return np.concatenate(self.parts, dtype=dtype)
+        return np.concatenate([stored_arrays.whole(part) for part in self.parts], dtype=dtype)
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
@@ -137,7 +140,7 @@ class ShardedArray:
         if np.ndim(key) == 0:
             number = range(len(self))[key]  # as in other sequences: from the end where it is negative, or an error
             part, at = self._place(number)
-            return self.parts[part][at]
+            return self.parts[part][at : at + 1][0]
         wanted = np.asarray(key)
         if wanted.dtype == bool:
             wanted = np.flatnonzero(wanted)
@@ -167,11 +170,13 @@ class ShardedArray:
         which = np.searchsorted(self._ends, positions, side="right")
         for number in np.unique(which).tolist():
             here = which == number
-            found[here] = self.parts[number][positions[here] - (int(self._ends[number]) - len(self.parts[number]))]
+            inside = positions[here] - (int(self._ends[number]) - len(self.parts[number]))
+            first = int(inside.min())
+            found[here] = self.parts[number][first : int(inside.max()) + 1][inside - first]
         return found
 
     def __reduce__(self) -> Any:
-        return np.concatenate, (self.parts,)
+        return np.asarray, (np.asarray(self),)
 
 
 class StoredShards:
@@ -186,8 +191,8 @@ class StoredShards:
         return (sum(part.shape[0] for part in self._parts),)
 
     def whole(self) -> ShardedArray:
-        """Return all of it."""
-        return ShardedArray([stored_arrays.whole(part) for part in self._parts])
+        """Return all of it, of which parts are checked when they are read."""
+        return ShardedArray(self._parts)
 
     def __reduce__(self) -> Any:
         return np.asarray, (np.asarray(self.whole()),)
@@ -203,5 +208,8 @@ def find(array: Array | ShardedArray, value: int) -> npt.NDArray[np.int64]:
     if not isinstance(array, ShardedArray):
         return np.flatnonzero(array == value)
     before = np.r_[0, array._ends[:-1]]
-    found = [np.flatnonzero(part == value) + begin for part, begin in zip(array.parts, before, strict=True)]
+    found = [
+        np.flatnonzero(stored_arrays.whole(part) == value) + begin
+        for part, begin in zip(array.parts, before, strict=True)
+    ]
     return np.concatenate(found)

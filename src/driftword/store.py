@@ -38,10 +38,11 @@ from driftword.atomic_writes import (
     restore,
     writing,
 )
-from driftword.checksums import CheckedFile, file_checksums, sealed_json, unseal_json
+from driftword.checksums import CheckedFile, Problem, file_checksums, sealed_json, unseal_json
 from driftword.errors import BusyError, ExistsError, StoreError
 from driftword.locks import writer_lock
 from driftword.polars_faults import check_forked
+from driftword.remote_stores import RemoteFolder
 from driftword.shards import StoredShards, is_shard, shard_names, shard_sizes
 from driftword.stored_arrays import StoredArray, read_array, whole
 
@@ -82,16 +83,15 @@ class Writer:
 class Store:
     """A complete store, opened for reading; all of it belongs together, whatever happens to the directory."""
 
-    def __init__(self, folder: Path, meta: dict[str, Any], directory: int) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path | str, meta: dict[str, Any], directory: _Directory | RemoteFolder) -> None:
+        self.folder = folder  # a path, or an address
+        self.location = folder if isinstance(folder, str) else str(folder.absolute())
         self.meta = meta
-        self._location = folder.absolute()
         self._directory = directory
-        weakref.finalize(self, os.close, directory)
         self._small: dict[str, bytes] = {}
         self._large: dict[str, CheckedFile] = {}
         for name, entry in meta["files"].items():
-            file = self._open(name, entry)
+            file = directory.open(name, entry, functools.partial(damaged, folder))
             if file.size <= _SMALL:
                 self._small[name] = file.read()
                 file.close()
@@ -117,7 +117,9 @@ class Store:
     def long_array(self, name: str) -> npt.NDArray[Any] | StoredArray | StoredShards:
         """Return what `Writer.long_array` saved, read-only, and checked where it is used."""
         if f"{name}.npy" in self:
-            return self.lazy_array(name)
+            alone = self.lazy_array(name)
+            # Elsewhere, so that no more of it is fetched than is read.
+            return StoredShards([alone]) if isinstance(self._directory, RemoteFolder) else alone
         first = f"{name}-00000.npy"
         number = sum(file.startswith(f"{name}-") and is_shard(file) for file in self.meta["files"])
         if first not in self:
@@ -141,25 +143,12 @@ class Store:
         """Raise `StoreError` if the store has been replaced, removed or changed since it was opened."""
         for file in self._large.values():
             file.check_again()
-        try:
-            same = os.path.samestat(self._location.stat(), os.fstat(self._directory))
-        except OSError:
-            same = False
+        if isinstance(self._directory, RemoteFolder):
+            same = _checksum_at(self._directory) == self.meta.get("checksum")
+        else:
+            same = self._directory.is_at(self.location)
         if not same:
-            raise StoreError(f"'{self.folder}' has been replaced or removed since it was opened; open it again")
-
-    def _open(self, name: str, entry: dict[str, Any]) -> CheckedFile:
-        try:
-            # Without waiting, as a pipe in the place of a file would make it.
-            handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=self._directory)
-        except OSError as error:
-            missing = isinstance(error, FileNotFoundError)
-            reason = f"{name} is missing" if missing else f"{name} cannot be opened ({error.strerror})"
-            raise damaged(self.folder, reason) from error
-        file = CheckedFile(handle, name, entry, functools.partial(damaged, self.folder))
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise damaged(self.folder, f"{name} is not a file")
-        return file
+            raise _replaced(self.folder)
 
     def _file(self, name: str) -> CheckedFile:
         if name not in self._large:
@@ -168,6 +157,34 @@ class Store:
 
     def __reduce__(self) -> Any:
         return type(None), ()  # a copy in another process has its arrays, and no files
+
+
+class _Directory:
+    """An open directory of this machine, which stays what it is whatever happens to its name."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+        weakref.finalize(self, os.close, handle)
+
+    def is_at(self, location: str) -> bool:
+        """Tell whether it still has its name."""
+        try:
+            return os.path.samestat(Path(location).stat(), os.fstat(self._handle))
+        except OSError:
+            return False
+
+    def open(self, name: str, entry: dict[str, Any], problem: Problem) -> CheckedFile:
+        """Open a file that `meta.json` lists."""
+        try:
+            # Without waiting, as a pipe in the place of a file would make it.
+            handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=self._handle)
+        except OSError as error:
+            missing = isinstance(error, FileNotFoundError)
+            raise problem(f"{name} is missing" if missing else f"{name} cannot be opened ({error.strerror})") from error
+        file = CheckedFile(handle, name, entry, problem)
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise problem(f"{name} is not a file")
+        return file
 
 
 @contextlib.contextmanager
@@ -197,6 +214,8 @@ def amend(stored: Store, *, kind: str) -> Iterator[Writer]:
     shared by both, with the checksums they had. A store that has been replaced since it was opened is left alone.
     """
     given = stored.folder
+    if isinstance(given, str):
+        raise StoreError(f"'{given}' is on storage that driftword reads and does not write; copy it to this machine")
     with writing(given), reserved(given) as lock, partial_path(lock.target) as partial:
         stored.check_current()
         former = stored.meta
@@ -244,12 +263,15 @@ def check_free(path: str | os.PathLike[str], *, kind: str, overwrite: bool) -> N
 
 def open_store(path: str | os.PathLike[str], *, kind: str) -> Store:
     """Open the store at `path`, refusing whatever is not a complete store of this `kind`."""
-    folder = check_path(path)
     check_forked()
+    location = checks.location("path", path)
+    if isinstance(location, str):
+        return _open_remote(location, kind)
+    folder = check_path(location)
     deadline = time.monotonic() + _PATIENCE
     while True:
         directory = _open_directory(folder, kind, deadline)
-        opened = os.fstat(directory)
+        opened = os.fstat(directory)  # now: what fails to open is closed
         try:
             return _open_generation(folder, directory, kind)
         except StoreError:
@@ -258,15 +280,42 @@ def open_store(path: str | os.PathLike[str], *, kind: str) -> Store:
                 raise
 
 
-def read_meta(folder: Path) -> dict[str, Any] | None:
-    """Return the metadata of a store, or None where there is none that can be read."""
+def read_meta(folder: Path | str) -> dict[str, Any] | None:
+    """Return the metadata of a store, at a path or an address; None where there is none that can be read."""
     try:
-        return _parse_meta((folder / META).read_bytes())
+        text = RemoteFolder(folder).read(META) if isinstance(folder, str) else (folder / META).read_bytes()
+        return _parse_meta(text)
     except (OSError, ValueError):
         return None
 
 
-def damaged(folder: Path, what: str) -> StoreError:
+def _open_remote(address: str, kind: str) -> Store:
+    """Open a store at an address; what is in the files is fetched where it is used."""
+    folder = RemoteFolder(address)
+    try:
+        text = folder.read(META)
+    except FileNotFoundError:
+        raise StoreError(f"There is no {kind} at '{address}'; check the address, or copy one there first") from None
+    meta = _read_facts(address, text, kind)
+    try:
+        return Store(address, meta, folder)
+    except StoreError as error:
+        if _checksum_at(folder) != meta.get("checksum"):  # files of its successor
+            raise _replaced(address) from error
+        raise
+
+
+def _checksum_at(folder: RemoteFolder) -> str | None:
+    """Return the checksum of the `meta.json` that is at an address now; None where there is none."""
+    meta = read_meta(folder.address)
+    return None if meta is None else meta.get("checksum")
+
+
+def _replaced(folder: Path | str) -> StoreError:
+    return StoreError(f"'{folder}' has been replaced or removed since it was opened; open it again")
+
+
+def damaged(folder: Path | str, what: str) -> StoreError:
     """Return the error for a store that is not as it was written."""
     return StoreError(f"'{folder}' is damaged: {what}; make it again, or restore it from a copy")
 
@@ -318,19 +367,25 @@ def _open_generation(folder: Path, directory: int, kind: str) -> Store:
                 f"'{folder}' is not a driftword {kind} (it has no readable {META}); "
                 "name the directory that was given as `out`"
             ) from error
-        try:
-            meta = _parse_meta(text)
-        except ValueError as error:
-            raise damaged(folder, f"{META} {error}") from error
-        if meta["kind"] != kind:
-            raise StoreError(f"'{folder}' is a {meta['kind']}, but a {kind} is needed here")
-        if meta["version"] > VERSION:
-            raise StoreError(
-                f"'{folder}' is in format {meta['version']} and this driftword reads up to {VERSION}; "
-                "upgrade driftword (pip install -U driftword)"
-            )
+        meta = _read_facts(folder, text, kind)
         unless_opened.pop_all()
-    return Store(folder, meta, directory)
+    return Store(folder, meta, _Directory(directory))
+
+
+def _read_facts(folder: Path | str, text: bytes, kind: str) -> dict[str, Any]:
+    """Return the content of meta.json, refusing that of something else."""
+    try:
+        meta = _parse_meta(text)
+    except ValueError as error:
+        raise damaged(folder, f"{META} {error}") from error
+    if meta["kind"] != kind:
+        raise StoreError(f"'{folder}' is a {meta['kind']}, but a {kind} is needed here")
+    if meta["version"] > VERSION:
+        raise StoreError(
+            f"'{folder}' is in format {meta['version']} and this driftword reads up to {VERSION}; "
+            "upgrade driftword (pip install -U driftword)"
+        )
+    return meta
 
 
 def _is_at(folder: Path, opened: os.stat_result) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import mmap
-import os
 from typing import Any, Final
 
 import numpy as np
@@ -24,7 +24,7 @@ class StoredArray:
     """
 
     def __init__(self, file: CheckedFile) -> None:
-        head = os.pread(file.handle, _HEADER, 0)
+        head = file.head(_HEADER)
         shape, fortran_order, dtype, self._begin = _read_header(head)
         count = int(np.prod(shape, dtype=np.int64))
         if self._begin + count * dtype.itemsize != file.size:
@@ -44,6 +44,26 @@ class StoredArray:
         """Return all of it."""
         self._file.check()
         return self._values
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its values."""
+        return self._values.dtype
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getitem__(self, key: slice) -> Array:
+        begin, end, _ = key.indices(len(self))
+        size = self._values[:1].nbytes
+        self._check(begin * size, end * size)
+        return self._values[key]
+
+    def view(self, dtype: npt.DTypeLike) -> StoredArray:
+        """Return the same values read as another type of the same size."""
+        viewed = copy.copy(self)
+        viewed._values = self._values.view(dtype)
+        return viewed
 
     def row(self, row: int) -> Array:
         """Return ``array[row]``."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -17,7 +16,7 @@ from driftword.errors import OptionError
 
 @question
 def significance(
-    path: Annotated[Path, MODEL],
+    path: Annotated[str, MODEL],
     words: Annotated[list[str] | None, typer.Argument(help="Only these words.", show_default="all words")] = None,
     n: Annotated[int, typer.Option("-n", help="How many words to show, where none are named.")] = 20,
     between: Annotated[
@@ -37,7 +36,7 @@ def significance(
     ] = None,
     permutations: Annotated[int, typer.Option(help="How many times dates are exchanged.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the exchanges.")] = 0,
-    corpus: Annotated[Path | None, WHERE_CORPUS] = None,
+    corpus: Annotated[str | None, WHERE_CORPUS] = None,
     engine: Annotated[str, ENGINE] = "auto",
     device: Annotated[str | None, DEVICE] = None,
     threads: Annotated[int | None, THREADS] = None,
@@ -93,7 +92,7 @@ def _periods(between: str | None) -> tuple[Any, Any] | None:
 
 @question
 def contrast(
-    path: Annotated[Path, MODEL],
+    path: Annotated[str, MODEL],
     word: Annotated[
         str | None, typer.Argument(help="A word to follow through time.", show_default="all words, ranked")
     ] = None,
@@ -113,7 +112,7 @@ def contrast(
     intervals: Annotated[bool, INTERVALS] = False,
     permutations: Annotated[int, typer.Option(help="How many times documents exchange their groups.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the exchanges.")] = 0,
-    corpus: Annotated[Path | None, WHERE_CORPUS] = None,
+    corpus: Annotated[str | None, WHERE_CORPUS] = None,
     engine: Annotated[str, ENGINE] = "auto",
     device: Annotated[str | None, DEVICE] = None,
     threads: Annotated[int | None, THREADS] = None,

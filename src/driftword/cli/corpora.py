@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from driftword import checks
 from driftword.checks import comma_separated
 from driftword.cli.app import CORPUS, DASK, JSON, THREADS, command, command_line, question, with_options
 from driftword.errors import OptionError, StoreError
@@ -198,7 +199,7 @@ def prepare(
 
 @command(no_args_is_help=True)
 def info(
-    path: Annotated[Path, typer.Argument(help="A corpus or a model directory.", show_default=False)],
+    path: Annotated[str, typer.Argument(help="A corpus or a model directory.", show_default=False)],
     verify: Annotated[
         bool, typer.Option("--verify", help="Also read every file and compare it with its recorded hash.")
     ] = False,
@@ -219,8 +220,9 @@ def info(
     from driftword.corpus import Corpus
     from driftword.model import Model
 
-    meta = store.read_meta(path)
-    if meta is None and path.is_dir() and not (path / store.META).exists():
+    location = checks.location("path", path)
+    meta = store.read_meta(location)
+    if meta is None and isinstance(location, Path) and location.is_dir() and not (location / store.META).exists():
         raise StoreError(
             f"'{path}' is neither a corpus nor a model (it has no {store.META}); name one that prepare or fit wrote"
         )
@@ -238,7 +240,7 @@ def info(
 
 @question
 def passages(
-    path: Annotated[Path, CORPUS],
+    path: Annotated[str, CORPUS],
     word: Annotated[str, typer.Argument(help='A word, or a phrase in quotes: "social security".', show_default=False)],
     at: Annotated[
         str | None, typer.Option(help="A slice: its label, a year or a date.", show_default="all slices")

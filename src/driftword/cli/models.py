@@ -85,7 +85,7 @@ def spec_options(*, without: Collection[str] = ()) -> Callable[[Callable[..., No
 @command("fit", no_args_is_help=True)
 @spec_options()
 def fit_model(
-    path: Annotated[Path, CORPUS],
+    path: Annotated[str, CORPUS],
     out: Annotated[Path, typer.Option("--out", "-o", help="Directory to write.", show_default=False)],
     *,
     spec: Spec,
@@ -236,7 +236,7 @@ def _test_significance(
 
 @command("extend", no_args_is_help=True)
 def extend_model(
-    path: Annotated[Path, MODEL],
+    path: Annotated[str, MODEL],
     source: Annotated[
         str, typer.Argument(help="The new documents, as in prepare: a file, a glob or a folder.", show_default=False)
     ],
@@ -308,8 +308,8 @@ def extend_model(
 
 @command("evaluate", no_args_is_help=True)
 def evaluate_model(
-    path: Annotated[Path, MODEL],
-    corpus: Annotated[Path | None, WHERE_CORPUS] = None,
+    path: Annotated[str, MODEL],
+    corpus: Annotated[str | None, WHERE_CORPUS] = None,
     split: Annotated[str, typer.Option(help="test, valid or train.")] = "test",
     by: Annotated[str | None, typer.Option(help="slice, or band of frequency.", show_default="all text")] = None,
     threads: Annotated[int | None, THREADS] = None,
@@ -339,7 +339,7 @@ def evaluate_model(
 @command("compare", no_args_is_help=True)
 @spec_options(without=("model", "context"))
 def compare_models(
-    path: Annotated[Path, CORPUS],
+    path: Annotated[str, CORPUS],
     *,
     spec: Spec,
     contexts: Annotated[str, typer.Option(help="Context sizes, separated by commas.")] = "2,8",

@@ -29,8 +29,8 @@ _TITLE = typer.Option(help="Name of the texts.", show_default="the name of the c
 
 @command(no_args_is_help=True)
 def explore(
-    path: Annotated[Path, MODEL],
-    corpus: Annotated[Path | None, WHERE_CORPUS] = None,
+    path: Annotated[str, MODEL],
+    corpus: Annotated[str | None, WHERE_CORPUS] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8123,
     title: Annotated[str | None, _TITLE] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open it in the browser.")] = True,
@@ -99,7 +99,7 @@ def explore(
 
 @command(no_args_is_help=True)
 def report(
-    path: Annotated[Path, MODEL],
+    path: Annotated[str, MODEL],
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write.")] = Path("report.html"),
     words: Annotated[
         list[str] | None, typer.Option(help="Words to include in any case, separated by commas.", show_default=False)
@@ -114,7 +114,7 @@ def report(
     passages: Annotated[
         bool, typer.Option("--passages/--no-passages", help="Include passages, which may be under copyright.")
     ] = True,
-    corpus: Annotated[Path | None, WHERE_CORPUS] = None,
+    corpus: Annotated[str | None, WHERE_CORPUS] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")] = False,
 ) -> None:
     """Write one HTML file that shows the words that changed most: it works offline, by e-mail, or on any web site.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -26,7 +25,7 @@ def _amount(name: str, text: str) -> float:
 @question
 def plan(
     path: Annotated[
-        Path | None, typer.Argument(metavar="[CORPUS]", help="A corpus directory.", show_default=False)
+        str | None, typer.Argument(metavar="[CORPUS]", help="A corpus directory.", show_default=False)
     ] = None,
     tokens: Annotated[
         str | None, typer.Option(help="Words of text, instead of a corpus: 30M, 10B, 1e12.", show_default=False)

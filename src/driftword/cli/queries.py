@@ -72,7 +72,7 @@ def of_group(function: Callable[..., Any]) -> Callable[..., Any]:
 @question
 @of_group
 def neighbors(
-    path: Annotated[Path, MODEL],
+    path: Annotated[str, MODEL],
     word: Annotated[str, _WORD],
     at: Annotated[list[str] | None, _AT] = None,
     n: Annotated[int, typer.Option("-n", help="How many neighbours.")] = 10,
@@ -101,7 +101,7 @@ def neighbors(
 @question
 @of_group
 def drift(
-    path: Annotated[Path, MODEL],
+    path: Annotated[str, MODEL],
     words: Annotated[list[str] | None, typer.Argument(help="Only these words.", show_default="all words")] = None,
     n: Annotated[int, _N] = 16,
     metric: Annotated[str | None, METRIC] = None,
@@ -136,7 +136,7 @@ def drift(
 @question
 @of_group
 def trajectory(
-    path: Annotated[Path, MODEL],
+    path: Annotated[str, MODEL],
     words: Annotated[list[str], _WORDS],
     at: Annotated[list[str] | None, _AT] = None,
     n: Annotated[int, typer.Option("-n", help="How many neighbours.")] = 6,
@@ -163,7 +163,7 @@ def trajectory(
 
 @question
 @of_group
-def frequency(path: Annotated[Path, MODEL], word: Annotated[str, _WORD]) -> Any:
+def frequency(path: Annotated[str, MODEL], word: Annotated[str, _WORD]) -> Any:
     """Show how often a word occurs and how far it moved, to tell a change of use from a change of frequency.
 
     [bold]Example[/bold]
@@ -178,7 +178,7 @@ def frequency(path: Annotated[Path, MODEL], word: Annotated[str, _WORD]) -> Any:
 @question
 @of_group
 def similarity(
-    path: Annotated[Path, MODEL],
+    path: Annotated[str, MODEL],
     word: Annotated[str, _WORD],
     others: Annotated[list[str], typer.Argument(help="Words to compare it with.", show_default=False)],
     interpolated: Annotated[
@@ -203,7 +203,7 @@ def similarity(
 @question
 @of_group
 def towards(
-    path: Annotated[Path, MODEL],
+    path: Annotated[str, MODEL],
     word: Annotated[str, _WORD],
     low: Annotated[str, typer.Option(help="Words of one pole, separated by commas.", show_default=False)],
     high: Annotated[str, typer.Option(help="Words of the other pole.", show_default=False)],
@@ -227,7 +227,7 @@ def towards(
 @question
 @of_group
 def equivalents(
-    path: Annotated[Path, MODEL],
+    path: Annotated[str, MODEL],
     word: Annotated[str, _WORD],
     at: Annotated[str, _ONE_SLICE],
     to: Annotated[
@@ -251,7 +251,7 @@ def equivalents(
 @question
 @of_group
 def analogy(
-    path: Annotated[Path, MODEL],
+    path: Annotated[str, MODEL],
     a: Annotated[str, typer.Argument(help="As this word", show_default=False)],
     b: Annotated[str, typer.Argument(help="is to this,", show_default=False)],
     c: Annotated[str, typer.Argument(help="so is this to which?", show_default=False)],
@@ -274,7 +274,7 @@ def analogy(
 @question
 @of_group
 def changes(
-    path: Annotated[Path, MODEL],
+    path: Annotated[str, MODEL],
     words: Annotated[list[str] | None, typer.Argument(help="Words.", show_default="all words, ranked")] = None,
     n: Annotated[int, typer.Option("-n", help="How many change points of each word, or how many words.")] = 16,
     min_count: Annotated[
@@ -304,7 +304,7 @@ def changes(
 @question
 @of_group
 def movers(
-    path: Annotated[Path, MODEL],
+    path: Annotated[str, MODEL],
     at: Annotated[str, _ONE_SLICE],
     n: Annotated[int, _N] = 16,
     min_count: Annotated[int | None, MIN_COUNT_BOTH] = None,
@@ -324,7 +324,7 @@ def movers(
 @command(no_args_is_help=True)
 @of_group
 def plot(
-    path: Annotated[Path, MODEL],
+    path: Annotated[str, MODEL],
     words: Annotated[list[str] | None, typer.Argument(help="The word; for similarity, the others after it.")] = None,
     kind: Annotated[
         str,
@@ -407,7 +407,7 @@ def plot(
 @command("export", no_args_is_help=True)
 @of_group
 def export_model(
-    path: Annotated[Path, MODEL],
+    path: Annotated[str, MODEL],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder or file to write.", show_default=False)],
     format: Annotated[
         str,

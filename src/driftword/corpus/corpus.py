@@ -67,7 +67,7 @@ class Corpus(TokenizedText):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Corpus:
-        """Open the corpus stored at `path`."""
+        """Open the corpus stored at `path`, or at an address such as ``s3://bucket/archive.corpus``."""
         stored = store.open_store(path, kind=KIND)
         try:
             metadata = CorpusMetadata.from_dict(stored.meta)
@@ -80,10 +80,14 @@ class Corpus(TokenizedText):
             raise store.damaged(stored.folder, "a table cannot be read") from error
         names = ["offsets", "chunk_slice", "chunk_split", "chunk_document", "counts"]
         names += ["chunk_group"] if metadata.groups else []
+        names += ["train_counts"] if "train_counts.npy" in stored else []
         arrays: dict[str, Any] = {name: stored.lazy_array(name) for name in names}
         arrays["tokens"] = stored.long_array("tokens")
         arrays["raw_counts"] = vocabulary["raw_count"].to_numpy()
-        return cls(arrays, vocabulary["word"].to_list(), slices, metadata=metadata, stored=stored)
+        return cls(
+            arrays, vocabulary["word"].to_list(), slices, metadata=metadata, stored=stored,
+            fingerprint=stored.meta.get("fingerprint"),
+        )  # fmt: skip
 
     @classmethod
     def from_ids(
@@ -168,7 +172,7 @@ class Corpus(TokenizedText):
         changed = {"chunk_slice": chunk_slice, "counts": counts.astype(self.counts.dtype)}
         for array in changed.values():
             array.setflags(write=False)
-        arrays = {**self._arrays, **changed}
+        arrays = {name: array for name, array in self._arrays.items() if name != "train_counts"} | changed
         shuffled = Corpus(arrays, self.words, self.slices, metadata=self._metadata, stored=self._store)
         shuffled.shuffled = seed
         return shuffled
@@ -394,5 +398,5 @@ def as_corpus(corpus: Corpus | str | os.PathLike[str]) -> Corpus:
     if isinstance(corpus, Corpus):
         return corpus
     if isinstance(corpus, str | os.PathLike):
-        return Corpus.open(checks.path("corpus", corpus))
+        return Corpus.open(checks.location("corpus", corpus))
     raise OptionError(f"`corpus` is {checks.shown(corpus)}, which is not a corpus; give a Corpus or the path of one")

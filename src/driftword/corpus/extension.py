@@ -28,7 +28,7 @@ from driftword.corpus.local_text import LocalIds, mend_line_breaks
 from driftword.corpus.phrases import join_known
 from driftword.corpus.slices import Slices, is_grid, make_slices
 from driftword.corpus.token_writer import TokenWriter
-from driftword.corpus.tokenized_text import concatenated_ranges
+from driftword.corpus.tokenized_text import concatenated_ranges, write_facts
 from driftword.corpus.tokens import make_rule
 from driftword.corpus.workers import Workers
 from driftword.errors import OptionError, SourceError
@@ -108,7 +108,7 @@ def extend_corpus(
         ingestion.documents.store(writer.folder / "documents.parquet", slices)
         _append_documents(writer.folder / "documents.parquet", corpus)
         old = corpus.report
-        writer.meta = replace(
+        metadata = replace(
             corpus._metadata,
             inputs=(*corpus.inputs, *sources.inputs_of(opened, ingestion.digest)),
             report=replace(
@@ -120,7 +120,8 @@ def extend_corpus(
                 no_vocabulary=old.no_vocabulary + token_writer.no_vocabulary,
                 tokens_read=old.tokens_read + int(counts[1:].sum()),
             ),
-        ).to_dict()
+        )
+        write_facts(writer, metadata)
     return Corpus.open(out)
 
 

@@ -16,6 +16,7 @@ from driftword.corpus.metadata import CorpusMetadata, Input
 from driftword.corpus.slices import Slices
 from driftword.corpus.splits import SPLITS
 from driftword.corpus.subsampling import choose_subsample
+from driftword.corpus.tokenized_text import write_facts
 from driftword.errors import OptionError
 
 KIND: Final = "corpus"
@@ -61,7 +62,7 @@ class CheckedIds:
                     writer.array(name, array)
             writer.long_array("tokens", self.arrays["tokens"])
             write_tables(writer, self.words, self.arrays["raw_counts"], self.arrays["counts"], self.slices)
-            writer.meta = self.metadata.to_dict()
+            write_facts(writer, self.metadata)
 
 
 def check_ids(

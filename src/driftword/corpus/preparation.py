@@ -43,6 +43,7 @@ from driftword.corpus.slices import SliceRule, Slices, check_rule, make_slices
 from driftword.corpus.subsampling import check_subsample, choose_subsample
 from driftword.corpus.text_stages import ReadingRequest, ReadText, TextReader, WordIds
 from driftword.corpus.token_writer import TokenWriter
+from driftword.corpus.tokenized_text import write_facts
 from driftword.corpus.tokens import Tokenizer, TokenRule, make_rule
 from driftword.corpus.vocabulary import choose_words, looks_unspaced
 from driftword.corpus.workers import Workers
@@ -163,7 +164,7 @@ def prepare(
     group = checks.optional(checks.text, "group", group, lines=True)
     source = checks.plain(source)
     if isinstance(source, str | os.PathLike):
-        checks.path("source", source)
+        checks.location("source", source)
     rule = make_rule(tokens, numbers=checks.flag("numbers", numbers))
     options = _check_options(
         CorpusOptions(
@@ -224,7 +225,7 @@ def prepare(
             report=_complete_report(found.report, slice_of, tokenized, chosen, token_writer, options=options),
             groups=names,
         )
-        writer.meta = metadata.to_dict()
+        write_facts(writer, metadata)
     return Corpus.open(out)
 
 

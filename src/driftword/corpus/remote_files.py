@@ -14,12 +14,10 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
 
-from driftword.errors import OptionError, SourceError
+from driftword.addresses import open_system
+from driftword.errors import SourceError
 from driftword.polars_faults import reason
-
-_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 @dataclass(frozen=True)
@@ -58,11 +56,6 @@ class RemoteFile:
 SourceFile = Path | RemoteFile
 
 
-def is_address(path: str) -> bool:
-    """Tell whether a path is the address of something that fsspec reads."""
-    return _ADDRESS.match(path) is not None
-
-
 def size_of(file: SourceFile) -> int:
     """Return how many bytes a file has."""
     return file.size if isinstance(file, RemoteFile) else file.stat().st_size
@@ -78,7 +71,7 @@ def find_remote(address: str, wanted: Callable[[RemoteFile], bool]) -> tuple[lis
 
     Of a folder, only files that are `wanted`.
     """
-    system, path = _open_system(address)
+    system, path = open_system(address)
     try:
         folder = not glob.has_magic(path) and system.isdir(path)
         if glob.has_magic(path):
@@ -108,7 +101,7 @@ def local_copy(file: SourceFile, digests: dict[str, str]) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="driftword-") as folder:
         copy = Path(folder, file.name)
-        system, path = _open_system(file.address)
+        system, path = open_system(file.address)
         try:
             with system.open(path, "rb") as source, copy.open("wb") as target:
                 shutil.copyfileobj(source, target, 1 << 22)
@@ -120,18 +113,3 @@ def local_copy(file: SourceFile, digests: dict[str, str]) -> Iterator[Path]:
             yield copy
         except SourceError as error:  # which names the copy, and that will be gone
             raise SourceError(str(error).replace(str(copy), file.address)) from error
-
-
-def _open_system(address: str) -> tuple[Any, str]:
-    """Return the file system of an address, and the path in it."""
-    try:
-        from fsspec.core import url_to_fs
-    except ImportError:
-        raise OptionError(
-            f"To read '{address}', install what reads such addresses: pip install 'driftword[dask]'"
-        ) from None
-    try:
-        system, path = url_to_fs(address)
-    except (ImportError, ValueError) as error:  # of a protocol that needs a package of its own, or that nobody knows
-        raise OptionError(f"'{address}' cannot be opened: {reason(error)}") from error
-    return system, str(path)

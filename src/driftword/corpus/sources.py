@@ -20,6 +20,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from driftword.addresses import is_address
 from driftword.checksums import sha256
 from driftword.corpus import limits
 from driftword.corpus.encodings import check_encoding
@@ -27,7 +28,7 @@ from driftword.corpus.file_formats import FORMATS, KINDS, kind_of, read_tables, 
 from driftword.corpus.json_files import as_text
 from driftword.corpus.metadata import Input
 from driftword.corpus.name_dates import NameDates
-from driftword.corpus.remote_files import SourceFile, find_remote, is_address, size_of
+from driftword.corpus.remote_files import SourceFile, find_remote, size_of
 from driftword.corpus.text_streams import ReadingState, readable_name
 from driftword.corpus.tokens import is_words
 from driftword.errors import OptionError, SourceError

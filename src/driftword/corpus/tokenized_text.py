@@ -21,9 +21,9 @@ from driftword.corpus.splits import SPLITS
 from driftword.corpus.subsampling import keep_probabilities
 from driftword.corpus.vocabulary import Vocabulary
 from driftword.errors import StoreError
-from driftword.shards import ShardedArray, StoredShards
-from driftword.store import Store
-from driftword.stored_arrays import StoredArray
+from driftword.shards import ShardedArray, StoredShards, read_shards
+from driftword.store import Store, Writer
+from driftword.stored_arrays import StoredArray, whole
 
 
 def _array(name: str, meaning: str) -> property:
@@ -46,12 +46,15 @@ class TokenizedText:
         *,
         metadata: CorpusMetadata,
         stored: Store | None = None,
+        fingerprint: str | None = None,
     ) -> None:
         self._arrays = dict(arrays)
         self.words = tuple(words)
         self.slices = slices
         self.path = stored.folder if stored else None
+        self.location = stored.location if stored else None  # wherever this process works
         self._store = stored
+        self._recorded = fingerprint  # as it was computed when the corpus was stored
         self._metadata = metadata
         self.subsample = metadata.subsample
         self.keep_probability = keep_probabilities(self.raw_counts, self.subsample)
@@ -128,6 +131,8 @@ class TokenizedText:
     @cached_property
     def train_counts(self) -> npt.NDArray[Any]:
         """Occurrences of each word in the training text of each slice, ``(n_slices, n_words)``."""
+        if "train_counts" in self._arrays:
+            return shards.whole(self._arrays["train_counts"])
         held_out = self.chunk_split != SPLITS.index("train")
         counts = np.array(self.counts)  # take away what is held out: that is less to count
         for t in np.unique(self.chunk_slice[held_out]):
@@ -153,6 +158,8 @@ class TokenizedText:
     @cached_property
     def fingerprint(self) -> str:
         """A hash of all that decides what a model sees: equal for equal corpora, wherever they are stored."""
+        if self._recorded is not None:
+            return self._recorded
         digest = self._content_digest()
         digest.update(np.ascontiguousarray(self.raw_counts).astype("<i8").data)
         digest.update(f"\0{self.subsample!r}\0{self.seed}".encode())
@@ -166,14 +173,15 @@ class TokenizedText:
 
         Fingerprints of the first file format left out subsampling, counts and seed; those are still recognised.
         """
-        known = (self.fingerprint, self._content_digest().hexdigest()[:16])
-        return isinstance(fingerprint, str) and fingerprint in known
+        if not isinstance(fingerprint, str):
+            return False
+        return fingerprint == self.fingerprint or fingerprint == self._content_digest().hexdigest()[:16]
 
     def _content_digest(self) -> hashlib._Hash:
         digest = hashlib.sha256()
         tokens: Any = self.tokens
         parts = tokens.parts if isinstance(tokens, ShardedArray) else (tokens,)
-        for array in (*parts, self.offsets, self.chunk_slice, self.chunk_split, self.chunk_document):
+        for array in (*map(whole, parts), self.offsets, self.chunk_slice, self.chunk_split, self.chunk_document):
             digest.update(np.ascontiguousarray(array).data)
         digest.update("\0".join((*self.words, *self.slices.labels)).encode())
         return digest
@@ -197,6 +205,26 @@ class TokenizedText:
         if self._store is None or "phrases.parquet" not in self._store:
             return PhraseTable()
         return PhraseTable.from_table(pl.read_parquet(self._store.open_file("phrases.parquet")))
+
+
+def write_facts(writer: Writer, metadata: CorpusMetadata) -> None:
+    """Store what is known of a corpus, when all else is written: so that nobody has to read all of its text for it."""
+    names = (
+        "offsets",
+        "chunk_slice",
+        "chunk_split",
+        "chunk_document",
+        "counts",
+        *["chunk_group"][: len(metadata.groups)],
+    )
+    arrays: dict[str, Any] = {name: np.load(writer.folder / f"{name}.npy", mmap_mode="r") for name in names}
+    arrays["tokens"] = ShardedArray(read_shards(writer.folder, "tokens"))
+    vocabulary = pl.read_parquet(writer.folder / "vocabulary.parquet", glob=False)
+    arrays["raw_counts"] = vocabulary["raw_count"].to_numpy()
+    slices = Slices.from_table(pl.read_parquet(writer.folder / "slices.parquet", glob=False))
+    written = TokenizedText(arrays, vocabulary["word"].to_list(), slices, metadata=metadata)
+    writer.array("train_counts", written.train_counts)
+    writer.meta = {**metadata.to_dict(), "fingerprint": written.fingerprint}
 
 
 def split_number(split: str) -> int:

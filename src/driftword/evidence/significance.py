@@ -282,7 +282,7 @@ def _run_on_cluster(
         number = min(len(words), _PARTS_PER_WORKER * len(client.scheduler_info(n_workers=-1)["workers"]))
         parts = [words[i::number] for i in range(number)]  # frequent words take longer, so every part has some
         bar.stage("testing words", total=number)
-        paths = (str(model.path.absolute()), str(corpus.path.absolute()))  # type: ignore[union-attr]
+        paths = model.location, corpus.location
         tasks = Tasks(client, bar)
         try:
             found = tasks.map(_find_on_worker, [(*paths, part, question) for part in parts])

@@ -72,8 +72,8 @@ def make_app(
     """
     app, store_error_response = make_pages(model, corpus, title=title)
     worker = None
-    if model.path is not None and (corpus is None or corpus.path is not None):
-        worker = Worker(model.path, corpus.path if corpus is not None else None, title)
+    if model.location is not None and (corpus is None or corpus.location is not None):
+        worker = Worker(model.location, corpus.location if corpus is not None else None, title)
     # The middleware added last runs first.
     app.add_middleware(ComputationLimits, worker=worker)
     app.add_middleware(ResponseCache, parameters=_parameters(app), check=lambda: check_stores(model, corpus))

@@ -14,7 +14,6 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
-from pathlib import Path
 from typing import IO, Any, Final
 
 from driftword.errors import OptionError, StoreError
@@ -35,7 +34,7 @@ class Worker:
         The name of the texts.
     """
 
-    def __init__(self, model: Path, corpus: Path | None, title: str | None) -> None:
+    def __init__(self, model: str, corpus: str | None, title: str | None) -> None:
         self._store_paths = (str(model), None if corpus is None else str(corpus))
         self._title = title
         self._lock = threading.Lock()
