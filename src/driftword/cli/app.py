@@ -133,7 +133,9 @@ def with_options(message: str, command: str | None = None) -> str:
     return re.sub(r"`(\w+)(?:=([^`]*))?`", spelled, message)
 
 
-CORPUS = typer.Argument(help="A corpus directory, as made by [bold]prepare[/bold], or its address (s3://...).", show_default=False)
+CORPUS = typer.Argument(
+    help="A corpus directory, as made by [bold]prepare[/bold], or its address (s3://...).", show_default=False
+)
 MODEL = typer.Argument(help="A model directory, as made by [bold]fit[/bold], or its address.", show_default=False)
 JSON = typer.Option("--json", help="Write JSON for programs.")
 THREADS = typer.Option(help="Number of threads.", show_default="all cores")

@@ -60,6 +60,8 @@ def explore(
     _check_installed("explorer", "web", ("fastapi", "uvicorn", "jinja2"))
     from driftword import terminal
     from driftword.model import Model
+    from driftword.pages.content import warm_up
+    from driftword.progress import progress
     from driftword.web.access import LOCAL
     from driftword.web.app import make_app
     from driftword.web.server import serve
@@ -85,6 +87,9 @@ def explore(
             f"Listening on {host}: anyone who has the token and reaches this machine can read the model and its texts, "
             "and what is sent is not encrypted"
         )
+    with progress() as bar:
+        bar.stage("reading the model")
+        warm_up(model)  # so that the first page comes at once
     app = make_app(model, text, title=title, hosts=LOCAL if local else None, token=token)
     name = f"[{host}]" if ":" in host else host
     address = f"http://{socket.gethostname() if host in ('0.0.0.0', '::') else name}:{listener.getsockname()[1]}/"

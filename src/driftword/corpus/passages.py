@@ -76,6 +76,32 @@ def count_passages(corpus: TokenizedText, word: str, *, at: At | None, where: Ma
     return sum(len(positions) for positions in _positions_where(corpus, number, slices, where))
 
 
+def count_by_value(
+    corpus: TokenizedText, word: str, table: pl.DataFrame, *, at: At | None, where: Mapping[str, str]
+) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
+    """Return how often a word occurs in each slice, and in documents with each value of each column.
+
+    `table` has a row for each document, with text in its columns. Of each choice (the slice, and each column of
+    `where`), the counts are those that another choice in its place would have. What never occurs is left out.
+    """
+    positions = shards.find(corpus.tokens, corpus.word_id(word))
+    chunks = _chunks(corpus, positions)
+    slices, documents = corpus.chunk_slice[chunks], corpus.chunk_document[chunks]
+    has = {name: (table[name] == value).fill_null(value=False).to_numpy() for name, value in where.items()}
+    in_slice = np.ones(len(positions), dtype=bool) if at is None else slices == corpus.slices.index(at)
+    every = np.ones(table.height, dtype=bool)
+    allowed = np.logical_and.reduce([every, *has.values()])[documents]
+    labels = corpus.slices.labels
+    by_slice = {labels[t]: int(n) for t, n in enumerate(np.bincount(slices[allowed], minlength=len(labels))) if n}
+    by_column = {}
+    for name in table.columns:
+        others = np.logical_and.reduce([every, *(one for column, one in has.items() if column != name)])
+        counted = np.bincount(documents[in_slice & others[documents]], minlength=table.height)
+        found = table.select(name, n=pl.Series(counted)).filter(pl.col("n") > 0).drop_nulls()
+        by_column[name] = dict(found.group_by(name).agg(pl.col("n").sum()).sort(name).iter_rows())
+    return by_slice, by_column
+
+
 def _slices(corpus: TokenizedText, at: At | None) -> list[int]:
     return [corpus.slices.index(at)] if at is not None else list(range(len(corpus.slices)))
 

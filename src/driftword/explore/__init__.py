@@ -2,8 +2,11 @@
 
 from driftword.explore.before_and_after import shift_slices, shifts
 from driftword.explore.changepoints import changes
+from driftword.explore.dated_changes import changes_by_slice, timeline
 from driftword.explore.drift_ranking import attested_range, drift, movers, rank_drift
+from driftword.explore.first_use import displacement, displacement_interval, farthest
 from driftword.explore.group_contrast import contrast
+from driftword.explore.journeys import journey
 from driftword.explore.nearest_neighbors import analogy, equivalents, neighborhoods, neighbors, similarity, towards
 from driftword.explore.slice_selection import representative_slices
 from driftword.explore.trajectories import frequency, trajectory
@@ -12,10 +15,15 @@ __all__ = [
     "analogy",
     "attested_range",
     "changes",
+    "changes_by_slice",
     "contrast",
+    "displacement",
+    "displacement_interval",
     "drift",
     "equivalents",
+    "farthest",
     "frequency",
+    "journey",
     "movers",
     "neighborhoods",
     "neighbors",
@@ -24,6 +32,7 @@ __all__ = [
     "shift_slices",
     "shifts",
     "similarity",
+    "timeline",
     "towards",
     "trajectory",
 ]

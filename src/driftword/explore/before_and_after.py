@@ -23,7 +23,7 @@ from driftword.significance_table import verdict
 
 SLICES: Final = 3  # on either side of a change
 _CANDIDATES: Final = 15  # nearest words of a side, of which those are named that are not as near on the other
-_NEARER: Final = 0.05  # in cosine
+CLEARLY_NEARER: Final = 0.05  # in cosine
 
 
 @dataclass(frozen=True)
@@ -131,10 +131,7 @@ def _scores(model: Model, sides: Sequence[_Sides]) -> dict[int, tuple[Array, Arr
     totals = {(one.v, side): np.zeros(n_words) for one in sides for side in (0, 1)}
     weights = {key: np.zeros(n_words) for key in totals}
     for t, asked in sorted(needed.items()):
-        center = vectors.mean(model, t)
-        words = [one.v for one, _ in asked]
-        queries = vectors.unit(vectors.slice_vectors(model, t)[words] - center).T
-        found = vectors.cosines(model, t, queries, center)
+        found = _similarities(model, t, [one.v for one, _ in asked])
         attested = model.vocabulary.attested(t, MIN_COUNT)
         for column, (one, side) in enumerate(asked):
             weight = np.log1p(max(float(model.vocabulary.train_counts[t, one.v]), 0.0)) + 1e-3  # -1: unknown
@@ -142,6 +139,14 @@ def _scores(model: Model, sides: Sequence[_Sides]) -> dict[int, tuple[Array, Arr
             weights[one.v, side] += weight * attested
     mean = {key: np.where(weights[key] > 0, totals[key] / np.maximum(weights[key], 1e-9), -1.0) for key in totals}
     return {one.v: (mean[one.v, 0], mean[one.v, 1]) for one in sides}
+
+
+def _similarities(model: Model, t: int, words: list[int]) -> Array:
+    """Return the cosines of all words of a slice with some, ``(V, n)``."""
+    if len(words) == 1:
+        return vectors.similarities(model, t, words[0])[:, None]
+    center = vectors.mean(model, t)
+    return vectors.cosines(model, t, vectors.unit(vectors.slice_vectors(model, t)[words] - center).T, center)
 
 
 def _distances(model: Model, words: Sequence[int]) -> list[list[float | None]]:
@@ -163,6 +168,6 @@ def _named(model: Model, one: _Sides, before: Array, after: Array, *, n: int) ->
         allowed = here > -1
         allowed[one.v] = False
         nearest = vectors.top(here, allowed, _CANDIDATES)
-        nearer = [w for w in nearest if here[w] - np.maximum(there[w], 0) > _NEARER]
+        nearer = [w for w in nearest if here[w] - np.maximum(there[w], 0) > CLEARLY_NEARER]
         result[name] = [model.words[w] for w in nearer[:n]]
     return result

@@ -138,6 +138,8 @@ def _nearest(
 
 
 def _similarities(model: Model, t: int, words: Sequence[int], metric: str) -> Array:
+    if metric == "centered" and len(words) == 1:
+        return vectors.similarities(model, t, words[0])[:, None]
     return _similarities_to(model, t, vectors.slice_vectors(model, t)[words], metric)
 
 

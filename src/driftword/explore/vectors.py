@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import date
 from typing import Any, Final
@@ -19,6 +21,7 @@ from driftword.model import Model
 Array = npt.NDArray[Any]
 ALL: Final = "all"  # stands for every slice
 USUAL_SUBSAMPLE: Final = 1e-3
+_KEPT: Final = 64  # slices of words whose similarities are kept
 _ONE_OR_SEVERAL: Final = "give a slice (its label, a year or a date), or a list of slices"
 
 __all__ = [
@@ -31,6 +34,7 @@ __all__ = [
     "directions",
     "mean",
     "moving",
+    "similarities",
     "slice_numbers",
     "slice_vectors",
     "squared_lengths",
@@ -112,6 +116,24 @@ def cosines(model: Model, t: int, queries: Array, center: Array) -> Array:
     products = slice_vectors(model, t) @ np.column_stack([queries, center])
     lengths = np.sqrt(np.maximum(squared_lengths(model, t) - 2 * products[:, -1] + center @ center, 1e-12))
     return np.asarray(np.clip((products[:, :-1] - center @ queries) / lengths[:, None], -1, 1))
+
+
+def similarities(model: Model, t: int, v: int) -> Array:
+    """Return the cosines of all words of slice t with word v, ``(V,)``; what was computed last is kept.
+
+    A page asks for the same ones several times: for lists of neighbours, for what a word moved to, for its journey.
+    """
+    kept: OrderedDict[tuple[int, int], Array] = model.cached("similarities", OrderedDict)
+    found = kept.get((t, v))
+    if found is None:
+        center = mean(model, t)
+        found = cosines(model, t, unit(slice_vectors(model, t)[[v]] - center).T, center)[:, 0].copy()
+        found.setflags(write=False)
+        kept[t, v] = found
+        while len(kept) > _KEPT:
+            with contextlib.suppress(KeyError):  # another thread was faster
+                kept.popitem(last=False)
+    return found
 
 
 def slice_numbers(model: Model, at: At | Sequence[At] | None, *, name: str = "at") -> list[int]:

@@ -11,13 +11,16 @@ import polars as pl
 
 from driftword import explore
 from driftword.checks import one_of, quoted, whole
+from driftword.corpus import Corpus
 from driftword.corpus.groups import OTHERS, group_number
 from driftword.corpus.slices import At
 from driftword.errors import OptionError
+from driftword.explore.before_and_after import CLEARLY_NEARER
 from driftword.explore.changepoints import NOTABLE
+from driftword.explore.first_use import first_attested
 from driftword.model import Model
-from driftword.pages.figures import HALF_WIDTH, Figure, Series, figure
-from driftword.significance_table import verdict
+from driftword.pages.figures import HALF_WIDTH, Change, Figure, Series, figure
+from driftword.significance_table import LEVEL, verdict
 from driftword.suggestions import closest, matches
 
 MAX_ROWS: Final = 200
@@ -34,8 +37,14 @@ _HALF_PAGE: Final = {"width": HALF_WIDTH, "height": 150}
 Content = dict[str, Any]
 
 
-def start(model: Model, begin: At | None = None, end: At | None = None, **options: Any) -> Content:
-    """Return an overview of the corpus, and the words that changed most; `options` are those of `between`."""
+def start(
+    model: Model, begin: At | None = None, end: At | None = None, *, since: At | None = None, until: At | None = None,
+    **options: Any,
+) -> Content:  # fmt: skip
+    """Return an overview of the corpus, and the words that changed most; `options` are those of `between`.
+
+    Where words were tested, those are told that changed from the slice `since` to the slice `until`.
+    """
     labels = model.slices.labels
     tokens = np.asarray(model.counts).sum(axis=1, dtype=np.int64).tolist() if model.vocabulary.counted else None
     figures: dict[str, Figure] = {}
@@ -52,18 +61,60 @@ def start(model: Model, begin: At | None = None, end: At | None = None, **option
         "figures": figures,
         "table": [],
         "moves": model.moves,
+        "timeline": None,
         "cite": citation(model),
     }
     if model.moves:
-        ranking = between(model, begin, end, **options)
+        ranking = _ranking(model, begin, end, options)
         content = ranking | content | {"table": ranking["table"]}
-        content |= _answers(model, [row["word"] for row in ranking["table"][:_ANSWERS]])
+        dated = explore.timeline(model)
+        content["timeline"] = _timeline(model, dated, since, until)
+        if dated.height:
+            told = [row for row in dated.to_dicts() if row["change"] in content["timeline"]["chosen"]][:_ANSWERS]
+        else:
+            told = explore.shifts(model, [row["word"] for row in ranking["table"][:_ANSWERS]]).to_dicts()
+        content |= _answers(model, told)
     return content
 
 
-def _answers(model: Model, words: Sequence[str]) -> Content:
+def warm_up(model: Model) -> None:
+    """Compute what all pages share, before the first reader comes."""
+    if model.moves:
+        start(model)
+        explore.farthest(model)
+
+
+def _ranking(model: Model, begin: At | None, end: At | None, options: dict[str, Any]) -> Content:
+    """Return the words that changed most; what a start page shows unless a reader asks for more is computed once."""
+    usual = {"metric": None, "n": 30, "min_count": None, "skip": None, "sort": RANKED, "interpolated": False}
+    if begin is None and end is None and usual | options == usual:
+        return model.cached("usual ranking", lambda: between(model, None, None))
+    return between(model, begin, end, **options)
+
+
+def _timeline(model: Model, dated: pl.DataFrame, since: At | None, until: At | None) -> Content | None:
+    """Return when words changed, and the slices whose words are listed; None where nothing was tested."""
+    counts = explore.changes_by_slice(model)
+    if counts is None or not dated.height:
+        return None
+    labels = model.slices.labels
+    first = 0 if since is None else model.slices.index(since)
+    last = len(labels) - 1 if until is None else model.slices.index(until)
+    first, last = min(first, last), max(first, last)
+    return {
+        "counts": counts,
+        "words": dated.select("word", "change", "before", "after", "moved").to_dicts(),
+        "chosen": list(labels[first : last + 1]),
+        "found": sum(counts[first : last + 1]),
+        "sentence": model.significance.describe() if model.significance else "",
+        "everything": (first, last) == (0, len(labels) - 1),
+    }
+
+
+def _answers(model: Model, told: list[dict[str, Any]]) -> Content:
     """Return from what to what words moved, and when; and the farthest of all distances, for lines of one scale."""
-    told = explore.shifts(model, words).to_dicts()
+    for row in told:
+        row["per_million"] = explore.frequency(model, row["word"])["per_million"].to_list()
     distances = [distance for row in told for distance in row["distance"] if distance is not None]
     return {"answers": told, "farthest": max(distances, default=1.0), "tested": model.significance is not None}
 
@@ -86,7 +137,7 @@ def matching(model: Model, like: str) -> Content:
         "figures": {},
         "cite": citation(model),
     }
-    return content | _answers(model, names) if model.moves else content
+    return content | _answers(model, explore.shifts(model, names).to_dicts()) if model.moves else content
 
 
 def between(
@@ -202,11 +253,12 @@ def word(
         return content
     if len(labels) > 2:
         content |= _change_points(model, name)
-    positions = explore.trajectory(model, name, at=selected[0], n=1)["position"].to_list()
+    content["journey"] = explore.journey(model, name)
+    content["stream"] = content["journey"]["anchors"]
+    content["marked"] = _marked(content)
     others = [model.words[model.word_id(other)] for other in others] or _contrasting_words(content["neighbors"])
     content["figures"] |= {
-        "trajectory": figure(f"Trajectory of {name}", "position along its main direction of change", "trajectory",
-                             series=[_series(name, positions, counts, observed)], height=260),
+        "trajectory": _distance_figure(model, name, content),
         "movement": figure(f"Movement of {name}", "distance from the previous slice", "bars",
                            series=[_series(name, frequency["step"].to_list(), counts, observed)], **_HALF_PAGE),
         "similarity": _similarity_figure(model, name, [other for other in others if other != name]),
@@ -224,6 +276,38 @@ def word(
         {"slice": label, "words": [row for row in rows if row["slice"] == label]} for label in elsewhere
     ]
     return content
+
+
+def _distance_figure(model: Model, name: str, content: Content) -> Figure:
+    """Describe how far a word is from its first use, beside words that did not change."""
+    table = explore.displacement(model, name)
+    first = model.slices.labels[first_attested(model, model.word_id(name))]
+    shift, verdict_ = content["shift"], content["significance"]
+    told = shift is not None and (verdict_ is None or content["marked"])
+    near = f": {', '.join(shift['before'])}" if told and shift["before"] else ""
+    return figure(
+        f"How far {name} is from its first use", f"distance from its use in {first}{near}", "distance", height=300,
+        series=[_series(name, table["distance"].to_list(), content["counts"], content["observed"])],
+        usual=(table["usual_low"].to_list(), table["usual_high"].to_list()), top=explore.farthest(model),
+        changes=content["marked"], towards=", ".join(shift["after"] or []) if told else "", first=first,
+    )  # fmt: skip
+
+
+def _marked(content: Content) -> list[Change]:
+    """Return the change of a word with its interval, where a test found one."""
+    found = content["significance"]
+    if found is None or found["q"] is None or found["q"] > LEVEL or found["change"] is None:
+        return []
+    return [{"at": found["change"], "low": found["change_low"], "high": found["change_high"]}]
+
+
+def band(model: Model, asked: str, corpus: Corpus | None) -> Content:
+    """Return the 90% interval of how far a word is from its first use; this takes a while."""
+    name = model.words[model.word_id(asked)]
+    if corpus is None or not model.moves:
+        return {"word": name, "low": None, "high": None}
+    low, high = explore.displacement_interval(model, name, corpus)
+    return {"word": name, "low": [round(value, 4) for value in low], "high": [round(value, 4) for value in high]}
 
 
 def _by_group(model: Model, name: str, groups: Sequence[str], at: str, n: int) -> tuple[Content, Figure]:
@@ -286,22 +370,31 @@ def slice_neighbors(model: Model, asked: str, at: str, *, n: int) -> Content:
 
 
 def neighbor_columns(selected: Sequence[str], neighbors: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the neighbours of each slice, marked where they are not in the previous list, or not in the next."""
+    """Return the neighbours of each slice, marked where they are clearly nearer than in the slice before, or after.
+
+    A word that is not in another list was at most as near there as the last word of that list. Where this is clearly
+    farther than here, the word has entered, or leaves; elsewhere a small difference may have pushed it off the list.
+    """
     lists = [[row for row in neighbors if row["slice"] == label] for label in selected]
-    columns = []
-    for i, label in enumerate(selected):
-        before = {row["word"] for row in lists[i - 1]} if i else None
-        after = {row["word"] for row in lists[i + 1]} if i + 1 < len(selected) else None
-        rows = [
-            {
-                **row,
-                "entered": before is not None and row["word"] not in before,
-                "left": after is not None and row["word"] not in after,
-            }
-            for row in lists[i]
-        ]
-        columns.append({"slice": label, "words": rows})
-    return columns
+
+    def clearly_nearer(row: dict[str, Any], other: list[dict[str, Any]]) -> bool:
+        absent = all(one["word"] != row["word"] for one in other)
+        return absent and bool(other) and row["similarity"] - other[-1]["similarity"] >= CLEARLY_NEARER
+
+    return [
+        {
+            "slice": label,
+            "words": [
+                {
+                    **row,
+                    "entered": i > 0 and clearly_nearer(row, lists[i - 1]),
+                    "left": i + 1 < len(lists) and clearly_nearer(row, lists[i + 1]),
+                }
+                for row in lists[i]
+            ],
+        }
+        for i, label in enumerate(selected)
+    ]
 
 
 def _contrasting_words(columns: list[dict[str, Any]]) -> list[str]:
@@ -317,7 +410,7 @@ def word_over_time(content: Content) -> list[dict[str, Any]]:
     """Return what the figures of a word's page show, one row for each slice."""
     figures = content["figures"]
     columns = {"slice": content["slices"], "count": content["counts"]}
-    for name, column in (("frequency", "per_million"), ("movement", "step"), ("trajectory", "position")):
+    for name, column in (("frequency", "per_million"), ("movement", "step"), ("trajectory", "distance")):
         if name in figures:
             columns[column] = figures[name]["series"][0]["values"]
     columns |= {
@@ -427,6 +520,23 @@ def suggest(model: Model, typed: str, n: int) -> list[str]:
     if not folded:
         return []
     return [name for name in model.words if name.startswith(folded)][:n] or closest(folded, model.words, n=5)
+
+
+def completions(model: Model, typed: str, n: int) -> list[dict[str, Any]]:
+    """Return what was typed completed, each word with how often it occurs and how far it is from its first use."""
+    words = suggest(model, typed, n)
+    paths: list[Any] = [None] * len(words)
+    if model.moves and words:
+        paths = [[None if d is None else round(d, 3) for d in row] for row in explore.shifts(model, words)["distance"]]
+    totals = model.vocabulary.totals
+    return [
+        {
+            "word": name,
+            "count": int(totals[model.word_id(name)]) if model.vocabulary.counted else None,
+            "distance": path,
+        }
+        for name, path in zip(words, paths, strict=True)
+    ]
 
 
 def citation(model: Model) -> str:

@@ -6,12 +6,13 @@ Figures for print come from `driftword.plot`.
 
 from __future__ import annotations
 
+import json
 import math
 import textwrap
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Final, Literal, TypedDict
+from typing import Any, Final, Literal, NotRequired, TypedDict, cast
 
 from markupsafe import Markup, escape
 
@@ -27,8 +28,9 @@ _LINE_HEIGHT: Final = 15
 _LETTER_WIDTH: Final = 7.2
 _FULL_OPACITY_COUNT: Final = 50  # occurrences from which a dot is fully opaque
 
-Kind = Literal["lines", "bars", "trajectory"]
+Kind = Literal["lines", "bars", "trajectory", "distance"]
 Point = tuple[float, float]
+Interval = tuple[Sequence[float | None], Sequence[float | None]]
 ToY = Callable[[float], float]
 
 
@@ -42,10 +44,24 @@ class Series(TypedDict):
     values: list[float | None]
     counts: list[int | None] | None
     observed: list[bool] | None
+    interval: NotRequired[Interval]  # the lower and the upper end around each value
+
+
+class Change(TypedDict):
+    """A slice in which a word changed, and the slices between which that may have been."""
+
+    at: str
+    low: str
+    high: str
 
 
 class Figure(TypedDict):
-    """A figure as data; `label` names its vertical axis, `color` is the number of the first line's colour."""
+    """A figure as data; `label` names its vertical axis, `color` is the number of the first line's colour.
+
+    A figure of distances may have `usual`, between which the distances of most words lie that did not change; `top`, to
+    which its axis reaches at least; `changes`, which are marked; `first`, from which they are measured; and `towards`,
+    what its line leads to.
+    """
 
     title: str
     label: str
@@ -54,20 +70,26 @@ class Figure(TypedDict):
     height: int
     series: list[Series]
     color: int
+    usual: NotRequired[Interval]
+    top: NotRequired[float]
+    changes: NotRequired[list[Change]]
+    towards: NotRequired[str]
+    first: NotRequired[str]
 
 
 def figure(
     title: str, label: str, kind: Kind, *, series: Sequence[Series], color: int = 0, height: int = 230,
-    width: int = WIDTH,
+    width: int = WIDTH, **more: Any,
 ) -> Figure:  # fmt: skip
-    """Describe a figure of lines, of bars, or of a trajectory: one line whose vertical axis has no unit.
+    """Describe a figure of lines, of bars, of distances, or of a trajectory, whose vertical axis has no unit.
 
     `color` is the number of the first line's colour, so that a word can have the same one in all figures of a page.
     """
-    return {
+    described: Any = {
         "title": title, "label": label, "kind": kind, "width": width, "height": height, "series": list(series),
-        "color": color,
+        "color": color, **more,
     }  # fmt: skip
+    return cast(Figure, described)
 
 
 def draw(
@@ -77,10 +99,13 @@ def draw(
     series, kind, width, height = figure["series"], figure["kind"], figure["width"], figure["height"]
     several = len(series) > 1
     right = width - (_NAMES_WIDTH if several else _RIGHT)
-    time_axis = _TimeAxis(slices, _RIGHT if kind == "trajectory" else _LEFT, right)
-    values = [value for one in series for value in one["values"] if value is not None]
+    time_axis = TimeAxis(slices, _RIGHT if kind == "trajectory" else _LEFT, right)
+    drawn: list[Sequence[float | None]] = [one["values"] for one in series]
+    drawn += [end for one in series for end in one.get("interval", ())] + list(figure.get("usual", ()))
+    values = [value for line in drawn for value in line if value is not None]
+    values += [figure["top"]] if "top" in figure else []
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
-    if kind == "bars":
+    if kind in ("bars", "distance"):
         low = min(low, 0.0)
     if high <= low:
         high = low + (abs(low) or 1.0)
@@ -91,28 +116,47 @@ def draw(
     def y(value: float) -> float:
         return float(round(height - _BOTTOM - (value - low) / (high - low) * (height - _BOTTOM - _TOP), 1))
 
-    parts = [_axes(time_axis, ticks, y, height=height, label=figure["label"])]
+    parts = [change_marks(time_axis, one, height) for one in figure.get("changes", [])]
+    parts.append(_axes(time_axis, ticks, y, height=height, label=figure["label"]))
+    if "usual" in figure:
+        parts.append(_band(time_axis, figure["usual"], y, "usual"))
+    bands = [(color, one["interval"]) for color, one in enumerate(series, figure["color"]) if "interval" in one]
+    parts += [_band(time_axis, ends, y, f"interval s{color}") for color, ends in bands]
     if href is not None:
-        parts.append(_slice_links(time_axis, series, href=href, pinned=pinned, height=height))
+        known = [one["counts"] for one in series if one["counts"]]
+        counts = known[0] if len(known) == 1 else None
+        parts.append(slice_links(time_axis, counts, href=href, pinned=pinned, height=height))
     if kind == "bars":
-        parts += [_bars(time_axis, one, y) for one in series]
+        parts += [draw_bars(time_axis, one["values"], one["observed"], y) for one in series]
     else:
-        whole = kind == "trajectory"
+        whole = kind in ("trajectory", "distance")
         parts += [_line(time_axis, one, y, color, whole=whole) for color, one in enumerate(series, figure["color"])]
     if several:
         parts.append(_line_names(series, figure["color"], y, right, height))
+    if figure.get("towards"):
+        parts.append(_towards(figure["towards"], series[0]["values"], y, right, height))
     role = "group" if href is not None else "img"
     return Markup(
-        '<svg class="figure{}" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" role="{}" aria-label="{}">'
-        "{}</svg>"
-    ).format(" wide" if width == WIDTH else "", width, height, role, figure["title"], Markup("").join(parts))
+        '<svg class="figure{}" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" role="{}" aria-label="{}" '
+        'data-x="{}" data-scale="{}" data-values="{}">{}</svg>'
+    ).format(
+        " wide" if width == WIDTH else "", width, height, role, figure["title"],
+        " ".join(f"{x:g}" for x in time_axis.middle), f"{low:g} {high:g} {height - _BOTTOM} {_TOP}",
+        json.dumps({one["name"]: [_rounded(value) for value in one["values"]] for one in series}, ensure_ascii=False,
+                   separators=(",", ":")),
+        Markup("").join(parts),
+    )  # fmt: skip
 
 
 def sparkline(
-    slices: Slices, values: Sequence[float | None], *, highest: float, change: str | None, title: str
-) -> Markup:
-    """Draw a line over time as high as a line of text, from 0 to `highest`, with a mark where the word changed."""
-    time_axis = _TimeAxis(slices, 2, SPARK_WIDTH - 2)
+    slices: Slices, values: Sequence[float | None], *, highest: float, change: str | None, title: str,
+    frequency: Sequence[float | None] = (),
+) -> Markup:  # fmt: skip
+    """Draw a line over time as high as a line of text, from 0 to `highest`, with a mark where the word changed.
+
+    Bars behind it show a frequency, each on a scale of its own.
+    """
+    time_axis = TimeAxis(slices, 2, SPARK_WIDTH - 2)
 
     def y(value: float) -> float:
         return round(SPARK_HEIGHT - 2 - max(value, 0.0) / (highest or 1.0) * (SPARK_HEIGHT - 4), 1)
@@ -122,10 +166,16 @@ def sparkline(
     if change is not None:
         x = time_axis.begin[slices.labels.index(change)]
         mark = Markup('<path class="change-mark" d="M{} 0V{}"/>').format(x, SPARK_HEIGHT)
+    most = max([value for value in frequency if value is not None] or [0.0])
+    bars = Markup("")
+    if most:
+        bars = draw_bars(
+            time_axis, frequency, None, lambda value: round(SPARK_HEIGHT * (1 - 0.6 * value / most) - 1, 1)
+        )
     return Markup(
-        '<svg class="sparkline" viewBox="0 0 {} {}" role="img" aria-label="{}">{}'
+        '<svg class="sparkline" viewBox="0 0 {} {}" role="img" aria-label="{}">{}{}'
         '<path class="axis" d="M0 {}H{}"/><g class="s0"><path class="observed" d="{}"/></g></svg>'
-    ).format(SPARK_WIDTH, SPARK_HEIGHT, title, mark, SPARK_HEIGHT - 1, SPARK_WIDTH, _path(points))
+    ).format(SPARK_WIDTH, SPARK_HEIGHT, title, bars, mark, SPARK_HEIGHT - 1, SPARK_WIDTH, _path(points))
 
 
 def standalone(svg: Markup, title: str, caption: str) -> str:
@@ -167,7 +217,7 @@ def times(count: int | None) -> str:
     return "once" if count == 1 else f"{count:,} times"
 
 
-class _TimeAxis:
+class TimeAxis:
     """Where each slice begins and ends on the horizontal axis, and which of them are labelled."""
 
     def __init__(self, slices: Slices, left: float, right: float) -> None:
@@ -202,9 +252,9 @@ def _value_ticks(low: float, high: float) -> list[float]:
     return [n * step for n in range(math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9) + 1)]
 
 
-def _axes(time_axis: _TimeAxis, ticks: Sequence[float], y: ToY, *, height: int, label: str) -> Markup:
+def _axes(time_axis: TimeAxis, ticks: Sequence[float], y: ToY, *, height: int, label: str) -> Markup:
     left, right = time_axis.left, time_axis.right
-    parts = [Markup('<text class="tick" x="{}" y="12">{}</text>').format(left, label)]
+    parts = [Markup('<text class="tick label" x="{}" y="12">{}</text>').format(left, label)]
     digits = max(0, -math.floor(math.log10(ticks[1] - ticks[0]) + 1e-9)) if len(ticks) > 1 else 0
     for value in ticks:
         at = y(value)
@@ -212,8 +262,13 @@ def _axes(time_axis: _TimeAxis, ticks: Sequence[float], y: ToY, *, height: int, 
         number = f"{value:,.{digits}f}" if abs(value) < 10_000 else _short(value)
         text = Markup('<text class="tick numeric" x="{}" y="{}">{}</text>').format(left - 6, at + 4, number)
         parts += [line, text]
-    base = height - _BOTTOM
-    parts.append(Markup('<line class="axis" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(left, right, base, base))
+    return Markup("").join([*parts, time_labels(time_axis, height)])
+
+
+def time_labels(time_axis: TimeAxis, height: int) -> Markup:
+    """Draw the axis of time at the foot of a figure."""
+    left, right, base = time_axis.left, time_axis.right, height - _BOTTOM
+    parts = [Markup('<line class="axis" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(left, right, base, base)]
     for i, (x, name) in enumerate(time_axis.ticks):
         half = len(name) * _LETTER_WIDTH / 2
         parts.append(
@@ -230,10 +285,11 @@ def _short(value: float) -> str:
     return f"{value / size:g}{unit}"
 
 
-def _slice_links(
-    time_axis: _TimeAxis, series: Sequence[Series], *, href: Callable[[str], str], pinned: Sequence[str], height: int
-) -> Markup:
-    """Cover each slice with a link to its address; scripts show the neighbours there."""
+def slice_links(
+    time_axis: TimeAxis, counts: Sequence[int | None] | None, *, href: Callable[[str], str], pinned: Sequence[str],
+    height: int, noun: str = "",
+) -> Markup:  # fmt: skip
+    """Cover each slice with a link to its address, named by the slice and how many of something it has."""
     parts = []
     tab_stop = next(iter(pinned), time_axis.labels[0])  # Tab reaches one slice, the arrow keys the others
     top, tall = _TOP - 6, height - _BOTTOM - _TOP + 6
@@ -241,8 +297,8 @@ def _slice_links(
         address = href(label)
         if not address:
             continue
-        counts = [one["counts"][t] for one in series if one["counts"]]
-        title = f"{label}, {times(counts[0])}" if len(counts) == 1 and counts[0] is not None else label
+        count = None if counts is None else counts[t]
+        title = label if count is None else f"{label}, {times(count)}" if not noun else f"{label}, {count:,} {noun}s"
         css_class = "slice-link pinned" if label in pinned else "slice-link"
         current = ' aria-current="true"' if label in pinned else ""
         begin, wide = time_axis.begin[t], time_axis.end[t] - time_axis.begin[t]
@@ -254,12 +310,52 @@ def _slice_links(
     return Markup("".join(parts))
 
 
-def _bars(time_axis: _TimeAxis, one: Series, y: ToY) -> Markup:
+def _rounded(value: float | None) -> float | None:
+    """Return a value as a reader sees it who points at it: with four digits."""
+    return None if value is None else float(f"{value:.4g}")
+
+
+def _band(time_axis: TimeAxis, ends: Interval, y: ToY, css_class: str) -> Markup:
+    """Fill the space between two lines, stretch by stretch where they have values."""
+    low, high = ends
+    stretches: list[list[int]] = [[]]
+    for t, pair in enumerate(zip(low, high, strict=True)):
+        if None in pair:
+            stretches.append([])
+        else:
+            stretches[-1].append(t)
+    shapes = []
+    for stretch in filter(None, stretches):
+        above = [(time_axis.middle[t], y(high[t] or 0.0)) for t in stretch]
+        below = [(time_axis.middle[t], y(low[t] or 0.0)) for t in reversed(stretch)]
+        shapes.append(f"{_path([*above, *below])}z")
+    return Markup('<path class="{}" d="{}"/>').format(css_class, "".join(shapes))
+
+
+def change_marks(time_axis: TimeAxis, change: Change, height: int) -> Markup:
+    """Shade the time in which a word may have changed, with a line where it most likely did."""
+    at, low, high = (time_axis.labels.index(change[name]) for name in ("at", "low", "high"))
+    begin, top, tall = time_axis.begin[low], _TOP - 6, height - _BOTTOM - _TOP + 6
+    return Markup(
+        '<path class="change-interval" d="M{} {}h{:.1f}v{}H{}z"/><path class="change-mark" d="M{} {}v{}"/>'
+    ).format(begin, top, time_axis.end[high] - begin, tall, begin, time_axis.begin[at], top, tall)
+
+
+def _towards(words: str, values: Sequence[float | None], y: ToY, right: float, height: int) -> Markup:
+    """Write at the end of a line what it leads to: above it, or below where the figure ends."""
+    last = y(next((value for value in reversed(values) if value is not None), 0.0))
+    clear = [y(value) for value in values[len(values) // 2 :] if value is not None] or [last]
+    above, below = min(clear) - 12, max(clear) + 22
+    at = above if above > _TOP + 14 else min(below, height - _BOTTOM - 8.0)
+    return Markup('<text class="towards" x="{}" y="{}">{}</text>').format(right, round(at, 1), words)
+
+
+def draw_bars(time_axis: TimeAxis, values: Sequence[float | None], observed: Sequence[bool] | None, y: ToY) -> Markup:
     """Draw a bar for each slice, pale where the word is not observed."""
     by_class: dict[str, list[str]] = {}
-    for t, value in enumerate(one["values"]):
+    for t, value in enumerate(values):
         if value:
-            css_class = "bar" if one["observed"] is None or one["observed"][t] else "bar pale"
+            css_class = "bar" if observed is None or observed[t] else "bar pale"
             bar = f"M{time_axis.begin[t]} {y(0)}V{y(value)}H{time_axis.end[t]}V{y(0)}z"
             by_class.setdefault(css_class, []).append(bar)
     return Markup("").join(
@@ -267,7 +363,7 @@ def _bars(time_axis: _TimeAxis, one: Series, y: ToY) -> Markup:
     )
 
 
-def _line(time_axis: _TimeAxis, one: Series, y: ToY, color: int, *, whole: bool) -> Markup:
+def _line(time_axis: TimeAxis, one: Series, y: ToY, color: int, *, whole: bool) -> Markup:
     values, seen = one["values"], one["observed"]
     points = [None if v is None else (x, y(v)) for x, v in zip(time_axis.middle, values, strict=True)]
     observed = [point if seen is None or seen[t] else None for t, point in enumerate(points)]

@@ -123,8 +123,10 @@ def report(
     options: dict[str, Any] = {"metric": metric, "min_count": min_count, "skip": skip, "interpolated": interpolated}
     begin, end = check_between(between)
     if model.moves and n:
+        usual = metric is None and (begin, end) == (None, None)
+        included += explore.timeline(model)["word"].to_list()[: n // 2] if usual else []
         included += explore.rank_drift(model, n=n, between=(begin, end), **options).table["word"].to_list()
-    included = list(dict.fromkeys(included))
+    included = list(dict.fromkeys(included))[: len(dict.fromkeys(named)) + n]
     if not included:
         ranked = model.moves and n
         why = "No word meets these conditions" if ranked else "No word was named, and none is ranked"
@@ -188,7 +190,10 @@ def _render(model: Model, title: str | None, pages: list[Content], overview: Con
     def link(word: str) -> Markup | str:
         return Markup('<a href="#{}">{}</a>').format(quote(_anchor(word)), word) if word in included else word
 
-    environment = templates(model, title=title, live=False, link=link, anchor=_anchor)
+    def href(word: str) -> str | None:
+        return "#" + quote(_anchor(word)) if word in included else None
+
+    environment = templates(model, title=title, live=False, link=link, href=href, anchor=_anchor)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'; base-uri 'none'"
@@ -200,7 +205,7 @@ def _render(model: Model, title: str | None, pages: list[Content], overview: Con
             Markup(
                 template.render(
                     **page, passages_at="", passages_id=_anchor(page["word"], "passages"),
-                    toggle_pin=_slice_href(page["word"]),
+                    toggle_pin=_slice_href(page["word"]), passages_href=None,
                 )
             ),
         )

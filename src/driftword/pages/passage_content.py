@@ -9,7 +9,7 @@ import polars as pl
 
 from driftword.checks import whole
 from driftword.corpus import Corpus
-from driftword.corpus.passages import count_passages, find_in_document, find_lines
+from driftword.corpus.passages import count_by_value, count_passages, find_in_document, find_lines
 from driftword.errors import OptionError
 from driftword.pages.content import MAX_ROWS, Content
 
@@ -61,23 +61,31 @@ def _metadata(row: dict[str, Any]) -> dict[str, str]:
     return {name: str(value) for name, value in row.items() if name not in ours and value is not None}
 
 
-def filter_columns(corpus: Corpus | None) -> dict[str, list[str]]:
-    """Return the columns that passages can be filtered by, with their values."""
+def filter_columns(corpus: Corpus | None) -> pl.DataFrame:
+    """Return the columns that passages can be filtered by, as text, one row for each document."""
     if corpus is None or not corpus.has_documents:
-        return {}
+        return pl.DataFrame()
     names = [name for name in corpus.documents.collect_schema() if name not in ("text", "slice", "date")]
-    values = {
-        name: corpus.documents.select(pl.col(name).cast(pl.String).unique().sort().drop_nulls()).collect()[name]
-        for name in names
-    }
+    table = corpus.documents.select(pl.col(name).cast(pl.String) for name in names).collect()
     labels = set(corpus.slices.labels)  # passages are chosen by slice anyway
-    return {
-        name: column.to_list()
-        for name, column in values.items()
-        if 1 < len(column) <= _MAX_VALUES
-        and not labels.issuperset(column)
-        and all(len(value) <= _MAX_VALUE_LENGTH and value.isprintable() for value in column)
-    }
+    values = {name: table[name].drop_nulls().unique().to_list() for name in names}
+    return table.select(
+        name
+        for name, found in values.items()
+        if 1 < len(found) <= _MAX_VALUES
+        and not labels.issuperset(found)
+        and all(len(value) <= _MAX_VALUE_LENGTH and value.isprintable() for value in found)
+    )
+
+
+def choices(
+    corpus: Corpus | None, asked: str, columns: pl.DataFrame, at: str | None, where: Mapping[str, str]
+) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
+    """Return the slices and the values of columns that passages can be filtered by, with the passages that each has."""
+    if corpus is None:
+        return {}, {}
+    known = {name: value for name, value in where.items() if name in columns.columns}
+    return count_by_value(corpus, asked, columns, at=at or None, where=known)
 
 
 def full_text(corpus: Corpus | None, number: int, asked: str) -> Content:
@@ -103,6 +111,7 @@ def full_text(corpus: Corpus | None, number: int, asked: str) -> Content:
         "date": date["date"],
         "about": _metadata(row),
         "occurrences": len(spans),
+        "hits": len(pieces) // 2,
         "pieces": pieces,
         "truncated": len(text) > MAX_CHARACTERS,
     }

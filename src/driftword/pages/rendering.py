@@ -13,6 +13,7 @@ from driftword.explore.vectors import MIN_COUNT
 from driftword.model import Model
 from driftword.pages.content import MAX_GROUPS, MAX_ROWS, MAX_SLICES
 from driftword.pages.figures import draw, legend, sparkline, times
+from driftword.pages.glance_figures import draw_journey, draw_stream, draw_timeline
 
 _CODE: Final = re.compile(r"`([A-Za-z_][\w.]*(?:=[^`]*)?)`")
 
@@ -27,6 +28,9 @@ def templates(model: Model, *, title: str | None = None, **names: Any) -> Enviro
     environment.filters["times"] = times
     environment.globals |= {
         "draw": partial(draw, model.slices),
+        "draw_journey": partial(draw_journey, model.slices),
+        "draw_stream": partial(draw_stream, model.slices),
+        "draw_timeline": partial(draw_timeline, model.slices),
         "legend": legend,
         "sparkline": partial(sparkline, model.slices),
         "max_groups": MAX_GROUPS,

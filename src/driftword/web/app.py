@@ -25,8 +25,9 @@ from driftword.checks import comma_separated, one_of
 from driftword.corpus import Corpus
 from driftword.errors import DriftwordError, StoreError, UnknownSliceError, UnknownWordError
 from driftword.model import Model
-from driftword.pages.content import word_over_time
+from driftword.pages.content import suggest, word_over_time
 from driftword.pages.figures import STATIC, draw, standalone
+from driftword.pages.glance_figures import drawn_alone
 from driftword.pages.rendering import templates, without_backticks
 from driftword.tables import csv, printable
 from driftword.web.access import LOCAL, AccessControl
@@ -100,10 +101,15 @@ def make_pages(
             return _csv(content["table"], request, content.get("columns", ()))
 
         def as_image(request: Request, figure: Name, form: Name, content: Any = Depends(endpoint)) -> Response:
-            one_of("figure", figure, content["figures"])
+            others = drawn_alone(model.slices, content)
+            one_of("figure", figure, [*content["figures"], *others])
             one_of("format", form, IMAGE_TYPES)
-            drawn = content["figures"][figure]
-            svg = standalone(draw(model.slices, drawn), drawn["title"], content["cite"])
+            if figure in others:
+                title, drawn = others[figure]
+            else:
+                described = content["figures"][figure]
+                title, drawn = described["title"], draw(model.slices, described)
+            svg = standalone(drawn, title, content["cite"])
             image = svg if form == "svg" else _png(svg)
             return _image(image, form, request)
 
@@ -120,7 +126,9 @@ def make_pages(
     def search(q: Text = "") -> Response:
         if "*" in q and q not in model.word_index:
             return RedirectResponse(address("/words", like=q), status_code=303)
-        return RedirectResponse(word_address(model.words[model.word_id(q)]), status_code=303)
+        begun = [name for name in suggest(model, q, 1) if q not in model.word_index and name.startswith(q.casefold())]
+        found = begun[0] if begun else model.words[model.word_id(q)]
+        return RedirectResponse(word_address(found), status_code=303)
 
     @app.get("/word/{word}/passages.csv")
     def passages_csv(request: Request, rows: Any = Depends(endpoints.passages)) -> Response:
@@ -153,7 +161,9 @@ def make_pages(
         return page("comparisons.html", **content)
 
     app.get("/suggest.json")(endpoints.suggest)
+    app.get("/completions.json")(endpoints.completions)
     app.get("/word/{word}/neighbors.json")(endpoints.neighbors)
+    app.get("/word/{word}/band.json")(endpoints.band)
     app.get("/word/{word}/passages.json")(endpoints.passages)
     add_page("/", endpoints.start, "start.html")
     add_page("/word/{word}", endpoints.word, "word.html")
@@ -196,7 +206,7 @@ def _page_renderer(app: FastAPI, model: Model, corpus: Corpus | None, title: str
 
     environment = templates(
         model, title=title, live=True, asset={file.name: f"/static/{name}" for name, file in assets.items()},
-        link=_word_link, address=address, word_address=word_address,
+        link=_word_link, href=word_address, address=address, word_address=word_address,
         print_figures=PRINT_FIGURES, passages_id="passages", has_corpus=corpus is not None,
         has_documents=corpus is not None and corpus.has_documents,
     )  # fmt: skip

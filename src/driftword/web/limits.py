@@ -21,8 +21,10 @@ MAX_PARAMETERS: Final = 100
 #: Longer lists of neighbours and passages are computed beside the others.
 MANY_ROWS: Final = 50
 
-_LIGHT: Final = re.compile(r"/static/.*|/comparisons|/search|/suggest\.json|.*/neighbors\.json|/openapi\.json")
-_HEAVY: Final = re.compile(r".*/print/.*|.*\.png")
+_LIGHT: Final = re.compile(
+    r"/static/.*|/comparisons|/search|/suggest\.json|/completions\.json|.*/neighbors\.json|/openapi\.json"
+)
+_HEAVY: Final = re.compile(r".*/print/.*|.*\.png|.*/band\.json")
 _HEAVY_METRICS: Final = ("thirds", "farthest", "path", "step", "neighbors", "ranks")  # need all slices or neighbours
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Annotated, Any, Final
 from urllib.parse import quote, urlencode
 
+import polars as pl
 from fastapi import Depends, Path, Query
 
 from driftword import explore
@@ -19,7 +21,9 @@ from driftword.pages import content, passage_content
 from driftword.pages.content import Content
 
 MAX_SUGGESTIONS: Final = 12
+_COMPLETIONS: Final = 8
 _NEIGHBORS: Final = 10
+_BESIDE: Final = 2  # passages beside a figure
 _MAX_LENGTH: Final = 200  # letters of a word or the label of a slice
 _MAX_ENCODED_LENGTH: Final = 1 + 2 * 4 * _MAX_LENGTH  # of a word whose bytes are written in hexadecimal
 
@@ -65,8 +69,8 @@ class Endpoints:
         self.columns = list(corpus.documents.collect_schema()) if corpus is not None and has_documents else []
 
     @cached_property
-    def filter_columns(self) -> dict[str, list[str]]:
-        """The columns that passages can be filtered by, with their values."""
+    def filter_columns(self) -> pl.DataFrame:
+        """The columns that passages can be filtered by, one row for each document."""
         return passage_content.filter_columns(self.corpus)
 
     def resolve_word(self, word: str) -> str:
@@ -90,9 +94,14 @@ class Endpoints:
                 filters[column] = text[len(column) + 1 :]
         return filters
 
-    def start(self, options: DriftOptions, begin: Begin = "", end: End = "") -> Content:
+    def start(
+        self, options: DriftOptions, begin: Begin = "", end: End = "", since: Text = "", until: Text = ""
+    ) -> Content:
         """Show an overview of the corpus."""
-        return content.start(self.model, begin or None, end or None, **options)
+        page = content.start(
+            self.model, begin or None, end or None, since=since or None, until=until or None, **options
+        )
+        return page | {"_period": lambda label: address("/", since=label, until=label) + "#changed"}
 
     def between(self, options: DriftOptions, begin: Begin = "", end: End = "") -> Content:
         """Show the words that changed most between two slices."""
@@ -127,8 +136,15 @@ class Endpoints:
         }
 
     def neighbors(self, word: Word, at: Text, n: Rows = _NEIGHBORS) -> Content:
-        """Show the neighbours of a word in one slice."""
-        return content.slice_neighbors(self.model, self.resolve_word(word), at, n=n)
+        """Show the neighbours of a word in one slice, and a passage or two."""
+        word = self.resolve_word(word)
+        found = content.slice_neighbors(self.model, word, at, n=n)
+        passages = passage_content.passages(self.corpus, word, found["slice"], n=_BESIDE) if found["count"] else []
+        return found | {"passages": passages}
+
+    def band(self, word: Word) -> Content:
+        """Show how sure the distance of a word from its first use is."""
+        return content.band(self.model, self.resolve_word(word), self.corpus)
 
     def words(self, like: Text) -> Content:
         """Show the words that match a pattern."""
@@ -137,6 +153,10 @@ class Endpoints:
     def suggest(self, q: Text = "") -> list[str]:
         """Complete a word."""
         return content.suggest(self.model, q, MAX_SUGGESTIONS)
+
+    def completions(self, q: Text = "") -> list[dict[str, Any]]:
+        """Complete a word, with a few facts about each."""
+        return content.completions(self.model, q, _COMPLETIONS)
 
     def passages(
         self, word: Word, *, at: Text = "", where: Filters = None, n: Rows = passage_content.PASSAGES
@@ -155,15 +175,18 @@ class Endpoints:
         groups: Groups = None, groups_at: Text = "",
     ) -> Content:  # fmt: skip
         """Show everything about a word."""
-        word = self.resolve_word(word)
-        page = content.word(
-            self.model, word, at=at or [], n=n, others=comma_separated(others), reference=reference or None,
-            groups=groups or [], groups_at=groups_at or None,
-        )  # fmt: skip
-        selected, filters = page["selected"], self.filters(where)
+        word, filters = self.resolve_word(word), self.filters(where)
+        passages_at = self.resolve_slice(passages_at) if passages_at else ""
+        with ThreadPoolExecutor(1) as beside:  # the texts are read while the model is asked
+            read = beside.submit(self._passages, word, passages_at, passages_n, filters)
+            page = content.word(
+                self.model, word, at=at or [], n=n, others=comma_separated(others), reference=reference or None,
+                groups=groups or [], groups_at=groups_at or None,
+            )  # fmt: skip
+            passages = read.result()
+        selected = page["selected"]
         # In the order in which they were pinned: where there are too many, the one pinned first goes.
         pinned = list(dict.fromkeys(self.resolve_slice(label) for label in at or selected))
-        passages_at = self.resolve_slice(passages_at) if passages_at else ""
         query = {
             "at": pinned if at else [],
             "n": n if n != _NEIGHBORS else None,
@@ -185,6 +208,11 @@ class Endpoints:
                 return this_page(at=[other for other in pinned if other != label], passages_at="") + "#neighbours"
             return this_page(at=[*pinned, label][-content.MAX_SLICES :], passages_at=label) + "#neighbours"
 
+        def passages_href(label: str) -> str:
+            """Return the address that shows the passages of a slice; none where the word does not occur."""
+            known = self.corpus is not None and page["counts"][self.model.slices.index(label)] != 0
+            return this_page(passages_at=label) + "#passages" if known else ""
+
         def group_passages(group: str) -> str:
             """Return the address that shows the passages of a group in the slice of the table of groups."""
             column = None if self.corpus is None else self.corpus.options.group
@@ -192,18 +220,30 @@ class Endpoints:
                 return ""  # there is no such column, or no single value in it
             return this_page(passages_at=page["groups"]["slice"], where=[f"{column}={group}"]) + "#passages"
 
-        return page | {
-            "passages": passage_content.passages(self.corpus, word, passages_at, n=passages_n, where=filters),
-            "occurrences": passage_content.occurrences(self.corpus, word, passages_at, where=filters),
-            "passages_at": passages_at,
-            "passages_n": passages_n,
-            "where": filters,
-            "n": n,
-            "_query": {name: value for name, value in query.items() if value},
-            "_filter_columns": self.filter_columns,
-            "_this_page": this_page,
-            "_toggle_pin": toggle_pin,
-            "_group_passages": group_passages,
+        return (
+            page
+            | passages
+            | {
+                "passages_at": passages_at,
+                "passages_n": passages_n,
+                "where": filters,
+                "n": n,
+                "_query": {name: value for name, value in query.items() if value},
+                "_this_page": this_page,
+                "_toggle_pin": toggle_pin,
+                "_passages_href": passages_href,
+                "_group_passages": group_passages,
+            }
+        )
+
+    def _passages(self, word: str, at: str, n: int, filters: dict[str, str]) -> Content:
+        """Return passages with a word, and what they can be filtered by."""
+        in_slices, values = passage_content.choices(self.corpus, word, self.filter_columns, at, filters)
+        return {
+            "passages": passage_content.passages(self.corpus, word, at, n=n, where=filters),
+            "occurrences": passage_content.occurrences(self.corpus, word, at, where=filters),
+            "_slice_choices": in_slices,
+            "_choices": values,
         }
 
 

@@ -2,21 +2,98 @@
 // Every page works without it.
 "use strict";
 
-const searchBox = /** @type {HTMLInputElement} */ (document.getElementById("q"));
-const suggestions = /** @type {HTMLElement} */ (document.getElementById("words"));
-/** @type {ReturnType<typeof setTimeout> | undefined} */
-let suggestionTimer;
+/** @typedef {{word: string, count: number | null, distance: (number | null)[] | null}} Completion */
 
-searchBox.addEventListener("input", () => {
-  clearTimeout(suggestionTimer);
-  suggestionTimer = setTimeout(async () => {
-    const typed = searchBox.value;
-    const words = /** @type {string[] | undefined} */ (await fetchJson("/suggest.json?q=" + encodeURIComponent(typed)));
-    if (searchBox.value !== typed) return; // the reader has typed on
-    // Browsers hide suggestions that do not begin with what was typed; a label that does shows those for a typo too.
-    suggestions.replaceChildren(...(words ?? []).map((word) => new Option(word.startsWith(typed) ? word : `${typed} → ${word}`, word)));
-  }, 120);
-});
+/**
+ * Complete words in a field, or the last of several that are separated by commas: with a list below the field, from
+ * which the arrow keys and Enter choose. In the search box Enter takes the first, if none was chosen.
+ * @param {HTMLInputElement} field
+ */
+function completeWords(field) {
+  const list = document.createElement("ul");
+  list.className = "completions";
+  list.id = `completions-${field.name}`;
+  list.hidden = true;
+  list.setAttribute("role", "listbox");
+  list.setAttribute("aria-label", "Words");
+  field.after(list);
+  for (const [name, value] of Object.entries({ role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": list.id })) field.setAttribute(name, value);
+  const alone = field.type === "search";
+  const lastWord = () => (alone ? field.value : field.value.slice(field.value.lastIndexOf(",") + 1)).trim();
+  let chosen = -1;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const close = () => {
+    list.hidden = true;
+    chosen = -1;
+    field.setAttribute("aria-expanded", "false");
+    field.removeAttribute("aria-activedescendant");
+  };
+  /** @param {string} word */
+  const take = (word) => {
+    const before = alone ? "" : field.value.slice(0, field.value.lastIndexOf(",") + 1).trim();
+    field.value = before ? `${before} ${word}` : word;
+    close();
+    if (alone) field.form?.requestSubmit();
+  };
+  field.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(async () => {
+      const typed = lastWord();
+      const found = /** @type {Completion[] | undefined} */ (typed.includes("*") ? [] : await fetchJson("/completions.json?q=" + encodeURIComponent(typed)));
+      if (lastWord() !== typed || document.activeElement !== field) return; // the reader has typed on, or left
+      list.replaceChildren(...(found ?? []).map((one, i) => completion(one, `${list.id}-${i}`, take)));
+      if (!list.children.length) return close();
+      chosen = -1;
+      list.hidden = false;
+      field.setAttribute("aria-expanded", "true");
+    }, 80);
+  });
+  field.addEventListener("keydown", (event) => {
+    const items = [...list.children];
+    if (list.hidden || !items.length) return;
+    if (event.key === "Escape") return close();
+    if (event.key === "Enter" && chosen >= 0) return event.preventDefault(), take(items[chosen].getAttribute("data-word") ?? "");
+    if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+    event.preventDefault();
+    chosen = (chosen + (event.key === "ArrowDown" ? 1 : -1) + items.length) % items.length;
+    items.forEach((item, i) => item.setAttribute("aria-selected", String(i === chosen)));
+    field.setAttribute("aria-activedescendant", items[chosen].id);
+  });
+  field.addEventListener("blur", close);
+}
+
+/**
+ * @param {Completion} found
+ * @param {string} id
+ * @param {(word: string) => void} take
+ */
+function completion(found, id, take) {
+  const item = document.createElement("li");
+  item.id = id;
+  item.dataset.word = found.word;
+  item.setAttribute("role", "option");
+  item.setAttribute("aria-selected", "false");
+  const name = document.createElement("span");
+  name.textContent = found.word;
+  const count = document.createElement("span");
+  count.className = "count";
+  count.textContent = found.count === null ? "" : times(found.count);
+  item.append(name, count);
+  if (found.distance) {
+    const values = found.distance;
+    const points = values.flatMap((value, t) => (value === null ? [] : [`${(t / Math.max(values.length - 1, 1)) * 58 + 1} ${19 - Math.min(value, 0.3) * 60}`]));
+    const line = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    line.setAttribute("viewBox", "0 0 60 20");
+    line.setAttribute("aria-hidden", "true");
+    const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+    path.setAttribute("d", points.length ? "M" + points.join("L") : "");
+    line.append(path);
+    item.append(line);
+  }
+  item.addEventListener("pointerdown", (event) => (event.preventDefault(), take(found.word))); // before the field loses the focus
+  return item;
+}
 
 /**
  * @param {string} address
@@ -47,6 +124,74 @@ watchTrajectories(
   },
 );
 
+/** The labels of all slices, as this page has them. */
+const sliceLabels = () => (document.querySelector("main")?.getAttribute("data-slices") ?? "").split("|");
+watchFigures(sliceLabels);
+
+/** Add to the content of a page what scripts add. */
+async function enhance() {
+  const main = document.querySelector("main");
+  if (!main) return;
+  for (const field of /** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll("input[data-complete]:not([role])"))) completeWords(field);
+  addValues(main, sliceLabels());
+  addPlayers(main, sliceLabels());
+  watchBrush();
+  const figure = main.querySelector("figure[data-band]");
+  const band = /** @type {{low: number[] | null, high: number[] | null} | undefined} */ (figure && (await fetchJson(figure.getAttribute("data-band") ?? "")));
+  const svg = figure?.querySelector("svg");
+  if (svg?.isConnected && band?.low && band.high) drawBand(svg, band.low, band.high);
+}
+
+/** Let readers drag over a period of the timeline. */
+function watchBrush() {
+  const figure = /** @type {HTMLElement | null} */ (document.querySelector("figure[data-brush]"));
+  const svg = figure?.querySelector("svg");
+  if (!figure || !svg) return;
+  const places = slicePlaces(svg);
+  /** @type {number | undefined} */
+  let from;
+  /** @type {Element | undefined} */
+  let brush;
+  let dragged = false;
+  svg.addEventListener("pointerdown", (event) => {
+    const point = pointIn(svg, event);
+    if (event.button || !point || (event.target instanceof Element && event.target.closest("a:not(.slice-link)"))) return;
+    from = nearestPlace(places, point.x);
+    dragged = false;
+  });
+  svg.addEventListener("pointermove", (event) => {
+    const point = pointIn(svg, event);
+    if (from === undefined || !point) return;
+    const to = nearestPlace(places, point.x);
+    if (to !== from && !dragged) {
+      dragged = true;
+      svg.setPointerCapture(event.pointerId);
+      brush = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+      brush.setAttribute("class", "brush");
+      brush.setAttribute("y", "0");
+      brush.setAttribute("height", String(svg.viewBox.baseVal.height - 26));
+      svg.append(brush);
+    }
+    const half = (places[1] - places[0]) / 2 || 4;
+    brush?.setAttribute("x", String(Math.min(places[from], places[to]) - half));
+    brush?.setAttribute("width", String(Math.abs(places[to] - places[from]) + 2 * half));
+  });
+  svg.addEventListener("pointerup", (event) => {
+    const point = pointIn(svg, event);
+    if (from !== undefined && dragged && point) {
+      const ends = [from, nearestPlace(places, point.x)].sort((a, b) => a - b).map((t) => sliceLabels()[t]);
+      show(new URL(`${figure.dataset.brush}?${new URLSearchParams({ since: ends[0], until: ends[1] })}#changed`, location.href));
+    }
+    from = undefined;
+  });
+  svg.addEventListener("pointercancel", () => (brush?.remove(), (from = undefined)));
+  // Links can be dragged, too, and a drag ends with a click.
+  svg.addEventListener("dragstart", (event) => event.preventDefault());
+  svg.addEventListener("click", (event) => dragged && (event.preventDefault(), event.stopPropagation()), true);
+}
+
+enhance();
+
 let currentAddress = location.pathname + location.search;
 /** @type {URL | undefined} The latest address requested, until it arrives; a late response never replaces a newer one. */
 let pendingAddress;
@@ -61,13 +206,19 @@ async function show(address, scroll) {
   pendingAddress = address;
   document.querySelector("main")?.setAttribute("aria-busy", "true");
   let text;
+  let problem = "";
   try {
-    text = await (await fetch(address)).text();
+    const response = await fetch(address);
+    text = await response.text();
+    if (response.status === 503) problem = new DOMParser().parseFromString(text, "text/html").querySelector("main")?.textContent?.trim() ?? text;
   } catch {
-    text = ""; // the explorer has been stopped: the browser will say so
+    problem = "The explorer does not answer; it may have been stopped.";
+    text = "";
   }
   if (pendingAddress !== address) return;
   pendingAddress = undefined;
+  notify(problem && `${problem} This page stays as it is.`);
+  if (problem) return void document.querySelector("main")?.removeAttribute("aria-busy");
   const page = new DOMParser().parseFromString(text, "text/html");
   const main = page.querySelector("main");
   if (!main) return void location.assign(address);
@@ -77,6 +228,7 @@ async function show(address, scroll) {
   const findCounterpart = rememberFocus(document.activeElement);
   document.querySelector("footer")?.remove();
   document.querySelector("main")?.replaceWith(main, ...page.querySelectorAll("footer"));
+  enhance();
   const target = scroll && address.hash ? document.getElementById(address.hash.slice(1)) : null;
   target?.scrollIntoView();
   const focused = target ?? findCounterpart?.();
@@ -84,6 +236,17 @@ async function show(address, scroll) {
   focused?.focus({ preventScroll: true });
   const status = document.getElementById("status");
   if (status) status.textContent = page.title;
+}
+
+/**
+ * Say what went wrong above the page, or that nothing did.
+ * @param {string} message
+ */
+function notify(message) {
+  const notice = document.getElementById("notice");
+  if (!notice) return;
+  notice.textContent = message;
+  notice.hidden = !message;
 }
 
 const FOCUSABLE = "a, button, input, select, summary";
@@ -120,10 +283,10 @@ function withSliceToggled(address, slice) {
 }
 
 document.addEventListener("click", (event) => {
-  const link = event.target instanceof Element ? event.target.closest("a[data-in-place], .trajectory .slice-link") : null;
+  const link = event.target instanceof Element ? event.target.closest("a[data-in-place], .trajectory .slice-link, .when .slice-link, .stream .slice-link") : null;
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
-  const slice = link instanceof SVGElement ? link.dataset.slice : undefined;
+  const slice = link instanceof SVGElement && link.closest(".trajectory") ? link.dataset.slice : undefined;
   const address = new URL(link.getAttribute("href") ?? "", location.href);
   show(slice !== undefined && pendingAddress?.searchParams.has("at") ? withSliceToggled(pendingAddress, slice) : address, slice === undefined);
 });
@@ -136,6 +299,12 @@ document.addEventListener("submit", (event) => {
   const fields = [...new FormData(form)].filter(([, value]) => value !== "").map(([name, value]) => [name, String(value)]);
   address.search = new URLSearchParams(fields).toString();
   show(address);
+});
+
+// A choice applies at once.
+document.addEventListener("change", (event) => {
+  const form = event.target instanceof HTMLSelectElement ? event.target.form : null;
+  if (form?.hasAttribute("data-at-once")) form.requestSubmit();
 });
 
 window.addEventListener("popstate", () => {

@@ -1,8 +1,9 @@
-// Shows the neighbours in a slice when a reader points at it on a word's trajectory; arrow keys move between slices.
-// Pages work without it: every slice is a link.
+// What readers do with figures: point at a slice to see its neighbours and the values of all figures there, open a table
+// of the values, and move a word along its journey. Pages work without it: every slice is a link.
 "use strict";
 
-/** @typedef {{slice: string, count: number | null, neighbors: string[]}} SliceNeighbors A count of null is not known. */
+/** @typedef {{slice: string, count: number | null, neighbors: string[], passages?: Passage[]}} SliceNeighbors A count of null is not known. */
+/** @typedef {{left: string, keyword: string, right: string, when: string}} Passage */
 
 /**
  * Listen to pointers, fingers and keys on the trajectories of a page.
@@ -24,7 +25,7 @@ function watchTrajectories(getNeighbors, wordLink) {
   async function showNeighbors(event) {
     const link = sliceLinkOf(event);
     const figure = link?.closest("figure");
-    const panel = figure?.querySelector(".neighbors-panel");
+    const panel = figure?.parentElement?.querySelector(".neighbors-panel");
     if (!link || !figure || !panel) return; // what was requested before may still arrive
     const request = ++latestRequest;
     if (panel.getAttribute("data-slice") === link.dataset.slice) return;
@@ -34,7 +35,7 @@ function watchTrajectories(getNeighbors, wordLink) {
     active = link;
     active.classList.add("active");
     panel.setAttribute("data-slice", found.slice);
-    panel.replaceChildren(bold(found.slice), `${found.count === null ? "" : " " + times(found.count)}. Neighbours: `, ...commaSeparated(found.neighbors, wordLink), pinButton(link));
+    panel.replaceChildren(bold(found.slice), `${found.count === null ? "" : " " + times(found.count)}. Neighbours: `, ...commaSeparated(found.neighbors, wordLink), pinButton(link), ...(found.passages ?? []).map(quotation));
   }
 
   document.addEventListener("pointerover", showNeighbors);
@@ -109,6 +110,18 @@ function labelPinButton(button, sliceLink) {
   button.textContent = sliceLink.classList.contains("pinned") ? "Remove" : "Pin";
 }
 
+/** @param {Passage} passage */
+function quotation(passage) {
+  const quote = document.createElement("q");
+  const keyword = document.createElement("mark");
+  keyword.textContent = passage.keyword;
+  const source = document.createElement("span");
+  source.className = "source";
+  source.textContent = passage.when;
+  quote.append("…" + passage.left.slice(-70), keyword, passage.right.slice(0, 70) + "… ", source);
+  return quote;
+}
+
 /** @param {number} count */
 const times = (count) => (count === 1 ? "once" : `${count.toLocaleString("en")} times`);
 
@@ -126,4 +139,258 @@ function bold(text) {
  */
 function commaSeparated(words, wordLink) {
   return words.length ? words.flatMap((word, i) => (i ? [", ", wordLink(word)] : [wordLink(word)])) : ["no word occurs often enough"];
+}
+
+// -- values ------------------------------------------------------------------------------------------------
+
+/** @param {Element} svg */
+const slicePlaces = (svg) => (svg.getAttribute("data-x") ?? "").split(" ").map(Number);
+
+/**
+ * Return the point of a figure, in its own units, at which a pointer is.
+ * @param {SVGSVGElement} svg
+ * @param {PointerEvent} event
+ */
+function pointIn(svg, event) {
+  const matrix = svg.getScreenCTM();
+  return matrix ? new DOMPoint(event.clientX, event.clientY).matrixTransform(matrix.inverse()) : undefined;
+}
+
+/**
+ * @param {number[]} places
+ * @param {number} x
+ */
+const nearestPlace = (places, x) => places.reduce((best, place, t) => (Math.abs(place - x) < Math.abs(places[best] - x) ? t : best), 0);
+
+/**
+ * Draw one line through all figures of a page at a slice, and write their values there beside their titles.
+ * @param {Element} scope the page
+ * @param {string[]} labels of all slices
+ * @param {number | undefined} t the slice; none removes the lines
+ * @param {{svg: Element, row: string} | undefined} [pointed] the row of a stream that a pointer is in
+ */
+function showCrosshair(scope, labels, t, pointed) {
+  for (const svg of scope.querySelectorAll("svg[data-x]")) {
+    let line = svg.querySelector(".crosshair");
+    const output = svg.closest("figure")?.querySelector(".values");
+    if (t === undefined) {
+      line?.remove();
+      if (output) output.textContent = "";
+      continue;
+    }
+    if (!line) {
+      line = document.createElementNS("http://www.w3.org/2000/svg", "path");
+      line.setAttribute("class", "crosshair");
+      svg.append(line);
+    }
+    const bottom = /** @type {SVGSVGElement} */ (svg).viewBox.baseVal.height - 26;
+    line.setAttribute("d", `M${slicePlaces(svg)[t]} 16V${bottom}`);
+    if (output) output.textContent = `${labels[t]}: ${valuesAt(svg, t, pointed?.svg === svg ? pointed.row : undefined)}`;
+  }
+}
+
+/**
+ * @param {Element} svg
+ * @param {number} t
+ * @param {string} [row] only this one
+ */
+function valuesAt(svg, t, row) {
+  const all = Object.entries(figureValues(svg)).map(([name, values]) => ({ name, value: values[t] }));
+  const several = all.length > 1;
+  let known = all.filter((one) => one.value !== null && (row === undefined || one.name === row));
+  if (svg.classList.contains("stream") && row === undefined) known = known.sort((a, b) => Number(b.value) - Number(a.value)).slice(0, 3);
+  const texts = known.map(({ name, value }) => (several ? `${name} ` : "") + Number(value).toLocaleString("en", { maximumSignificantDigits: 3 }));
+  return texts.join(", ") || "no value";
+}
+
+/**
+ * @param {Element} svg
+ * @returns {Record<string, (number | null)[]>}
+ */
+const figureValues = (svg) => JSON.parse(svg.getAttribute("data-values") ?? "{}");
+
+/**
+ * Give every figure a place for values, and a table of them that readers can open.
+ * @param {Element} scope
+ * @param {string[]} labels
+ */
+function addValues(scope, labels) {
+  for (const svg of scope.querySelectorAll("svg[data-values]")) {
+    const figure = svg.closest("figure");
+    const caption = figure?.querySelector("figcaption");
+    if (!figure || !caption || figure.querySelector(".values")) continue;
+    const output = document.createElement("span");
+    output.className = "values";
+    caption.append(output);
+    const details = document.createElement("details");
+    details.className = "values-table";
+    const summary = document.createElement("summary");
+    summary.textContent = "Values";
+    details.append(summary);
+    details.addEventListener("toggle", () => details.open && details.children.length === 1 && details.append(valuesTable(svg, labels)), { once: false });
+    figure.append(details);
+  }
+}
+
+/**
+ * @param {Element} svg
+ * @param {string[]} labels
+ */
+function valuesTable(svg, labels) {
+  const values = figureValues(svg);
+  const names = Object.keys(values);
+  const table = document.createElement("table");
+  table.tabIndex = 0;
+  /** @param {string} tag @param {string} text @param {string} [scope] */
+  const cell = (tag, text, scope) => {
+    const element = document.createElement(tag);
+    element.textContent = text;
+    if (scope) element.setAttribute("scope", scope);
+    else element.className = "numeric";
+    return element;
+  };
+  const head = table.createTHead().insertRow();
+  head.append(cell("th", "slice", "col"), ...names.map((name) => cell("th", name, "col")));
+  const body = table.createTBody();
+  labels.forEach((label, t) => {
+    const numbers = names.map((name) => cell("td", values[name][t] === null ? "–" : Number(values[name][t]).toLocaleString("en", { maximumSignificantDigits: 4 })));
+    body.insertRow().append(cell("th", label, "row"), ...numbers);
+  });
+  table.setAttribute("aria-label", svg.getAttribute("aria-label") ?? "values");
+  return table;
+}
+
+/**
+ * Show the values of all figures of a page at the slice that a reader points at in one of them.
+ * @param {() => string[]} getLabels
+ */
+function watchFigures(getLabels) {
+  document.addEventListener("pointermove", (event) => {
+    const svg = event.target instanceof Element ? event.target.closest("svg[data-x]") : null;
+    const scope = svg?.closest(".page, main");
+    if (!(svg instanceof SVGSVGElement) || !scope) return;
+    const point = pointIn(svg, event);
+    if (point) showCrosshair(scope, getLabels(), nearestPlace(slicePlaces(svg), point.x), rowAt(svg, point.y));
+  });
+  document.addEventListener("pointerout", (event) => {
+    const to = event.relatedTarget;
+    const from = event.target instanceof Element ? event.target.closest("svg[data-x]") : null;
+    if (from && !(to instanceof Element && to.closest("svg[data-x]"))) showCrosshair(from.closest(".page, main") ?? document.body, [], undefined);
+  });
+  document.addEventListener("focusin", (event) => {
+    const link = sliceLinkOf(event);
+    const scope = link?.closest(".page, main");
+    const t = getLabels().indexOf(link?.dataset.slice ?? "");
+    if (scope && t >= 0) showCrosshair(scope, getLabels(), t);
+  });
+}
+
+/**
+ * @param {Element} svg
+ * @param {number} y
+ */
+function rowAt(svg, y) {
+  const [top, height] = (svg.getAttribute("data-rows") ?? "").split(" ").map(Number);
+  const row = height ? Object.keys(figureValues(svg))[Math.floor((y - top) / height)] : undefined;
+  return row === undefined ? undefined : { svg, row };
+}
+
+/**
+ * Draw the interval around a line.
+ * @param {Element} svg
+ * @param {(number | null)[]} low
+ * @param {(number | null)[]} high
+ */
+function drawBand(svg, low, high) {
+  const [least, most, bottom, top] = (svg.getAttribute("data-scale") ?? "").split(" ").map(Number);
+  const places = slicePlaces(svg);
+  /** @param {number | null} value */
+  const y = (value) => (bottom - ((Math.min(Number(value), most) - least) / (most - least)) * (bottom - top)).toFixed(1);
+  const above = high.map((value, t) => `${places[t]} ${y(value)}`);
+  const below = low.map((value, t) => `${places[t]} ${y(value)}`).reverse();
+  const band = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  band.setAttribute("class", "interval s0");
+  band.setAttribute("d", `M${[...above, ...below].join("L")}z`);
+  svg.querySelector("g")?.before(band);
+}
+
+// -- journeys ----------------------------------------------------------------------------------------------
+
+/**
+ * Let readers move a word along its path: with a slider, or by playing it.
+ * @param {Element} scope
+ * @param {string[]} labels
+ */
+function addPlayers(scope, labels) {
+  for (const svg of scope.querySelectorAll("svg[data-path]")) {
+    const figure = svg.closest("figure");
+    if (!figure || figure.querySelector(".player")) continue;
+    const path = (svg.getAttribute("data-path") ?? "").split(" ").map((pair) => pair.split(",").map(Number));
+    const [first, last] = [Number(svg.getAttribute("data-first")), Number(svg.getAttribute("data-last"))];
+    if (first === last) continue;
+    const player = document.createElement("div");
+    player.className = "player";
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "Play";
+    const slider = document.createElement("input");
+    slider.type = "range";
+    slider.min = String(first);
+    slider.max = String(last);
+    slider.step = "any";
+    slider.setAttribute("aria-label", "Time");
+    const output = document.createElement("output");
+    player.append(button, slider, output);
+    svg.after(player);
+    /** @type {number | undefined} */
+    let frame;
+    /** @param {number} time a slice, or a place between two */
+    const move = (time) => {
+      const t = Math.min(Math.floor(time), path.length - 2);
+      const share = time - t;
+      /** @param {number} at */
+      const between = (at) => path[at].map((value, i) => (at + 1 < path.length ? value + (path[at + 1][i] - value) * share : value).toFixed(1));
+      const here = between(t);
+      svg.querySelector(".here")?.setAttribute("cx", here[0]);
+      svg.querySelector(".here")?.setAttribute("cy", here[1]);
+      const trail = path.slice(Math.max(first, t - 5), t + 1).map((point) => point.join(" "));
+      svg.querySelector(".trail.recent")?.setAttribute("d", "M" + [...trail, here.join(" ")].join("L"));
+      for (const anchor of svg.querySelectorAll(".anchor")) {
+        const near = Number((anchor.getAttribute("data-near") ?? "").split(",")[Math.round(time)] || 0);
+        anchor.setAttribute("opacity", Math.min(1, Math.max(0.25, (near - 0.1) / 0.4)).toFixed(2));
+        anchor.classList.toggle("near", near >= 0.4);
+      }
+      slider.value = String(time);
+      slider.setAttribute("aria-valuetext", labels[Math.round(time)]);
+      output.textContent = labels[Math.round(time)];
+    };
+    const stop = () => {
+      if (frame !== undefined) cancelAnimationFrame(frame);
+      frame = undefined;
+      button.textContent = "Play";
+    };
+    slider.addEventListener("input", () => (stop(), move(Number(slider.value))));
+    slider.addEventListener("keydown", (event) => {
+      const step = /** @type {Record<string, number>} */ ({ ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 })[event.key];
+      if (step === undefined) return;
+      event.preventDefault();
+      stop();
+      move(Math.min(last, Math.max(first, Math.round(Number(slider.value)) + step)));
+    });
+    button.addEventListener("click", () => {
+      if (frame !== undefined) return stop();
+      const from = Number(slider.value) >= last ? first : Number(slider.value);
+      const began = performance.now();
+      button.textContent = "Pause";
+      /** @param {number} now */
+      const step = (now) => {
+        const time = from + Math.max(0, now - began) / Math.max(120, 9000 / (last - first));
+        if (time >= last || !svg.isConnected) return move(last), stop();
+        move(time);
+        frame = requestAnimationFrame(step);
+      };
+      frame = requestAnimationFrame(step);
+    });
+    move(last);
+  }
 }

@@ -74,6 +74,7 @@ function wordLink(word) {
   return link;
 }
 
+watchFigures(() => reportData.labels);
 watchTrajectories(async (word, slice) => neighborsIn(word, slice), wordLink);
 
 /**

@@ -1,0 +1,114 @@
+"""How far a word is from its first use, in a unit that all words share, and how far words that did not change are.
+
+The distance is one minus the cosine similarity of the word's centred vectors in two slices. It begins at 0 where the
+word is first attested, so a word that stays where it is has a flat line, whatever the scale of its own movements.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from driftword.explore import vectors
+from driftword.explore.drift_metrics import measure
+from driftword.explore.drift_ranking import attested_range, usual_skip
+from driftword.explore.intervals import OTHER_NOISE, CorpusLike, interval, uncertainty
+from driftword.explore.slice_selection import attested_slices
+from driftword.explore.vectors import MIN_COUNT, Array
+from driftword.model import Model
+
+PEERS: Final = 60  # words of similar frequency that did not change
+_USUAL: Final = (0.1, 0.9)  # the share of them below either end of the band
+_STEP: Final = 20  # words of similar frequency share their peers
+
+
+def displacement(model: Model, word: str) -> pl.DataFrame:
+    """Return how far a word is in every slice from where it is first attested.
+
+    Parameters
+    ----------
+    model
+        A model whose words move.
+    word
+        The word asked about.
+
+    Returns
+    -------
+    One row per slice: slice; distance (1 - cosine similarity); count; whether the word is observed in training text
+    there, or its vector interpolated; usual_low and usual_high, between which the distances lie of four in five words
+    of similar frequency that did not change significantly (of any, where nothing was tested), from the same slice.
+    """
+    v = model.word_id(word)
+    first = first_attested(model, v)
+    low, high = model.cached(("usual", _place(model, v), first), lambda: _usual(model, v, first))
+    return pl.DataFrame(
+        {
+            "slice": model.slices.labels,
+            "distance": distances(model, [v], first)[:, 0],
+            "count": model.vocabulary.count(slice(None), v),
+            "observed": model.vocabulary.observed[:, v],
+            "usual_low": low,
+            "usual_high": high,
+        },
+        schema_overrides={"slice": pl.String, "count": pl.Int64},
+    )
+
+
+def displacement_interval(model: Model, word: str, corpus: CorpusLike = None) -> tuple[list[float], list[float]]:
+    """Return the 90% interval of every distance of `displacement`; this reads the corpus."""
+    v = model.word_id(word)
+    first = first_attested(model, v)
+    drawn = uncertainty(model, corpus).vectors(v)
+    center = np.array([vectors.mean(model, t) for t in range(len(model.slices))])
+    directions = vectors.unit(drawn - center)
+    from_first = 1 - np.einsum("dtk,dk->dt", directions, directions[:, first])
+    low, high = interval(from_first, distances(model, [v], first)[:, 0], factor=OTHER_NOISE)
+    return np.maximum(low, 0).tolist(), high.tolist()
+
+
+def farthest(model: Model) -> float:
+    """Return how far words move in this model, for a scale that all figures share."""
+
+    def compute() -> float:
+        first, last = (model.slices.index(label) for label in attested_range(model))
+        both = model.vocabulary.attested(first, 1) & model.vocabulary.attested(last, 1)
+        both[np.argsort(-model.vocabulary.totals, kind="stable")[: usual_skip(model)]] = False
+        found = measure(model, "cosine", first, last, wanted=both)[both]
+        return float(np.quantile(found, 0.995)) if len(found) else 1.0
+
+    return model.cached("farthest", compute)
+
+
+def first_attested(model: Model, v: int) -> int:
+    """Return the slice from which the distances of a word are measured."""
+    return int(attested_slices(model, v, MIN_COUNT)[0])
+
+
+def distances(model: Model, words: list[int], first: int) -> Array:
+    """Return how far words are in every slice from where they are in slice `first`, ``(T, n)``."""
+    path = vectors.directions(model, words)
+    return np.asarray(np.maximum(1 - np.einsum("tnk,nk->tn", path, path[first]), 0))
+
+
+def _place(model: Model, v: int) -> int:
+    """Return where a word stands in the order of frequency, coarsely."""
+    rank = model.cached("rank by frequency", lambda: np.argsort(np.argsort(model.vocabulary.totals, kind="stable")))
+    return int(rank[v]) // _STEP
+
+
+def _usual(model: Model, v: int, first: int) -> tuple[Array, Array]:
+    """Return the distances between which most of the peers of a word lie that did not change."""
+    order = model.cached("by frequency", lambda: np.argsort(model.vocabulary.totals, kind="stable"))
+    unchanged = np.ones(len(order), dtype=bool)
+    if (found := model.significance) is not None:
+        unchanged = np.isfinite(found.q) & ~found.significant
+    near = np.abs(np.arange(len(order)) - (_place(model, v) + 0.5) * _STEP)
+    # Those that occur where the distance is measured from: others have no vector of their own there.
+    here = unchanged & model.vocabulary.attested(first, 1)
+    allowed = here if here.sum() >= PEERS // 2 else unchanged if unchanged.any() else np.ones(len(order), dtype=bool)
+    places = np.flatnonzero(allowed[order])
+    peers = order[places[np.argsort(near[places], kind="stable")[:PEERS]]]
+    low, high = np.quantile(distances(model, sorted(peers.tolist()), first), _USUAL, axis=1)
+    return low, high
