@@ -39,7 +39,7 @@ ROOT = Path(__file__).parent.parent
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 DESK, PHONE = {"width": 1200, "height": 900}, {"width": 390, "height": 800}
 #: Milliseconds after which a page is taken to hang. Only a defect takes so long, however busy the machine.
-PATIENCE = 180_000
+PATIENCE = 10_000
 #: A folder in which to save screenshots of the pages.
 PICTURES = os.environ.get("DRIFTWORD_PICTURES")
 TOPICS = {

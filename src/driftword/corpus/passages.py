@@ -89,14 +89,14 @@ def count_by_value(
     slices, documents = corpus.chunk_slice[chunks], corpus.chunk_document[chunks]
     has = {name: (table[name] == value).fill_null(value=False).to_numpy() for name, value in where.items()}
     in_slice = np.ones(len(positions), dtype=bool) if at is None else slices == corpus.slices.index(at)
-    every = np.ones(table.height, dtype=bool)
+    every = np.ones(max(table.height, int(documents.max(initial=-1)) + 1), dtype=bool)  # it may have no columns
     allowed = np.logical_and.reduce([every, *has.values()])[documents]
     labels = corpus.slices.labels
     by_slice = {labels[t]: int(n) for t, n in enumerate(np.bincount(slices[allowed], minlength=len(labels))) if n}
     by_column = {}
     for name in table.columns:
         others = np.logical_and.reduce([every, *(one for column, one in has.items() if column != name)])
-        counted = np.bincount(documents[in_slice & others[documents]], minlength=table.height)
+        counted = np.bincount(documents[in_slice & others[documents]], minlength=len(every))
         found = table.select(name, n=pl.Series(counted)).filter(pl.col("n") > 0).drop_nulls()
         by_column[name] = dict(found.group_by(name).agg(pl.col("n").sum()).sort(name).iter_rows())
     return by_slice, by_column

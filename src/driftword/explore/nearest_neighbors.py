@@ -112,13 +112,18 @@ def neighborhoods(
 
     Returns
     -------
-    One row per slice and word: slice, word, and its neighbours in a list, nearest first.
+    One row per slice and word: slice, word, its neighbours in a list, nearest first, and how similar each is.
     """
     model = as_model(model)
     ids = [model.word_id(word) for word in checks.word_list("words", words)]
     results = _nearest(model, ids, at, n=n, metric=metric, min_count=min_count)
-    rows = [(model.slices.labels[t], model.words[v], [model.words[w] for w in nearest]) for t, v, _, nearest in results]
-    schema: dict[str, Any] = {"slice": pl.String, "word": pl.String, "neighbors": pl.List(pl.String)}
+    rows = [
+        (model.slices.labels[t], model.words[v], [model.words[w] for w in nearest], scores[nearest].tolist())
+        for t, v, scores, nearest in results
+    ]
+    schema: dict[str, Any] = {
+        "slice": pl.String, "word": pl.String, "neighbors": pl.List(pl.String), "similarity": pl.List(pl.Float64),
+    }  # fmt: skip
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 

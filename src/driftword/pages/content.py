@@ -62,6 +62,7 @@ def start(
         "table": [],
         "moves": model.moves,
         "timeline": None,
+        "answers": [],
         "cite": citation(model),
     }
     if model.moves:
@@ -433,11 +434,10 @@ def compare(model: Model, words: Sequence[str]) -> Content:
     figures = {"similarity": similarity}
     distances: list[list[float]] = []
     if model.moves:
-        last = model.slices.labels[-1]
-        trajectories = [explore.trajectory(model, name, at=last, n=1) for name in names]
-        distances = [(1 - table["similarity_first"]).to_list() for table in trajectories]
+        distances = [explore.displacement(model, name)["distance"].to_list() for name in names]
         figures["change"] = figure(
-            "Change since each word is first attested", "1 - cosine similarity to that slice", "lines",
+            "How far each word is from its first use", "1 - cosine similarity to the slice that first attests it",
+            "distance", top=explore.farthest(model), height=300,
             series=[_series(name, *values) for name, *values in zip(names, distances, counts, observed, strict=True)],
         )  # fmt: skip
     figures["frequency"] = figure(

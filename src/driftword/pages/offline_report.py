@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -139,6 +139,8 @@ def report(
             bar.update(done=done, facts=word)
         if text is not None:
             _add_passages(text, pages, bar)
+            if model.moves:
+                _add_intervals(model, text, pages, bar)
     overview = content.start(model, begin, end, n=min(n or 30, content.MAX_ROWS), **options)
     html = _render(model, title, pages, overview)
     with replacing(path.resolve()) as partial:  # the file that a link leads to, not the link
@@ -173,6 +175,16 @@ def _add_passages(corpus: Corpus, pages: list[Content], bar: Progress) -> None:
         page["passages"] = passage_content.passage_rows(tables[page["word"]])
 
 
+def _add_intervals(model: Model, corpus: Corpus, pages: list[Content], bar: Progress) -> None:
+    """Add to the figures how sure they are."""
+    bar.stage("computing intervals", total=len(pages))
+    for page in pages:
+        found = content.band(model, page["word"], corpus)
+        page["figures"]["trajectory"]["series"][0]["interval"] = found["low"], found["high"]
+        page["interval"] = True
+        bar.update(more=1, facts=page["word"])
+
+
 def _passage_slices(page: Content, most: int) -> list[str]:
     """Return the slices in which a word occurs, evenly thinned where there are more than passages to show."""
     occurs = [label for label, count in zip(page["slices"], page["counts"], strict=True) if count != 0]
@@ -193,10 +205,13 @@ def _render(model: Model, title: str | None, pages: list[Content], overview: Con
     def href(word: str) -> str | None:
         return "#" + quote(_anchor(word)) if word in included else None
 
-    environment = templates(model, title=title, live=False, link=link, href=href, anchor=_anchor)
+    environment = templates(
+        model, title=title, live=False, link=link, href=href, anchor=_anchor, period=lambda _: "#changed"
+    )
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
-        f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'; base-uri 'none'"
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; "
+        f"script-src 'sha256-{digest}'"
     )
     template = environment.get_template("_word.html")
     rendered = [
@@ -213,31 +228,58 @@ def _render(model: Model, title: str | None, pages: list[Content], overview: Con
     ]  # fmt: skip
     return str(
         environment.get_template("report.html").render(
-            **overview, pages=rendered, data=Markup(_data(model, pages)), style=Markup(style), script=Markup(script),
-            policy=policy,
+            **overview, pages=rendered, data=Markup(_data(model, pages, overview)), style=Markup(style),
+            script=Markup(script), policy=policy,
         )
     )  # fmt: skip
 
 
-def _data(model: Model, pages: list[Content]) -> str:
-    """Return the counts and neighbours of every word in every slice as JSON, for readers who point at a slice."""
+def _data(model: Model, pages: list[Content], overview: Content) -> str:
+    """Return what scripts show of every word and slice as JSON: neighbours, distances and passages."""
     words = [page["word"] for page in pages]
     neighbors: dict[str, list[list[int] | None]] = {word: [None] * len(model.slices) for word in words}
     slice_number = {label: t for t, label in enumerate(model.slices.labels)}
     word_number: dict[str, int] = {}  # a neighbour's name is written once, however often it is one
-    for label, word, others in explore.neighborhoods(model, words, n=_NEIGHBORS).iter_rows():
-        numbers = [word_number.setdefault(other, len(word_number)) for other in others]
-        neighbors[word][slice_number[label]] = numbers
+    similarity: dict[str, list[list[int] | None]] = {word: [None] * len(model.slices) for word in words}
+    for label, word, others, near in explore.neighborhoods(model, words, n=_NEIGHBORS).iter_rows():
+        t = slice_number[label]
+        neighbors[word][t] = [word_number.setdefault(other, len(word_number)) for other in others]
+        similarity[word][t] = [round(100 * value) for value in near]
     data = {
         "labels": model.slices.labels,
         "words": list(word_number),
         "few": MIN_COUNT,
         "pages": {
-            page["word"]: {"counts": page["counts"], "observed": page["observed"], "neighbors": neighbors[page["word"]]}
+            page["word"]: {
+                "counts": page["counts"],
+                "observed": page["observed"],
+                "neighbors": neighbors[page["word"]],
+                "similarity": similarity[page["word"]],
+                "distance": _distances(page),
+                "passages": [_passage(row, slice_number) for row in page["passages"]],
+            }
             for page in pages
         },
+        "timeline": [
+            [slice_number[row["change"]], row["word"], row["before"] or [], row["after"] or []]
+            for row in (overview["timeline"] or {"words": []})["words"]
+        ],
     }
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _distances(page: Content) -> list[float | None]:
+    """Return how far a word is from its first use, for comparisons."""
+    if "trajectory" not in page["figures"]:
+        return []
+    values = page["figures"]["trajectory"]["series"][0]["values"]
+    return [round(value, 3) if seen else None for value, seen in zip(values, page["observed"], strict=True)]
+
+
+def _passage(row: Mapping[str, Any], slice_number: Mapping[str, int]) -> list[Any]:
+    """Return a passage as short as scripts can read it: slice, left, keyword, right, date, and what else is known."""
+    about = [f"{name} {value}" for name, value in row["about"].items() if value not in (row["slice"], row["date"])]
+    return [slice_number[row["slice"]], row["left"], row["keyword"], row["right"], row["when"], " · ".join(about)]
 
 
 def _anchor(word: str, kind: str = "word") -> str:

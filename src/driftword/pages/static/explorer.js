@@ -137,9 +137,11 @@ async function enhance() {
   addPlayers(main, sliceLabels());
   watchBrush();
   const figure = main.querySelector("figure[data-band]");
-  const band = /** @type {{low: number[] | null, high: number[] | null} | undefined} */ (figure && (await fetchJson(figure.getAttribute("data-band") ?? "")));
   const svg = figure?.querySelector("svg");
-  if (svg?.isConnected && band?.low && band.high) drawBand(svg, band.low, band.high);
+  for (const [i, address] of (figure?.getAttribute("data-band") ?? "").split(" ").filter(Boolean).entries()) {
+    const band = /** @type {{low: number[] | null, high: number[] | null} | undefined} */ (await fetchJson(address));
+    if (svg?.isConnected && band?.low && band.high) drawBand(svg, band.low, band.high, i);
+  }
 }
 
 /** Let readers drag over a period of the timeline. */

@@ -300,8 +300,9 @@ function rowAt(svg, y) {
  * @param {Element} svg
  * @param {(number | null)[]} low
  * @param {(number | null)[]} high
+ * @param {number} color the number of the line's colour
  */
-function drawBand(svg, low, high) {
+function drawBand(svg, low, high, color) {
   const [least, most, bottom, top] = (svg.getAttribute("data-scale") ?? "").split(" ").map(Number);
   const places = slicePlaces(svg);
   /** @param {number | null} value */
@@ -309,7 +310,7 @@ function drawBand(svg, low, high) {
   const above = high.map((value, t) => `${places[t]} ${y(value)}`);
   const below = low.map((value, t) => `${places[t]} ${y(value)}`).reverse();
   const band = document.createElementNS("http://www.w3.org/2000/svg", "path");
-  band.setAttribute("class", "interval s0");
+  band.setAttribute("class", `interval s${color}`);
   band.setAttribute("d", `M${[...above, ...below].join("L")}z`);
   svg.querySelector("g")?.before(band);
 }
@@ -341,7 +342,7 @@ function addPlayers(scope, labels) {
     slider.setAttribute("aria-label", "Time");
     const output = document.createElement("output");
     player.append(button, slider, output);
-    svg.after(player);
+    (svg.closest(".wide-content") ?? svg).after(player);
     /** @type {number | undefined} */
     let frame;
     /** @param {number} time a slice, or a place between two */

@@ -1,8 +1,9 @@
-// Searches a report, shows and pins slices, and sorts its table. Everything in the report can be read without it.
+// Searches a report, shows and pins slices, and sorts its table. Without it, everything but passages and comparisons can be read.
 "use strict";
 
-/** @typedef {{counts: (number | null)[], observed: boolean[], neighbors: (number[] | null)[]}} WordData */
-/** @type {{labels: string[], words: string[], few: number, pages: Record<string, WordData>}} */
+/** @typedef {[number, string, string, string, string, string]} StoredPassage slice, left, keyword, right, date, and what else is known */
+/** @typedef {{counts: (number | null)[], observed: boolean[], neighbors: (number[] | null)[], similarity: (number[] | null)[], distance: (number | null)[], passages: StoredPassage[]}} WordData */
+/** @type {{labels: string[], words: string[], few: number, pages: Record<string, WordData>, timeline: [number, string, string[], string[]][]}} */
 const reportData = JSON.parse(document.getElementById("data")?.textContent ?? "{}");
 /** @type {Map<string, WordData>} Not an object: every object has properties such as "constructor". */
 const wordData = new Map(Object.entries(reportData.pages));
@@ -62,7 +63,8 @@ searchBox.addEventListener("change", () => {
 function neighborsIn(word, slice) {
   const t = reportData.labels.indexOf(slice);
   const data = wordData.get(word);
-  return data && { slice, count: data.counts[t], neighbors: (data.neighbors[t] ?? []).map((number) => reportData.words[number]) };
+  const passages = (data?.passages ?? []).filter((one) => one[0] === t).slice(0, 2).map(([, left, keyword, right, when]) => ({ left, keyword, right, when }));
+  return data && { slice, count: data.counts[t], neighbors: (data.neighbors[t] ?? []).map((number) => reportData.words[number]), passages };
 }
 
 /** @param {string} word */
@@ -83,34 +85,56 @@ watchTrajectories(async (word, slice) => neighborsIn(word, slice), wordLink);
  * @param {string} [slice]
  */
 function showPassages(page, slice) {
+  const list = page.querySelector(".passages");
+  const word = page.getAttribute("data-word") ?? "";
   const pinned = pinnedSlices(page);
-  const passages = [...page.querySelectorAll(".passages li[data-slice]")];
-  for (const passage of passages) {
-    const at = passage.getAttribute("data-slice") ?? "";
-    passage.toggleAttribute("hidden", slice === undefined ? !pinned.includes(at) : at !== slice);
-  }
+  const shown = (wordData.get(word)?.passages ?? []).filter(([t]) => (slice === undefined ? pinned.includes(reportData.labels[t]) : reportData.labels[t] === slice));
+  list?.replaceChildren(...(shown.length ? shown.map(passageItem) : [textItem("No passages.")]));
   const title = page.querySelector(".passages-title");
   if (!title) return;
-  const visible = passages.filter((passage) => !passage.hasAttribute("hidden")).length;
-  const found = slice === undefined ? undefined : neighborsIn(page.getAttribute("data-word") ?? "", slice);
-  title.textContent = found === undefined ? "Passages" : found.count === null ? `Passages, ${slice}` : `Passages, ${slice}: ${visible} of ${found.count.toLocaleString("en")} occurrences`;
+  const found = slice === undefined ? undefined : neighborsIn(word, slice);
+  title.textContent = found === undefined ? "Passages" : found.count === null ? `Passages, ${slice}` : `Passages, ${slice}: ${shown.length} of ${found.count.toLocaleString("en")} occurrences`;
+}
+
+/** @param {string} text */
+function textItem(text) {
+  const item = document.createElement("li");
+  item.textContent = text;
+  return item;
+}
+
+/** @param {StoredPassage} passage */
+function passageItem([t, left, keyword, right, when, about]) {
+  const item = document.createElement("li");
+  item.dataset.slice = reportData.labels[t];
+  const mark = document.createElement("mark");
+  mark.textContent = keyword;
+  const source = document.createElement("span");
+  source.className = "source";
+  source.append(bold(when), about ? ` · ${about}` : "");
+  item.append("…" + left, mark, right + "… ", source);
+  return item;
 }
 
 /**
- * Mark again which words are not in the previous list, and which are not in the next.
+ * Mark again which words are clearly nearer than in the list before, or after: see `neighbor_columns` in content.py.
  * @param {Element} columns
+ * @param {string} word
  */
-function markChanges(columns) {
-  const lists = [...columns.children].map((column) => [...column.querySelectorAll("li")]);
-  /** @param {Element} item */
-  const wordOf = (item) => (item.querySelector("a") ?? item.firstChild)?.textContent?.trim() ?? "";
-  const words = lists.map((list) => new Set(list.map(wordOf)));
+function markChanges(columns, word) {
+  const data = wordData.get(word);
+  const lists = [...columns.children].map((column) => {
+    const t = reportData.labels.indexOf(column.getAttribute("data-slice") ?? "");
+    return { items: [...column.querySelectorAll("li")], words: data?.neighbors[t] ?? [], near: data?.similarity[t] ?? [] };
+  });
   lists.forEach((list, i) =>
-    list.forEach((item) => {
+    list.items.forEach((item, rank) => {
+      /** @param {typeof list | undefined} other */
+      const clearlyNearer = (other) => other !== undefined && other.near.length > 0 && !other.words.includes(list.words[rank]) && list.near[rank] - other.near[other.near.length - 1] >= 5;
       const marks = document.createElement("span");
       marks.className = "marks";
-      if (i > 0 && !words[i - 1].has(wordOf(item))) marks.append(" ", changeMark("entered", "+", "new: not in the previous list"));
-      if (i + 1 < words.length && !words[i + 1].has(wordOf(item))) marks.append(" ", changeMark("left", "−", "drops out: not in the next list"));
+      if (clearlyNearer(lists[i - 1])) marks.append(" ", changeMark("entered", "+", "new: clearly nearer than in the previous list"));
+      if (clearlyNearer(lists[i + 1])) marks.append(" ", changeMark("left", "−", "drops out: clearly nearer than in the next list"));
       item.querySelector(".marks")?.remove();
       item.append(marks);
     }),
@@ -152,7 +176,7 @@ function togglePin(page, sliceLink) {
     const observed = wordData.get(word)?.observed[reportData.labels.indexOf(slice)] ?? true;
     columns.insertBefore(neighborColumn(found, observed), next ?? null);
   }
-  markChanges(columns);
+  markChanges(columns, word);
   showPassages(page, column ? undefined : slice);
 }
 
@@ -184,6 +208,7 @@ const pinnedSlices = (page) => [...page.querySelectorAll(".trajectory .slice-lin
 
 document.addEventListener("click", (event) => {
   const link = sliceLinkOf(event);
+  if (link?.closest(".when")) return event.preventDefault(), listChanged(link.dataset.slice ?? "");
   const page = link?.closest(".page");
   if (!link || !page) return;
   event.preventDefault();
@@ -215,14 +240,178 @@ function followAddress() {
   document.title = reportTitle;
   for (const page of document.querySelectorAll(".page")) {
     page.classList.toggle("current", page.id === id);
-    if (page.id === id) document.title = `${page.getAttribute("data-word")} · ${reportTitle}`;
+    if (page.id === id) openPage(page);
     if (page.id !== id || !slices.length) continue;
     for (const link of page.querySelectorAll(".trajectory .slice-link"))
       if (slices.includes(link.getAttribute("data-slice") ?? "") !== link.classList.contains("pinned")) togglePin(page, link);
   }
 }
 
-for (const page of document.querySelectorAll(".page")) showPassages(page);
+/**
+ * Add to the page of a word what scripts add, when it is first opened.
+ * @param {Element} page
+ */
+function openPage(page) {
+  document.title = `${page.getAttribute("data-word")} · ${reportTitle}`;
+  if (page.hasAttribute("data-opened")) return;
+  page.setAttribute("data-opened", "");
+  page.innerHTML = page.querySelector("noscript")?.textContent ?? "";
+  showPassages(page);
+  enhance(page);
+}
+
+/** @param {Element} scope */
+function enhance(scope) {
+  addValues(scope, reportData.labels);
+  addPlayers(scope, reportData.labels);
+  for (const caption of scope.querySelectorAll("figcaption")) if (!caption.querySelector(".figure-links")) addDownloads(caption);
+}
+
+/**
+ * Let readers save a figure.
+ * @param {Element} caption
+ */
+function addDownloads(caption) {
+  const svg = caption.closest("figure")?.querySelector("svg");
+  if (!svg) return;
+  const links = document.createElement("span");
+  links.className = "figure-links";
+  for (const form of ["SVG", "PNG"]) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = form;
+    button.setAttribute("aria-label", `this figure as ${form}`);
+    button.addEventListener("click", () => saveFigure(svg, form.toLowerCase()));
+    links.append(button, " ");
+  }
+  caption.querySelector(".values")?.before(links) ?? caption.append(links);
+}
+
+/**
+ * @param {SVGSVGElement} svg
+ * @param {string} form
+ */
+async function saveFigure(svg, form) {
+  const copy = /** @type {SVGSVGElement} */ (svg.cloneNode(true));
+  const { width, height } = svg.viewBox.baseVal;
+  for (const [name, value] of Object.entries({ xmlns: "http://www.w3.org/2000/svg", width, height })) copy.setAttribute(name, String(value));
+  const style = document.createElementNS("http://www.w3.org/2000/svg", "style");
+  style.textContent = (document.querySelector("style")?.textContent ?? "").split("/* dark */")[0];
+  const paper = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+  for (const [name, value] of Object.entries({ width: "100%", height: "100%", fill: "#fff" })) paper.setAttribute(name, value);
+  copy.prepend(style, paper);
+  const drawn = new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" });
+  save(form === "svg" ? drawn : await rasterized(drawn, width, height), `${(svg.getAttribute("aria-label") ?? "figure").replace(/\W+/g, "-")}.${form}`);
+}
+
+/**
+ * @param {Blob} drawn
+ * @param {number} width
+ * @param {number} height
+ * @returns {Promise<Blob>}
+ */
+async function rasterized(drawn, width, height) {
+  const image = new Image();
+  image.src = URL.createObjectURL(drawn);
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [2 * width, 2 * height];
+  canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
+  URL.revokeObjectURL(image.src);
+  return new Promise((resolve) => canvas.toBlob((blob) => blob && resolve(blob)));
+}
+
+/**
+ * @param {Blob} content
+ * @param {string} name
+ */
+function save(content, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/**
+ * List the words that changed in a slice; the same slice again lists all.
+ * @param {string} slice
+ */
+function listChanged(slice) {
+  const told = document.querySelector(".told");
+  const title = document.getElementById("changed");
+  if (!told || !title) return;
+  const links = [...document.querySelectorAll(".when .slice-link")];
+  const again = links.some((link) => link.classList.contains("pinned") && link.getAttribute("data-slice") === slice);
+  for (const link of links) link.classList.toggle("pinned", !again && link.getAttribute("data-slice") === slice);
+  told.parentElement?.querySelector(".in-slice")?.remove();
+  told.toggleAttribute("hidden", !again);
+  title.textContent = again ? "The words that moved farthest" : `Words that changed in ${slice}`;
+  if (again) return;
+  const list = document.createElement("ul");
+  list.className = "in-slice";
+  for (const [, word, before, after] of reportData.timeline.filter(([t]) => reportData.labels[t] === slice)) {
+    const item = document.createElement("li");
+    item.append(wordLink(word), ` moved${before.length ? ` from ${before.join(", ")}` : ""}${after.length ? ` to ${after.join(", ")}` : ""}`);
+    list.append(item);
+  }
+  if (!list.children.length) list.append(textItem("No word that occurs often enough to say from what to what it moved."));
+  told.after(list);
+}
+
+/**
+ * Draw how far several words are from their first use, on one scale.
+ * @param {string[]} words
+ */
+function compareWords(words) {
+  const figure = document.getElementById("compared");
+  if (!figure) return;
+  const found = words.filter((word) => wordData.get(word)?.distance.length).slice(0, 6);
+  const missing = words.filter((word) => !found.includes(word));
+  const [width, height, left, right, top, bottom] = [760, 260, 52, 610, 22, 234];
+  const most = Math.max(0.1, ...found.flatMap((word) => (wordData.get(word)?.distance ?? []).map(Number)));
+  const count = reportData.labels.length;
+  const places = reportData.labels.map((_, t) => Math.round(left + ((t + 0.5) / count) * (right - left)));
+  /** @param {number} value */
+  const y = (value) => Math.round(10 * (bottom - (value / most) * (bottom - top))) / 10;
+  const ends = found.map((word, i) => ({ word, i, y: y(Number((wordData.get(word)?.distance ?? []).filter((value) => value !== null).pop() ?? 0)) })).sort((a, b) => a.y - b.y);
+  for (let i = 1; i < ends.length; i++) ends[i].y = Math.max(ends[i].y, ends[i - 1].y + 15);
+  const lines = found.map((word, i) => {
+    const points = (wordData.get(word)?.distance ?? []).map((value, t) => (value === null ? null : `${places[t]} ${y(value)}`));
+    const path = points.map((point, t) => (point === null ? "" : (t && points[t - 1] !== null ? "L" : "M") + point)).join("");
+    return `<g class="s${i}"><path class="observed" d="${path}"/></g>`;
+  });
+  const ticks = [0, most / 2, most].map((value) => `<line class="grid" x1="${left}" x2="${right}" y1="${y(value)}" y2="${y(value)}"/><text class="tick numeric" x="${left - 6}" y="${y(value) + 4}">${value.toFixed(2)}</text>`);
+  const step = Math.ceil(count / 7);
+  const times = reportData.labels.map((label, t) => (t % step ? "" : `<text class="tick centered" x="${places[t]}" y="${height - 8}">${escaped(label.slice(0, 10))}</text>`));
+  const names = ends.map(({ word, i, y: at }) => `<text class="s${i} name" x="${right + 8}" y="${at + 4}">${escaped(word)}</text>`);
+  const values = escaped(JSON.stringify(Object.fromEntries(found.map((word) => [word, wordData.get(word)?.distance]))));
+  figure.innerHTML = found.length
+    ? `<figcaption>How far words are from their first use</figcaption><svg class="figure wide" viewBox="0 0 ${width} ${height}" role="img" aria-label="How far ${escaped(found.join(", "))} are from their first use" data-x="${places.join(" ")}" data-values="${values}">${ticks.join("")}${times.join("")}${lines.join("")}${names.join("")}</svg><p class="legend" aria-hidden="true">${found.map((word, i) => `<span class="s${i} name">${escaped(word)}</span>`).join(" ")}</p>`
+    : "";
+  if (missing.length) figure.append(textNote(`Not in this report: ${missing.join(", ")}.`));
+  enhance(figure);
+}
+
+/** @param {string} text */
+const escaped = (text) => text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
+
+/** @param {string} text */
+function textNote(text) {
+  const note = document.createElement("p");
+  note.className = "note";
+  note.textContent = text;
+  return note;
+}
+
+const compareForm = document.getElementById("compare-form");
+compareForm?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const typed = String(new FormData(/** @type {HTMLFormElement} */ (compareForm)).get("words"));
+  compareWords([...new Set(typed.split(",").map((word) => word.trim().toLowerCase()).filter(Boolean))]);
+});
+
+for (const start of document.querySelectorAll(".start")) enhance(start);
 followAddress();
 window.addEventListener("hashchange", followAddress);
 
