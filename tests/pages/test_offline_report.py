@@ -10,12 +10,15 @@ import subprocess
 import sys
 from html import unescape
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import driftword as dw
 from conftest import grouped_model, random_model
+from driftword import explore as dw_explore
 from driftword.errors import ExistsError, OptionError
 from driftword.pages import offline_report
 from driftword.pages.offline_report import report
@@ -29,17 +32,24 @@ def test_a_report_is_one_file_that_fetches_nothing(small_model: dw.Model, small:
     for word in words:
         assert page.count(f'id="word-{word}"') == 1
         assert f'href="#word-{word}"' in page
-        section = page.split(f'id="word-{word}"')[1].split("</section>\n<section class")[0]
-        passages = section.split('<ul class="passages">')[1]
+        passages = embedded(page)["pages"][word]["passages"]
         counts = small_model.counts[:, small_model.word_id(word)]
-        seen = {label for label, count in zip(small_model.slices.labels, counts, strict=True) if count}
-        assert set(re.findall(r'<li data-slice="(\d+)"', passages)) == seen
-    assert page.count('<svg class="figure') == 1 + 4 * len(words)
+        assert {t for t, *_ in passages} == set(np.flatnonzero(counts).tolist())
+        assert all(keyword.lower() == word for _, _, keyword, *_ in passages)
+        path = dw_explore.displacement(small_model, word)["distance"]
+        assert embedded(page)["pages"][word]["distance"] == pytest.approx(path.to_list(), abs=6e-4)
+    assert page.partition('id="data">')[0].count('<svg class="figure') == 1 + 6 * len(words)
+    assert page.count('<path class="interval s0"') == len(words)
     assert page.count('<svg class="sparkline"') == 3  # one for each of the words that changed most
-    assert "<mark>ship</mark>" in page.lower()
+    assert page.count("<noscript>") == len(words)
     assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", page)
     ids = re.findall(r' id="([^"]+)"', page)
     assert len(ids) == len(set(ids))
+
+
+def embedded(page: str) -> Any:
+    """Return what the scripts of a report read."""
+    return json.loads(page.split('id="data">')[1].split("</script>")[0])
 
 
 def test_it_needs_no_web_server() -> None:
@@ -122,7 +132,8 @@ def test_long_histories_are_thinned_evenly(tmp_path: Path, monkeypatch: pytest.M
     model = dw.fit(corpus, dw.Spec(dim=3, context=2, rounds=1), passes=1, out=tmp_path / "m")
     monkeypatch.setattr(offline_report, "_MAX_PASSAGES", 100)
     page = report(model, tmp_path / "r.html", corpus=corpus, words=["ship"], n=0).read_text()
-    lines = re.findall(r'<li data-slice="([\d-]+)"', page)
+    data = embedded(page)
+    lines = [data["labels"][t] for t, *_ in data["pages"]["ship"]["passages"]]
     assert 60 <= len(lines) <= 100
     assert lines[0] < "1990-04"
     assert lines[-1] > "2009-09"

@@ -79,7 +79,7 @@ def test_every_passage_leads_to_its_occurrence_in_the_text(reader: TestClient) -
 
 def test_what_the_figures_show_is_one_table(reader: TestClient) -> None:
     table = pl.read_csv(io.BytesIO(reader.get("/word/ship/time.csv", params={"others": "wheat"}).content))
-    assert table.columns == ["slice", "count", "per_million", "step", "position", "similarity to wheat"]
+    assert table.columns == ["slice", "count", "per_million", "step", "distance", "similarity to wheat"]
     twin = reader.get("/word/ship.json", params={"others": "wheat"}).json()
     assert table["count"].to_list() == twin["counts"]
     assert table["similarity to wheat"].to_list() == pytest.approx(twin["figures"]["similarity"]["series"][0]["values"])

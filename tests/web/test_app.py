@@ -77,9 +77,8 @@ def test_a_word_page_leads_to_neighbours_figures_and_texts(reader: TestClient, s
     lines = {one["name"]: one["values"] for one in twin["figures"]["similarity"]["series"]}
     tables = {other: dw.similarity(small_model, "ship", other) for other in ("wheat", "court")}
     assert lines == {other: table["similarity"].to_list() for other, table in tables.items()}
-    assert (
-        twin["figures"]["trajectory"]["series"][0]["values"] == dw.trajectory(small_model, "ship")["position"].to_list()
-    )
+    distances = explore.displacement(small_model, "ship")["distance"].to_list()
+    assert twin["figures"]["trajectory"]["series"][0]["values"] == distances
     elsewhere = [row["word"] for row in twin["equivalents"][0]["words"]]
     assert elsewhere == dw.equivalents(small_model, "ship", at="1859", to="1850", n=5)["word"].to_list()
 
@@ -115,7 +114,8 @@ def test_what_entered_and_what_left_is_marked(reader: TestClient, small_model: d
 
 def test_every_slice_of_a_trajectory_leads_to_its_passages(reader: TestClient) -> None:
     page = reader.get("/word/ship", params={"at": ["1850", "1859"]}).text
-    links = dict(re.findall(r'<a class="slice-link[^"]*" href="([^"]+)" data-slice="(\d+)"', page))
+    figure = page.split('<figure class="trajectory"')[1].split("</figure>")[0]
+    links = dict(re.findall(r'<a class="slice-link[^"]*" href="([^"]+)" data-slice="(\d+)"', figure))
     assert sorted(links.values()) == [str(year) for year in range(1850, 1860)]
     addresses = {label: unescape(address) for address, label in links.items()}
     pinned = reader.get(addresses["1853"])
@@ -360,7 +360,11 @@ def test_the_start_page_tells_what_changed(reader: TestClient, small_model: dw.M
     ranked = [row["word"] for row in data["table"]]
     assert [row["word"] for row in data["answers"]] == ranked[:10]
     expected = explore.shifts(small_model, ranked[:10]).to_dicts()
-    assert data["answers"] == json.loads(json.dumps(expected))
+    shown = [{name: row[name] for name in expected[0]} for row in data["answers"]]
+    assert shown == json.loads(json.dumps(expected))
+    frequency = dw.frequency(small_model, ranked[0])["per_million"].to_list()
+    assert data["answers"][0]["per_million"] == frequency
+    assert data["timeline"] is None  # nothing was tested
     for row in expected:
         sentence = f'<a href="/word/{row["word"]}">{row["word"]}</a> moved from '
         assert (sentence in page) == bool(row["before"])

@@ -25,7 +25,7 @@ def test_a_finger_slides_over_slices_and_pins_one(chromium: Any, address: str) -
     (x, y), (far, _) = ((box["x"] + box["width"] / 2, box["y"] + box["height"] / 2) for box in boxes.values())
     panel, address_before = page.locator(".neighbors-panel"), page.url
     page.touchscreen.tap(x, y)
-    panel.get_by_text("1853").wait_for()
+    panel.get_by_text("1853", exact=True).wait_for()
     touch = context.new_cdp_session(page)
     begin = time.time()
     slide = [x + (far - x) * i / 8 for i in range(9)]
@@ -36,13 +36,13 @@ def test_a_finger_slides_over_slices_and_pins_one(chromium: Any, address: str) -
         # otherwise the browser takes the slide for a fling, and the next tap only stops that.
         event = {"type": kind, "touchPoints": points, "timestamp": begin + i / 5}
         touch.send("Input.dispatchTouchEvent", event)
-    panel.get_by_text("1856").wait_for()
+    panel.get_by_text("1856", exact=True).wait_for()
     assert page.url == address_before  # nothing is pinned yet
     panel.get_by_role("button", name="Pin").tap()
     page.get_by_role("heading", name="Passages, 1856").wait_for()
     assert columns(page) == ["1850", "1856", "1859"]
     page.touchscreen.tap(x, y)
-    panel.get_by_text("1853").wait_for()
+    panel.get_by_text("1853", exact=True).wait_for()
     page.touchscreen.tap(x, y)  # once more
     page.get_by_role("heading", name="Passages, 1853").wait_for()
     assert columns(page) == ["1850", "1853", "1856", "1859"]

@@ -50,7 +50,7 @@ def journey(model: Model, word: str, *, n: int = 14) -> dict[str, Any]:
     means = np.einsum("tn,tnk->nk", seen, others) / seen.sum(axis=0)[:, None]
     middle = path.mean(axis=0)
     moved, apart = path - middle, means - middle
-    plane = np.array(_axes(moved, apart - apart.mean(axis=0))).T
+    plane = np.array(_axes(moved, apart - apart.mean(axis=0) if len(apart) > 1 else moved)).T
     observed = np.flatnonzero(model.vocabulary.observed[:, v])
     along = moved @ plane[:, 0]
     if len(observed) and along[observed[0]] > along[observed[-1]]:
@@ -67,7 +67,7 @@ def journey(model: Model, word: str, *, n: int = 14) -> dict[str, Any]:
 def _axes(moved: Array, others: Array) -> tuple[Array, Array]:
     """Return the line along which a path runs, and the one at a right angle to it along which others differ most."""
     first = np.linalg.svd(moved, full_matrices=False)[2][0]
-    across = (others if len(others) > 1 else moved) - np.outer((others if len(others) > 1 else moved) @ first, first)
+    across = others - np.outer(others @ first, first)
     return first, np.linalg.svd(across, full_matrices=False)[2][0]
 
 
@@ -97,6 +97,8 @@ def _near(model: Model, v: int, words: list[int], directions: Array) -> list[dic
 
 def _peak(values: Array, seen: Array) -> int:
     """Return where values are highest, smoothed over adjacent slices."""
-    weight = np.convolve(seen.astype(float), _SMOOTH, mode="same")
-    smooth = np.convolve(np.where(seen, values, 0), _SMOOTH, mode="same") / np.maximum(weight, 1e-9)
+    weight, total = (
+        np.convolve(np.pad(one, 1), _SMOOTH, mode="valid") for one in (seen.astype(float), np.where(seen, values, 0))
+    )
+    smooth = total / np.maximum(weight, 1e-9)
     return int(np.argmax(np.where(seen, smooth, -2)))

@@ -112,19 +112,24 @@ def neighborhoods(
 
     Returns
     -------
-    One row per slice and word: slice, word, its neighbours in a list, nearest first, and how similar each is.
+    One row per slice and word: slice, word, and its neighbours in a list, nearest first.
     """
     model = as_model(model)
     ids = [model.word_id(word) for word in checks.word_list("words", words)]
-    results = _nearest(model, ids, at, n=n, metric=metric, min_count=min_count)
     rows = [
-        (model.slices.labels[t], model.words[v], [model.words[w] for w in nearest], scores[nearest].tolist())
-        for t, v, scores, nearest in results
+        (label, word, names) for label, word, names, _ in near_words(model, ids, at, n, metric, min_count=min_count)
     ]
-    schema: dict[str, Any] = {
-        "slice": pl.String, "word": pl.String, "neighbors": pl.List(pl.String), "similarity": pl.List(pl.Float64),
-    }  # fmt: skip
+    schema: dict[str, Any] = {"slice": pl.String, "word": pl.String, "neighbors": pl.List(pl.String)}
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def near_words(
+    model: Model, words: Sequence[int], at: At | Sequence[At] | None, n: int, metric: str = "centered", *,
+    min_count: int = MIN_COUNT,
+) -> Iterator[tuple[str, str, list[str], list[float]]]:  # fmt: skip
+    """Yield for each slice and each word the nearest words, and how similar each is."""
+    for t, v, scores, nearest in _nearest(model, words, at, n=n, metric=metric, min_count=min_count):
+        yield model.slices.labels[t], model.words[v], [model.words[w] for w in nearest], scores[nearest].tolist()
 
 
 def _nearest(

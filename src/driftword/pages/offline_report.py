@@ -23,6 +23,7 @@ from driftword.corpus.vocabulary import MIN_COUNT
 from driftword.errors import OptionError
 from driftword.explore.drift_metrics import METRICS
 from driftword.explore.drift_ranking import check_between
+from driftword.explore.nearest_neighbors import near_words
 from driftword.model import Model, as_model
 from driftword.pages import content, passage_content
 from driftword.pages.content import Content
@@ -241,7 +242,8 @@ def _data(model: Model, pages: list[Content], overview: Content) -> str:
     slice_number = {label: t for t, label in enumerate(model.slices.labels)}
     word_number: dict[str, int] = {}  # a neighbour's name is written once, however often it is one
     similarity: dict[str, list[list[int] | None]] = {word: [None] * len(model.slices) for word in words}
-    for label, word, others, near in explore.neighborhoods(model, words, n=_NEIGHBORS).iter_rows():
+    ids = [model.word_id(word) for word in words]
+    for label, word, others, near in near_words(model, ids, None, _NEIGHBORS):
         t = slice_number[label]
         neighbors[word][t] = [word_number.setdefault(other, len(word_number)) for other in others]
         similarity[word][t] = [round(100 * value) for value in near]

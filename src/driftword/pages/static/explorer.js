@@ -52,7 +52,7 @@ function completeWords(field) {
   field.addEventListener("keydown", (event) => {
     const items = [...list.children];
     if (list.hidden || !items.length) return;
-    if (event.key === "Escape") return close();
+    if (event.key === "Escape") return event.preventDefault(), close(); // or the browser would empty the field
     if (event.key === "Enter" && chosen >= 0) return event.preventDefault(), take(items[chosen].getAttribute("data-word") ?? "");
     if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
     event.preventDefault();

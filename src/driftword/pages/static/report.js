@@ -236,7 +236,8 @@ const reportTitle = document.title;
 
 /** Show the page and the slices that the address names. */
 function followAddress() {
-  const [id, ...slices] = location.hash.slice(1).split("@").map(decoded);
+  const [target, ...slices] = location.hash.slice(1).split("@").map(decoded);
+  const id = target.replace(/^passages-/, "word-"); // the passages of a word are on its page
   document.title = reportTitle;
   for (const page of document.querySelectorAll(".page")) {
     page.classList.toggle("current", page.id === id);
@@ -245,6 +246,7 @@ function followAddress() {
     for (const link of page.querySelectorAll(".trajectory .slice-link"))
       if (slices.includes(link.getAttribute("data-slice") ?? "") !== link.classList.contains("pinned")) togglePin(page, link);
   }
+  if (id !== target) document.getElementById(target)?.scrollIntoView();
 }
 
 /**
