@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -18,6 +18,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import settings
 
@@ -25,6 +26,7 @@ import driftword as dw
 from driftword.corpus.vocabulary import Vocabulary
 from driftword.model import GroupEmbeddings
 from driftword.provenance import Provenance
+from driftword.significance_table import SCHEMA, SignificanceTable
 
 # A busy machine is not a failure, and what CI tries must not change from run to run.
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)
@@ -39,7 +41,7 @@ ROOT = Path(__file__).parent.parent
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 DESK, PHONE = {"width": 1200, "height": 900}, {"width": 390, "height": 800}
 #: Milliseconds after which a page is taken to hang. Only a defect takes so long, however busy the machine.
-PATIENCE = 10_000
+PATIENCE = 180_000
 #: A folder in which to save screenshots of the pages.
 PICTURES = os.environ.get("DRIFTWORD_PICTURES")
 TOPICS = {
@@ -125,6 +127,29 @@ def sotu(tmp_path_factory: pytest.TempPathFactory) -> dw.Corpus:
 def small_model(small: dw.Corpus, tmp_path_factory: pytest.TempPathFactory) -> dw.Model:
     out = tmp_path_factory.mktemp("models") / "small.model"
     return dw.fit(small, dw.Spec(dim=8, context=4, rounds=2, prior_precision=0.1), passes=3, out=out)
+
+
+def with_changes(model: dw.Model, changes: Mapping[str, str]) -> dw.Model:
+    """Return a copy of a model in memory, in which a test found these words to have changed in these slices."""
+    rows = []
+    for word in model.words:
+        at = changes.get(word)
+        found = (
+            {"effect": 0.2, "low": 0.1, "high": 0.3, "p": 0.001, "q": 0.01}
+            if at
+            else {"effect": 0.0, "low": -0.1, "high": 0.1, "p": 0.9, "q": 0.9}
+        )
+        labels = model.slices.labels
+        near = [labels[max(labels.index(at) - 1, 0)], labels[min(labels.index(at) + 1, len(labels) - 1)]] if at else []
+        dated = {"change": at, "change_low": near[0], "change_high": near[1]} if at else {}
+        rows.append({"word": word, "documents": 40, "slices": 9, **found, **dated})
+    table = pl.DataFrame([{name: row.get(name) for name in SCHEMA} for row in rows], schema=SCHEMA)
+    copy = dw.Model(
+        model.rho, model.alpha, model.intercepts, vocabulary=model.vocabulary, spec=model.spec,
+        provenance=model.provenance,
+    )  # fmt: skip
+    copy.keep_significance(SignificanceTable(table, 1000, 0))
+    return copy
 
 
 def random_model(words: list[str], *, slices: int = 4, moves: bool = True, count: int = 9) -> dw.Model:

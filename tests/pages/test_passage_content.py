@@ -116,3 +116,26 @@ def test_without_texts_there_is_nothing_to_read() -> None:
     other = TestClient(make_app(model, corpus), base_url=LOCAL)
     assert "Read the full text" not in other.get("/word/a").text
     assert other.get("/text/0", params={"word": "a"}).status_code == 422
+
+
+def test_choices_have_the_counts_of_a_plain_search(corpus: dw.Corpus) -> None:
+    """Count in the texts, document by document, what each slice and each writer has under the other choices."""
+    columns = passage_content.filter_columns(corpus)
+    assert columns.columns == ["writer"]
+    documents = corpus.documents.collect().to_dicts()
+    found = [len(re.findall(r"\bship\b", row["text"], re.IGNORECASE)) for row in documents]
+
+    def plain(key: str, **chosen: str) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        for row, n in zip(documents, found, strict=True):
+            if n and all(str(row[name]) == value for name, value in chosen.items()):
+                counts[str(row[key])] = counts.get(str(row[key]), 0) + n
+        return counts
+
+    some = documents[0]
+    for at, writer in (("", None), (some["slice"], None), ("", some["writer"]), (some["slice"], some["writer"])):
+        where = {"writer": writer} if writer else {}
+        by_slice, by_column = passage_content.choices(corpus, "ship", columns, at, where)
+        assert by_slice == plain("slice", **where)
+        assert by_column == {"writer": plain("writer", **({"slice": at} if at else {}))}
+    assert passage_content.choices(None, "ship", columns, "", {}) == ({}, {})

@@ -14,7 +14,8 @@ Request = tuple[str, str, dict[str, str]]
 
 PARAMETERS = (
     "at", "n", "others", "reference", "passages_at", "passages_n", "where", "from", "to", "metric", "min_count", "skip",
-    "sort", "interpolated", "words", "low", "high", "q", "word", "token", "junk", "__proto__", "",
+    "sort", "since", "until", "like", "interpolated", "words", "low", "high", "q", "word", "token", "junk",
+    "__proto__", "",
 )  # fmt: skip
 METRICS = ("absolute", "cosine", "thirds", "farthest", "path", "step", "relative", "taxi")
 METHODS = ("GET",) * 16 + ("HEAD", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "BREW")
@@ -23,7 +24,7 @@ PATHS = (
     "/word/{word}/neighbors.json", "/word/{word}/passages.json", "/word/{word}/passages.csv", "/compare",
     "/compare.json", "/compare.csv", "/axis", "/axis.json", "/between", "/between.json", "/slice/{label}",
     "/slice/{label}.csv", "/text/{number}", "/text/{number}.json", "/comparisons", "/search", "/suggest.json",
-    "/static/{word}", "/openapi.json", "/{word}", "/figure/{figure}.svg", "/word/{word}/figure/{figure}.svg",
+    "/completions.json", "/word/{word}/band.json", "/static/{word}", "/openapi.json", "/{word}", "/figure/{figure}.svg", "/word/{word}/figure/{figure}.svg",
     "/compare/figure/{figure}.svg", "/word/{word}/", "//{word}/{label}", "/{word}/../{label}",
 )  # fmt: skip
 DRAWN_PATHS = ("/word/{word}/print/{kind}.svg", "/word/{word}/figure/{figure}.png", "/print/drift.png")

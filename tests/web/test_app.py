@@ -215,7 +215,7 @@ def test_figures_come_as_svg_and_png(reader: TestClient, address: str) -> None:
     ElementTree.fromstring(drawn.text)
 
 
-def test_searching_forgives_and_completes(reader: TestClient) -> None:
+def test_searching_forgives_and_completes(reader: TestClient, small_model: dw.Model) -> None:
     found = reader.get("/search", params={"q": " SHIP "}, follow_redirects=False)
     assert (found.status_code, found.headers["location"]) == (303, "/word/ship")
     lost = reader.get("/search", params={"q": "harbor"})
@@ -225,6 +225,15 @@ def test_searching_forgives_and_completes(reader: TestClient) -> None:
     assert reader.get("/suggest.json", params={"q": "harb"}).json() == ["harbour"]
     assert "harbour" in reader.get("/suggest.json", params={"q": "habror"}).json()
     assert reader.get("/suggest.json", params={"q": " "}).json() == []
+    found = reader.get("/completions.json", params={"q": "harb"}).json()
+    distances = explore.displacement(small_model, "harbour")["distance"].to_list()
+    assert [(one["word"], one["count"]) for one in found] == [
+        ("harbour", int(small_model.vocabulary.totals[small_model.word_id("harbour")]))
+    ]
+    assert found[0]["distance"] == pytest.approx(distances, abs=6e-4)
+    assert reader.get("/completions.json").json() == []
+    begun = reader.get("/search", params={"q": "harb"}, follow_redirects=False)
+    assert begun.headers["location"] == "/word/harbour"
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,8 @@ def draw_timeline(
             continue
         free[place].append((x - half, x + half))
         y = base - _BARS - 8 - place * _ROW
-        title = f"{row['word']}: from {_listed(row['before'])} to {_listed(row['after'])}, {row['change']}"
+        sides = [f"{side} {', '.join(row[name])}" for side, name in (("from", "before"), ("to", "after")) if row[name]]
+        title = f"{row['word']}: {' '.join([*sides, 'in', row['change']])}"
         drawn = Markup('<title>{}</title><text class="word{}" x="{}" y="{}">{}</text>').format(
             title, " strong" if rank < _STRONG else "", round(x, 1), round(y, 1), row["word"]
         )
@@ -175,7 +176,7 @@ def draw_journey(
     )
     x, y = path[last]
     return Markup(
-        '<svg class="figure wide map" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" role="img" '
+        '<svg class="figure wide map" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" role="group" '
         'aria-label="{}" data-path="{}" data-first="{}" data-last="{}"><path class="trail whole" d="{}"/>'
         '<path class="trail recent" d=""/>{}{}<circle class="here" cx="{}" cy="{}" r="7"/></svg>'
     ).format(
@@ -209,10 +210,6 @@ def drawn_alone(slices: Slices, content: Mapping[str, Any]) -> dict[str, tuple[s
 def _linked(address: str | None, drawn: Markup) -> Markup:
     """Make a link of a part of a figure, where it has an address."""
     return Markup('<a href="{}">{}</a>').format(address, drawn) if address else Markup("<g>{}</g>").format(drawn)
-
-
-def _listed(words: Sequence[str] | None) -> str:
-    return ", ".join(words or ["its former neighbours"])
 
 
 def _shade(similarity: float) -> int:

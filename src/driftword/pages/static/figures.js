@@ -218,17 +218,10 @@ function addValues(scope, labels) {
   for (const svg of scope.querySelectorAll("svg[data-values]")) {
     const figure = svg.closest("figure");
     const caption = figure?.querySelector("figcaption");
-    if (!figure || !caption || figure.querySelector(".values")) continue;
-    const output = document.createElement("span");
-    output.className = "values";
-    caption.append(output);
-    const details = document.createElement("details");
-    details.className = "values-table";
-    const summary = document.createElement("summary");
-    summary.textContent = "Values";
-    details.append(summary);
-    details.addEventListener("toggle", () => details.open && details.children.length === 1 && details.append(valuesTable(svg, labels)), { once: false });
-    figure.append(details);
+    if (!figure || !caption || figure.hasAttribute("data-valued")) continue;
+    figure.setAttribute("data-valued", "");
+    const details = figure.querySelector(".values-table");
+    details?.addEventListener("toggle", () => details.querySelector("table") ?? details.lastElementChild?.replaceWith(valuesTable(svg, labels)));
   }
 }
 
@@ -325,12 +318,12 @@ function drawBand(svg, low, high, color) {
 function addPlayers(scope, labels) {
   for (const svg of scope.querySelectorAll("svg[data-path]")) {
     const figure = svg.closest("figure");
-    if (!figure || figure.querySelector(".player")) continue;
+    if (!figure) continue;
     const path = (svg.getAttribute("data-path") ?? "").split(" ").map((pair) => pair.split(",").map(Number));
     const [first, last] = [Number(svg.getAttribute("data-first")), Number(svg.getAttribute("data-last"))];
     if (first === last) continue;
-    const player = document.createElement("div");
-    player.className = "player";
+    const player = figure.querySelector(".player");
+    if (!player || player.children.length) continue;
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = "Play";
@@ -342,7 +335,6 @@ function addPlayers(scope, labels) {
     slider.setAttribute("aria-label", "Time");
     const output = document.createElement("output");
     player.append(button, slider, output);
-    (svg.closest(".wide-content") ?? svg).after(player);
     /** @type {number | undefined} */
     let frame;
     /** @param {number} time a slice, or a place between two */

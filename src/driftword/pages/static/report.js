@@ -388,8 +388,9 @@ function compareWords(words) {
   const times = reportData.labels.map((label, t) => (t % step ? "" : `<text class="tick centered" x="${places[t]}" y="${height - 8}">${escaped(label.slice(0, 10))}</text>`));
   const names = ends.map(({ word, i, y: at }) => `<text class="s${i} name" x="${right + 8}" y="${at + 4}">${escaped(word)}</text>`);
   const values = escaped(JSON.stringify(Object.fromEntries(found.map((word) => [word, wordData.get(word)?.distance]))));
+  figure.removeAttribute("data-valued");
   figure.innerHTML = found.length
-    ? `<figcaption>How far words are from their first use</figcaption><svg class="figure wide" viewBox="0 0 ${width} ${height}" role="img" aria-label="How far ${escaped(found.join(", "))} are from their first use" data-x="${places.join(" ")}" data-values="${values}">${ticks.join("")}${times.join("")}${lines.join("")}${names.join("")}</svg><p class="legend" aria-hidden="true">${found.map((word, i) => `<span class="s${i} name">${escaped(word)}</span>`).join(" ")}</p>`
+    ? `<figcaption>How far words are from their first use<span class="values"></span></figcaption><svg class="figure wide" viewBox="0 0 ${width} ${height}" role="img" aria-label="How far ${escaped(found.join(", "))} are from their first use" data-x="${places.join(" ")}" data-values="${values}">${ticks.join("")}${times.join("")}${lines.join("")}${names.join("")}</svg><p class="legend" aria-hidden="true">${found.map((word, i) => `<span class="s${i} name">${escaped(word)}</span>`).join(" ")}</p><details class="values-table"><summary>Values</summary><p></p></details>`
     : "";
   if (missing.length) figure.append(textNote(`Not in this report: ${missing.join(", ")}.`));
   enhance(figure);
