@@ -24,8 +24,9 @@ PATHS = (
     "/word/{word}/neighbors.json", "/word/{word}/passages.json", "/word/{word}/passages.csv", "/compare",
     "/compare.json", "/compare.csv", "/axis", "/axis.json", "/between", "/between.json", "/slice/{label}",
     "/slice/{label}.csv", "/text/{number}", "/text/{number}.json", "/comparisons", "/search", "/suggest.json",
-    "/completions.json", "/word/{word}/band.json", "/static/{word}", "/openapi.json", "/{word}", "/figure/{figure}.svg", "/word/{word}/figure/{figure}.svg",
-    "/compare/figure/{figure}.svg", "/word/{word}/", "//{word}/{label}", "/{word}/../{label}",
+    "/completions.json", "/word/{word}/band.json", "/static/{word}", "/openapi.json", "/{word}", "/figure/{figure}.svg",
+    "/word/{word}/figure/{figure}.svg", "/compare/figure/{figure}.svg", "/word/{word}/", "//{word}/{label}",
+    "/{word}/../{label}",
 )  # fmt: skip
 DRAWN_PATHS = ("/word/{word}/print/{kind}.svg", "/word/{word}/figure/{figure}.png", "/print/drift.png")
 STRANGE = (
