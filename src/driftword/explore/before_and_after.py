@@ -76,6 +76,15 @@ def shifts(model: Model, words: Sequence[str], *, n: int = 3) -> pl.DataFrame:
     return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)
 
 
+def slices_beside(model: Model, word: str) -> list[int]:
+    """Return the best attested slices on either side of a word's change, as `shifts` looks at them."""
+    v = model.word_id(word)
+    change = _date(model, v)["_change"] if model.moves else None
+    if change is None:
+        return []
+    return [t for after in (False, True) for t in _best_attested(model, v, change, after=after)]
+
+
 def shift_slices(model: Model, word: str) -> list[int]:
     """Choose slices that show a word's change: the best attested before and after it, the first and the last.
 
@@ -127,18 +136,19 @@ def _scores(model: Model, sides: Sequence[_Sides]) -> dict[int, tuple[Array, Arr
         for side, slices in enumerate((one.before, one.after)):
             for t in slices:
                 needed.setdefault(t, []).append((one, side))
-    n_words = len(model.words)
-    totals = {(one.v, side): np.zeros(n_words) for one in sides for side in (0, 1)}
-    weights = {key: np.zeros(n_words) for key in totals}
+    place = {one.v: number for number, one in enumerate(sides)}
+    totals = np.zeros((len(sides), 2, len(model.words)), dtype=np.float32)
+    weights = np.zeros_like(totals)
     for t, asked in sorted(needed.items()):
         found = _similarities(model, t, [one.v for one, _ in asked])
         attested = model.vocabulary.attested(t, MIN_COUNT)
         for column, (one, side) in enumerate(asked):
             weight = np.log1p(max(float(model.vocabulary.train_counts[t, one.v]), 0.0)) + 1e-3  # -1: unknown
-            totals[one.v, side] += weight * np.where(attested, found[:, column], 0)
-            weights[one.v, side] += weight * attested
-    mean = {key: np.where(weights[key] > 0, totals[key] / np.maximum(weights[key], 1e-9), -1.0) for key in totals}
-    return {one.v: (mean[one.v, 0], mean[one.v, 1]) for one in sides}
+            totals[place[one.v], side] += np.float32(weight) * np.where(attested, found[:, column], 0)
+            weights[place[one.v], side] += np.float32(weight) * attested
+    np.divide(totals, weights, out=totals, where=weights > 0)
+    totals[weights == 0] = -1
+    return {one.v: (totals[i, 0], totals[i, 1]) for i, one in enumerate(sides)}
 
 
 def _similarities(model: Model, t: int, words: list[int]) -> Array:

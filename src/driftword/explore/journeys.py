@@ -8,13 +8,13 @@ from typing import Any, Final
 import numpy as np
 
 from driftword.explore import vectors
-from driftword.explore.before_and_after import shift_slices
+from driftword.explore.before_and_after import shift_slices, slices_beside
 from driftword.explore.nearest_neighbors import neighbors
 from driftword.explore.slice_selection import attested_slices
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.model import Model
 
-_SLICES: Final = 6  # whose neighbours are looked at
+_SLICES: Final = 4  # whose neighbours are looked at
 _DEPTH: Final = 6  # neighbours of each
 _SMOOTH: Final = np.array([0.25, 0.5, 0.25])  # over adjacent slices, to find where a neighbour is nearest
 
@@ -75,7 +75,7 @@ def _candidates(model: Model, v: int, n: int) -> list[int]:
     """Choose words that were among the nearest in slices spread over the time in which the word occurs."""
     attested, name = attested_slices(model, v, MIN_COUNT), model.words[v]
     spread = attested[np.linspace(0, len(attested) - 1, min(_SLICES, len(attested))).round().astype(int)]
-    slices = sorted({*shift_slices(model, name), *spread.tolist()})
+    slices = sorted({*shift_slices(model, name), *slices_beside(model, name), *spread.tolist()})
     found = neighbors(model, name, at=[model.slices.labels[t] for t in slices], n=_DEPTH)
     lists = [part["word"].to_list() for part in found.partition_by("slice", maintain_order=True)]
     ordered = dict.fromkeys(name for row in zip_longest(*lists) for name in row if name is not None)

@@ -13,7 +13,7 @@ from driftword.corpus.passages import count_by_value, count_passages, find_in_do
 from driftword.errors import OptionError
 from driftword.pages.content import MAX_ROWS, Content
 
-PASSAGES: Final = 12  # on a word's page, unless a reader asks for more
+PASSAGES: Final = 8  # on a word's page, unless a reader asks for more
 WIDTH: Final = 100  # characters on either side of the word
 MAX_CHARACTERS: Final = 1_000_000  # of a text on one page
 _MAX_VALUE_LENGTH: Final = 100
