@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -235,9 +236,10 @@ def test_a_report_of_a_group_has_its_passages(model: dw.Model, tmp_path: Path) -
     passages = {}
     for name, asked in (("all", model), ("left", model.group("left"))):
         page = dw.report(asked, tmp_path / f"{name}.html", words=["t0w0"], n=0).read_text()
-        passages[name] = set(
-            re.findall(r"\b(left|right)\b", " ".join(re.findall(r'class="source">(.*?)</span>', page)))
-        )
+        data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+        sources = " ".join(about for *_, about in data["pages"]["t0w0"]["passages"])
+        passages[name] = set(re.findall(r"\b(left|right)\b", sources))
+        assert 'class="interval s0"' in page
         assert ("<h2>By group</h2>" in page) == (name == "all")
         assert ("Mean log-likelihood" in page) == (name == "all")  # which is of all text
     assert passages == {"all": {"left", "right"}, "left": {"left"}}

@@ -114,7 +114,7 @@ def report(
         text = None
     elif text is None:
         text = model.open_corpus()
-    text = None if text is None else model.documents_of(text)
+    everything, text = text, None if text is None else model.documents_of(text)
     path = _checked_path(checks.path("out", out), overwrite=checks.flag("overwrite", overwrite))
     n = checks.whole("n", n, most=MAX_REPORTED)
     min_count = checks.optional(checks.whole, "min_count", min_count)
@@ -141,7 +141,7 @@ def report(
         if text is not None:
             _add_passages(text, pages, bar)
             if model.moves:
-                _add_intervals(model, text, pages, bar)
+                _add_intervals(model, everything, pages, bar)
     overview = content.start(model, begin, end, n=min(n or 30, content.MAX_ROWS), **options)
     html = _render(model, title, pages, overview)
     with replacing(path.resolve()) as partial:  # the file that a link leads to, not the link
@@ -176,7 +176,7 @@ def _add_passages(corpus: Corpus, pages: list[Content], bar: Progress) -> None:
         page["passages"] = passage_content.passage_rows(tables[page["word"]])
 
 
-def _add_intervals(model: Model, corpus: Corpus, pages: list[Content], bar: Progress) -> None:
+def _add_intervals(model: Model, corpus: Corpus | None, pages: list[Content], bar: Progress) -> None:
     """Add to the figures how sure they are."""
     bar.stage("computing intervals", total=len(pages))
     for page in pages:

@@ -86,9 +86,9 @@ def make_pages(
     model: Model, corpus: Corpus | None, *, title: str | None
 ) -> tuple[FastAPI, Callable[[Request, StoreError], Response]]:
     """Return all addresses of the explorer, open to everyone, and the response where files were replaced."""
-    corpus = None if corpus is None else model.documents_of(corpus)
     app = FastAPI(title="driftword", docs_url=None, redoc_url=None, redirect_slashes=False)
     endpoints = Endpoints(model, corpus)
+    corpus = endpoints.corpus
     page = _page_renderer(app, model, corpus, title)
 
     def add_page(path: str, endpoint: Callable[..., Any], template: str) -> None:

@@ -62,9 +62,10 @@ DriftOptions = Annotated[dict[str, Any], Depends(drift_options)]
 class Endpoints:
     """What each address shows of a model; names that begin with `_` are for the page alone, not for its JSON."""
 
-    def __init__(self, model: Model, corpus: Corpus | None) -> None:
+    def __init__(self, model: Model, everything: Corpus | None) -> None:
         self.model = model
-        self.corpus = corpus
+        self.everything = everything  # the documents of all groups, where the model is that of one
+        self.corpus = corpus = None if everything is None else model.documents_of(everything)
         has_documents = corpus is not None and corpus.has_documents
         self.columns = list(corpus.documents.collect_schema()) if corpus is not None and has_documents else []
 
@@ -144,7 +145,7 @@ class Endpoints:
 
     def band(self, word: Word) -> Content:
         """Show how sure the distance of a word from its first use is."""
-        return content.band(self.model, self.resolve_word(word), self.corpus)
+        return content.band(self.model, self.resolve_word(word), self.everything)
 
     def words(self, like: Text) -> Content:
         """Show the words that match a pattern."""

@@ -118,7 +118,9 @@ function quotation(passage) {
   const source = document.createElement("span");
   source.className = "source";
   source.textContent = passage.when;
-  quote.append("…" + passage.left.slice(-70), keyword, passage.right.slice(0, 70) + "… ", source);
+  // At most 70 letters on either side, and whole words.
+  const [left, right] = [passage.left.slice(-70), passage.right.slice(0, 70)];
+  quote.append("…" + (passage.left.length > 70 ? left.replace(/^\S+\s/, "") : left), keyword, (passage.right.length > 70 ? right.replace(/\s\S+$/, "") : right) + "… ", source);
   return quote;
 }
 
@@ -350,7 +352,7 @@ function addPlayers(scope, labels) {
       svg.querySelector(".trail.recent")?.setAttribute("d", "M" + [...trail, here.join(" ")].join("L"));
       for (const anchor of svg.querySelectorAll(".anchor")) {
         const near = Number((anchor.getAttribute("data-near") ?? "").split(",")[Math.round(time)] || 0);
-        anchor.setAttribute("opacity", Math.min(1, Math.max(0.25, (near - 0.1) / 0.4)).toFixed(2));
+        anchor.setAttribute("opacity", Math.min(1, Math.max(0.45, (near - 0.1) / 0.4)).toFixed(2));
         anchor.classList.toggle("near", near >= 0.4);
       }
       slider.value = String(time);
