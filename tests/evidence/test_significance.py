@@ -236,7 +236,7 @@ def test_pages_say_whether_a_word_changed(model: dw.Model, table: pl.DataFrame, 
     reader = TestClient(make_app(shown), base_url="http://127.0.0.1")
     listed = "".join(reader.get(f"/words?like=t{topic}*").text for topic in (0, 1, 3, 5))
     lines = {re.findall(r">(t\dw\d)</a>", line)[0]: line for line in listed.split("<li>")[1:]}
-    assert "mostly around 1903" in lines["t0w0"]
+    assert "with the clearest break at 1903" in lines["t0w0"]
     assert "(significant" in lines["t0w0"]
     assert "t3w1</a>: a change is not distinguishable from chance." in lines["t3w1"]
     assert "t5w5</a>: too few documents to tell whether it changed." in lines["t5w5"]

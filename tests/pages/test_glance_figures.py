@@ -73,7 +73,7 @@ def test_a_journey_has_its_path_and_places_that_do_not_cover_each_other() -> Non
         assert all(abs(y - y2) >= 14 or abs(x - x2) > 40 for x2, y2 in texts[:i])
 
 
-def test_a_figure_of_distances_has_its_band_its_change_and_what_it_leads_to() -> None:
+def test_a_figure_of_distances_has_its_band_its_change_and_the_words_of_both_sides() -> None:
     values = [t / 100 for t in range(40)]
     one = {
         "name": "w",
@@ -83,7 +83,8 @@ def test_a_figure_of_distances_has_its_band_its_change_and_what_it_leads_to() ->
         "interval": (values, [v + 0.1 for v in values]),
     }
     described = figure(
-        "t", "distance", "distance", series=[one], usual=([0.0] * 40, [0.05] * 40), top=0.9, towards="oil, gas",  # type: ignore[list-item]
+        "t", "distance", "distance", series=[one], usual=([0.0] * 40, [0.05] * 40), top=0.9,  # type: ignore[list-item]
+        sides=(["zeal"], ["oil", "gas"]),
         changes=[{"at": "1920", "low": "1918", "high": "1925"}],
     )  # fmt: skip
     drawn = str(draw(SLICES, described))
@@ -92,7 +93,8 @@ def test_a_figure_of_distances_has_its_band_its_change_and_what_it_leads_to() ->
         'class="interval s0"',
         'class="change-interval"',
         'class="change-mark"',
-        ">oil, gas<",
+        ">before: zeal<",
+        ">since: oil, gas<",
     ):
         assert part in drawn
     low, high, bottom, top = map(float, re.findall(r'data-scale="([^"]*)"', drawn)[0].split())

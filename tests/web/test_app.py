@@ -380,7 +380,7 @@ def test_the_start_page_tells_what_changed(reader: TestClient, small_model: dw.M
         if row["before"]:
             told = page.split(sentence)[1].split("</p>")[0]
             assert re.findall(r"<i><a [^>]*>([^<]+)<", told) == row["before"] + row["after"]
-            assert f"mostly around {row['change']}" in told
+            assert f"with the clearest break at {row['change']}" in told
             assert "(not tested)" in told  # and nothing more is claimed
 
 

@@ -153,16 +153,24 @@ def frequency(model: Model | str | os.PathLike[str], word: str, *, group: str | 
     distance of its embedding from the slice before (null for the first slice, and where nothing moves).
     """
     model = as_model(model, group)
-    v, counts = model.word_id(word), np.asarray(model.counts)
+    v = model.word_id(word)
     rows = vectors.without_frequency(model, np.asarray(model.rho_of(v), dtype=np.float64))
     steps = np.linalg.norm(np.diff(rows, axis=0), axis=1).tolist() or [None] * (len(model.slices) - 1)
-    per_million = 1e6 * counts[:, v] / np.maximum(counts.sum(axis=1, dtype=np.int64), 1)
     columns: dict[str, Any] = {
         "slice": model.slices.labels,
         "count": model.vocabulary.count(slice(None), v),
-        "per_million": per_million.tolist() if model.vocabulary.counted else [None] * len(counts),
-        "intercept": model.intercepts_of(v).tolist() if model.has_intercepts else [None] * len(counts),
+        "per_million": per_million(model, v),
+        "intercept": model.intercepts_of(v).tolist() if model.has_intercepts else [None] * len(model.slices),
         "step": [None, *steps],
     }
     types: dict[str, Any] = {"count": pl.Int64, "per_million": pl.Float64, "intercept": pl.Float64, "step": pl.Float64}
     return pl.DataFrame(columns, schema_overrides=types)
+
+
+def per_million(model: Model, v: int) -> list[float | None]:
+    """Return the occurrences of a word per million words of each slice; None where they are not known."""
+    if not model.vocabulary.counted:
+        return [None] * len(model.slices)
+    counts = np.asarray(model.counts)
+    sizes = model.cached("words of slices", lambda: np.maximum(counts.sum(axis=1, dtype=np.int64), 1))
+    return [float(share) for share in 1e6 * counts[:, v] / sizes]

@@ -18,6 +18,7 @@ from driftword.errors import OptionError
 from driftword.explore.before_and_after import CLEARLY_NEARER
 from driftword.explore.changepoints import NOTABLE
 from driftword.explore.first_use import first_attested
+from driftword.explore.trajectories import per_million
 from driftword.model import Model
 from driftword.pages.figures import HALF_WIDTH, Change, Figure, Series, figure
 from driftword.significance_table import LEVEL, verdict
@@ -115,7 +116,7 @@ def _timeline(model: Model, dated: pl.DataFrame, since: At | None, until: At | N
 def _answers(model: Model, told: list[dict[str, Any]]) -> Content:
     """Return from what to what words moved, and when; and the farthest of all distances, for lines of one scale."""
     for row in told:
-        row["per_million"] = explore.frequency(model, row["word"])["per_million"].to_list()
+        row["per_million"] = per_million(model, model.word_id(row["word"]))
     distances = [distance for row in told for distance in row["distance"] if distance is not None]
     return {"answers": told, "farthest": max(distances, default=1.0), "tested": model.significance is not None}
 
@@ -285,12 +286,12 @@ def _distance_figure(model: Model, name: str, content: Content) -> Figure:
     first = model.slices.labels[first_attested(model, model.word_id(name))]
     shift, verdict_ = content["shift"], content["significance"]
     told = shift is not None and (verdict_ is None or content["marked"])
-    near = f": {', '.join(shift['before'])}" if told and shift["before"] else ""
     return figure(
-        f"How far {name} is from its first use", f"distance from its use in {first}{near}", "distance", height=300,
+        f"How far {name} has moved since {first}", f"distance from its use in {first}", "distance", height=300,
         series=[_series(name, table["distance"].to_list(), content["counts"], content["observed"])],
         usual=(table["usual_low"].to_list(), table["usual_high"].to_list()), top=explore.farthest(model),
-        changes=content["marked"], towards=", ".join(shift["after"] or []) if told else "", first=first,
+        changes=content["marked"], first=first,
+        sides=(shift["before"] or [], shift["after"] or []) if told else ([], []),
     )  # fmt: skip
 
 
@@ -436,7 +437,7 @@ def compare(model: Model, words: Sequence[str]) -> Content:
     if model.moves:
         distances = [explore.displacement(model, name)["distance"].to_list() for name in names]
         figures["change"] = figure(
-            "How far each word is from its first use", "1 - cosine similarity to the slice that first attests it",
+            "How far each word has moved", "1 - cosine similarity to the first slice that has it at least 5 times",
             "distance", top=explore.farthest(model), height=300,
             series=[_series(name, *values) for name, *values in zip(names, distances, counts, observed, strict=True)],
         )  # fmt: skip

@@ -59,8 +59,8 @@ class Figure(TypedDict):
     """A figure as data; `label` names its vertical axis, `color` is the number of the first line's colour.
 
     A figure of distances may have `usual`, between which the distances of most words lie that did not change; `top`, to
-    which its axis reaches at least; `changes`, which are marked; `first`, from which they are measured; and `towards`,
-    what its line leads to.
+    which its axis reaches at least; `changes`, which are marked; `first`, from which they are measured; and `sides`,
+    what the word was near before its change, and since.
     """
 
     title: str
@@ -73,7 +73,7 @@ class Figure(TypedDict):
     usual: NotRequired[Interval]
     top: NotRequired[float]
     changes: NotRequired[list[Change]]
-    towards: NotRequired[str]
+    sides: NotRequired[tuple[list[str], list[str]]]
     first: NotRequired[str]
 
 
@@ -133,8 +133,8 @@ def draw(
         parts += [_line(time_axis, one, y, color, whole=whole) for color, one in enumerate(series, figure["color"])]
     if several:
         parts.append(_line_names(series, figure["color"], y, right, height))
-    if figure.get("towards"):
-        parts.append(_towards(figure["towards"], series[0]["values"], y, right, height))
+    if "sides" in figure:
+        parts.append(_sides(*figure["sides"], series[0]["values"], y, time_axis))
     role = "group" if href is not None else "img"
     return Markup(
         '<svg class="figure{}" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" role="{}" aria-label="{}" '
@@ -341,13 +341,22 @@ def change_marks(time_axis: TimeAxis, change: Change, height: int) -> Markup:
     ).format(begin, top, time_axis.end[high] - begin, tall, begin, time_axis.begin[at], top, tall)
 
 
-def _towards(words: str, values: Sequence[float | None], y: ToY, right: float, height: int) -> Markup:
-    """Write at the end of a line what it leads to: above it, or below where the figure ends."""
-    last = y(next((value for value in reversed(values) if value is not None), 0.0))
-    clear = [y(value) for value in values[len(values) // 2 :] if value is not None] or [last]
-    above, below = min(clear) - 12, max(clear) + 22
-    at = above if above > _TOP + 14 else min(below, height - _BOTTOM - 8.0)
-    return Markup('<text class="towards" x="{}" y="{}">{}</text>').format(right, round(at, 1), words)
+def _sides(
+    before: Sequence[str], since: Sequence[str], values: Sequence[float | None], y: ToY, time_axis: TimeAxis
+) -> Markup:
+    """Write on the left what a word was near before its change, and at the end of its line what it is near since."""
+    parts = []
+    if before:
+        parts.append(Markup('<text class="side" x="{}" y="{}">before: {}</text>').format(
+            time_axis.left + 6, _TOP + 12, ", ".join(before)
+        ))  # fmt: skip
+    if since:
+        high = min(y(value) for value in [*values[len(values) // 2 :], 0.0] if value is not None)
+        at = high - 12 if high - 12 > _TOP + 28 else _TOP + 12 if not before else _TOP + 28
+        parts.append(Markup('<text class="side since" x="{}" y="{}">since: {}</text>').format(
+            time_axis.right, round(at, 1), ", ".join(since)
+        ))  # fmt: skip
+    return Markup("").join(parts)
 
 
 def draw_bars(time_axis: TimeAxis, values: Sequence[float | None], observed: Sequence[bool] | None, y: ToY) -> Markup:

@@ -35,7 +35,8 @@ function watchTrajectories(getNeighbors, wordLink) {
     active = link;
     active.classList.add("active");
     panel.setAttribute("data-slice", found.slice);
-    panel.replaceChildren(bold(found.slice), `${found.count === null ? "" : " " + times(found.count)}. Neighbours: `, ...commaSeparated(found.neighbors, wordLink), pinButton(link), ...(found.passages ?? []).map(quotation));
+    const often = found.count === null ? "" : found.count === 0 ? ": does not occur here, so its vector is a guess" : " " + times(found.count);
+    panel.replaceChildren(bold(found.slice), `${often}. Neighbours: `, ...commaSeparated(found.neighbors, wordLink), pinButton(link), ...(found.passages ?? []).map(quotation));
   }
 
   document.addEventListener("pointerover", showNeighbors);

@@ -39,7 +39,7 @@ function findWord(typed) {
   return (
     words.find((word) => word === typed) ??
     words.find((word) => word.startsWith(typed)) ??
-    (closest && closest.distance <= Math.max(1, Math.floor(typed.length / 3)) ? closest.word : undefined)
+    (closest && typed.length > 3 && closest.distance <= Math.max(1, Math.floor(typed.length / 3)) ? closest.word : undefined)
   );
 }
 
@@ -247,6 +247,7 @@ function followAddress() {
       if (slices.includes(link.getAttribute("data-slice") ?? "") !== link.classList.contains("pinned")) togglePin(page, link);
   }
   if (id !== target) document.getElementById(target)?.scrollIntoView();
+  else if (!slices.length && document.querySelector(".page.current")) scrollTo(0, 0); // it was empty when the browser looked for it
 }
 
 /**
@@ -302,8 +303,19 @@ async function saveFigure(svg, form) {
   const paper = document.createElementNS("http://www.w3.org/2000/svg", "rect");
   for (const [name, value] of Object.entries({ width: "100%", height: "100%", fill: "#fff" })) paper.setAttribute(name, value);
   copy.prepend(style, paper);
+  // With a title and where it comes from, above the figure.
+  const head = 44;
+  for (const [text, y, name] of [[svg.getAttribute("aria-label") ?? "", 18 - head, "title"], [reportTitle, 36 - head, "tick"]]) {
+    const line = document.createElementNS("http://www.w3.org/2000/svg", "text");
+    for (const [key, value] of Object.entries({ x: 14, y, class: name })) line.setAttribute(key, String(value));
+    line.textContent = String(text);
+    copy.append(line);
+  }
+  copy.setAttribute("viewBox", `0 ${-head} ${width} ${height + head}`);
+  copy.setAttribute("height", String(height + head));
+  paper.setAttribute("y", String(-head));
   const drawn = new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" });
-  save(form === "svg" ? drawn : await rasterized(drawn, width, height), `${(svg.getAttribute("aria-label") ?? "figure").replace(/\W+/g, "-")}.${form}`);
+  save(form === "svg" ? drawn : await rasterized(drawn, width, height + head), `${(svg.getAttribute("aria-label") ?? "figure").replace(/\W+/g, "-")}.${form}`);
 }
 
 /**
@@ -350,6 +362,7 @@ function listChanged(slice) {
   told.toggleAttribute("hidden", !again);
   title.textContent = again ? "The words that moved farthest" : `Words that changed in ${slice}`;
   if (again) return;
+  const all = Object.values(figureValues(document.querySelector(".when svg") ?? told))[0]?.[reportData.labels.indexOf(slice)];
   const list = document.createElement("ul");
   list.className = "in-slice";
   for (const [, word, before, after] of reportData.timeline.filter(([t]) => reportData.labels[t] === slice)) {
@@ -358,11 +371,12 @@ function listChanged(slice) {
     list.append(item);
   }
   if (!list.children.length) list.append(textItem("No word that occurs often enough to say from what to what it moved."));
+  else list.prepend(textItem(`${list.children.length} of ${Number(all).toLocaleString("en")} significant words, those that moved farthest. Click the bar again for the whole time.`));
   told.after(list);
 }
 
 /**
- * Draw how far several words are from their first use, on one scale.
+ * Draw how far several words have moved, on one scale.
  * @param {string[]} words
  */
 function compareWords(words) {
@@ -371,7 +385,9 @@ function compareWords(words) {
   const found = words.filter((word) => wordData.get(word)?.distance.length).slice(0, 6);
   const missing = words.filter((word) => !found.includes(word));
   const [width, height, left, right, top, bottom] = [760, 260, 52, 610, 22, 234];
-  const most = Math.max(0.1, ...found.flatMap((word) => (wordData.get(word)?.distance ?? []).map(Number)));
+  const farthest = Math.max(0.05, ...found.flatMap((word) => (wordData.get(word)?.distance ?? []).map(Number)));
+  const tick = [0.02, 0.05, 0.1, 0.2, 0.5].find((size) => size >= farthest / 3) ?? 1;
+  const most = Math.ceil(farthest / tick - 1e-9) * tick;
   const count = reportData.labels.length;
   const places = reportData.labels.map((_, t) => Math.round(left + ((t + 0.5) / count) * (right - left)));
   /** @param {number} value */
@@ -383,14 +399,14 @@ function compareWords(words) {
     const path = points.map((point, t) => (point === null ? "" : (t && points[t - 1] !== null ? "L" : "M") + point)).join("");
     return `<g class="s${i}"><path class="observed" d="${path}"/></g>`;
   });
-  const ticks = [0, most / 2, most].map((value) => `<line class="grid" x1="${left}" x2="${right}" y1="${y(value)}" y2="${y(value)}"/><text class="tick numeric" x="${left - 6}" y="${y(value) + 4}">${value.toFixed(2)}</text>`);
+  const ticks = [...Array(Math.round(most / tick) + 1).keys()].map((n) => n * tick).map((value) => `<line class="grid" x1="${left}" x2="${right}" y1="${y(value)}" y2="${y(value)}"/><text class="tick numeric" x="${left - 6}" y="${y(value) + 4}">${value.toFixed(2)}</text>`);
   const step = Math.ceil(count / 7);
   const times = reportData.labels.map((label, t) => (t % step ? "" : `<text class="tick centered" x="${places[t]}" y="${height - 8}">${escaped(label.slice(0, 10))}</text>`));
   const names = ends.map(({ word, i, y: at }) => `<text class="s${i} name" x="${right + 8}" y="${at + 4}">${escaped(word)}</text>`);
   const values = escaped(JSON.stringify(Object.fromEntries(found.map((word) => [word, wordData.get(word)?.distance]))));
   figure.removeAttribute("data-valued");
   figure.innerHTML = found.length
-    ? `<figcaption>How far words are from their first use<span class="values"></span></figcaption><svg class="figure wide" viewBox="0 0 ${width} ${height}" role="img" aria-label="How far ${escaped(found.join(", "))} are from their first use" data-x="${places.join(" ")}" data-values="${values}">${ticks.join("")}${times.join("")}${lines.join("")}${names.join("")}</svg><p class="legend" aria-hidden="true">${found.map((word, i) => `<span class="s${i} name">${escaped(word)}</span>`).join(" ")}</p><details class="values-table"><summary>Values</summary><p></p></details>`
+    ? `<figcaption>How far words have moved<span class="values"></span></figcaption><svg class="figure wide" viewBox="0 0 ${width} ${height}" role="img" aria-label="How far ${escaped(found.join(", "))} have moved" data-x="${places.join(" ")}" data-values="${values}">${ticks.join("")}${times.join("")}${lines.join("")}${names.join("")}</svg><p class="legend" aria-hidden="true">${found.map((word, i) => `<span class="s${i} name">${escaped(word)}</span>`).join(" ")}</p><details class="values-table"><summary>Values</summary><p></p></details>`
     : "";
   if (missing.length) figure.append(textNote(`Not in this report: ${missing.join(", ")}.`));
   enhance(figure);
