@@ -157,3 +157,14 @@ def test_similarities_are_kept_and_bounded() -> None:
             assert found.tolist() == pytest.approx(plain, abs=1e-5)
     assert vectors.similarities(model, 3, 2) is vectors.similarities(model, 3, 2)
     assert len(model.cached("similarities", dict)) <= vectors._KEPT
+
+
+def test_words_that_moved_by_chance_are_told_apart() -> None:
+    model = random_model([f"w{i}" for i in range(40)], slices=5)
+    assert explore.by_chance(model) == []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("driftword.explore.dated_changes.usual_skip", lambda _: 0)
+        tested = with_changes(model, {f"w{i}": "1992" for i in range(20)})
+        found = explore.by_chance(tested)
+    ranked = dw.drift(model, n=None, metric="cosine", skip=0)["word"].to_list()
+    assert found == [word for word in ranked if int(word[1:]) >= 20][:5]

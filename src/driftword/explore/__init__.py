@@ -2,7 +2,7 @@
 
 from driftword.explore.before_and_after import shift_slices, shifts
 from driftword.explore.changepoints import changes
-from driftword.explore.dated_changes import changes_by_slice, timeline
+from driftword.explore.dated_changes import by_chance, changes_by_slice, timeline
 from driftword.explore.drift_ranking import attested_range, drift, movers, rank_drift
 from driftword.explore.first_use import displacement, displacement_interval, farthest
 from driftword.explore.group_contrast import contrast
@@ -14,6 +14,7 @@ from driftword.explore.trajectories import frequency, trajectory
 __all__ = [
     "analogy",
     "attested_range",
+    "by_chance",
     "changes",
     "changes_by_slice",
     "contrast",

@@ -15,7 +15,8 @@ import polars as pl
 
 from driftword.explore import vectors
 from driftword.explore.before_and_after import shifts
-from driftword.explore.drift_ranking import usual_skip
+from driftword.explore.drift_metrics import measure
+from driftword.explore.drift_ranking import attested_range, usual_skip
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.model import Model
 
@@ -40,6 +41,22 @@ def changes_by_slice(model: Model) -> list[int] | None:
     dated = found.table.filter(pl.Series(found.significant))["change"].drop_nulls()
     number = {label: t for t, label in enumerate(model.slices.labels)}
     return [int(n) for n in np.bincount([number[label] for label in dated], minlength=len(number))]
+
+
+def by_chance(model: Model, n: int = 5) -> list[str]:
+    """Return words that moved far, but not distinguishably from chance: the farthest between the usual two slices."""
+    if (found := model.significance) is None:
+        return []
+
+    def compute() -> list[str]:
+        first, last = (model.slices.index(label) for label in attested_range(model))
+        wanted = np.isfinite(found.q) & ~found.significant
+        wanted &= model.vocabulary.attested(first, MIN_COUNT) & model.vocabulary.attested(last, MIN_COUNT)
+        wanted[np.argsort(-model.vocabulary.totals, kind="stable")[: usual_skip(model)]] = False
+        moved = measure(model, "cosine", first, last, wanted=wanted)
+        return [model.words[v] for v in vectors.top(moved, wanted, n)]
+
+    return model.cached(("by chance", n), compute)
 
 
 def _timeline(model: Model) -> pl.DataFrame:

@@ -109,6 +109,7 @@ def _timeline(model: Model, dated: pl.DataFrame, since: At | None, until: At | N
         "chosen": list(labels[first : last + 1]),
         "found": sum(counts[first : last + 1]),
         "sentence": model.significance.describe() if model.significance else "",
+        "by_chance": explore.by_chance(model),
         "everything": (first, last) == (0, len(labels) - 1),
     }
 

@@ -34,6 +34,7 @@ from driftword.tables import printable
 
 MAX_REPORTED: Final = 1000
 _NEIGHBORS: Final = 10  # in every slice
+_FIRST: Final = 10  # words of the timeline that come before those that moved by chance
 _MAX_PASSAGES: Final = 16_000  # in the whole report, about 5 MB
 _MIN_PASSAGES, _MAX_PER_SLICE = 40, 5  # a word may have this many in any case; at most this many from one slice
 _PER_SELECTED_SLICE: Final = 3  # from each slice that is selected at first
@@ -125,7 +126,9 @@ def report(
     begin, end = check_between(between)
     if model.moves and n:
         usual = metric is None and (begin, end) == (None, None)
-        included += explore.timeline(model)["word"].to_list()[: n // 2] if usual else []
+        if usual:
+            changed = explore.timeline(model)["word"].to_list()
+            included += [*changed[:_FIRST], *explore.by_chance(model), *changed[_FIRST:]][: n // 2]
         included += explore.rank_drift(model, n=n, between=(begin, end), **options).table["word"].to_list()
     included = list(dict.fromkeys(included))[: len(dict.fromkeys(named)) + n]
     if not included:
