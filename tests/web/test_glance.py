@@ -72,7 +72,7 @@ def test_a_period_is_chosen_by_dragging_by_a_click_and_by_keys(page: Any) -> Non
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Enter")
     sync_api.expect(page.locator("#changed")).to_have_text("Words that changed in 1856")
-    sync_api.expect(page.get_by_text("No significant word that changed then is dated to this period")).to_be_visible()
+    sync_api.expect(page.get_by_text("No significant change is dated to this period.")).to_be_visible()
 
 
 def test_one_line_goes_through_all_figures_and_passages_follow(page: Any, tested: dw.Model) -> None:

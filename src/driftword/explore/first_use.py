@@ -57,7 +57,10 @@ def displacement(model: Model, word: str) -> pl.DataFrame:
 
 
 def displacement_interval(model: Model, word: str, corpus: CorpusLike = None) -> tuple[list[float], list[float]]:
-    """Return the 90% interval of every distance of `displacement`; this reads the corpus."""
+    """Return the 90% interval of every distance of `displacement`; this reads the corpus.
+
+    It is as wide as intervals of similarities between words; how often it holds the distance was not measured.
+    """
     v = model.word_id(word)
     first = first_attested(model, v)
     drawn = uncertainty(model, corpus).vectors(v)
