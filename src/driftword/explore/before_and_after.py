@@ -16,6 +16,7 @@ import polars as pl
 
 from driftword.explore import vectors
 from driftword.explore.changepoints import changes
+from driftword.explore.first_use import observed_distances
 from driftword.explore.slice_selection import attested_slices, representative_slices
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.model import Model
@@ -64,7 +65,7 @@ def shifts(model: Model, words: Sequence[str], *, n: int = 3) -> pl.DataFrame:
     ]
     scores = _scores(model, sides)
     by_word = {one.v: one for one in sides}
-    for row, distance in zip(rows, _distances(model, [model.word_id(word) for word in words]), strict=True):
+    for row, distance in zip(rows, observed_distances(model, [model.word_id(word) for word in words]), strict=True):
         row["distance"] = distance
         if (one := by_word.get(model.word_id(row["word"]))) is not None:
             row |= _named(model, one, *scores[one.v], n=n)
@@ -157,17 +158,6 @@ def _similarities(model: Model, t: int, words: list[int]) -> Array:
         return vectors.similarities(model, t, words[0])[:, None]
     center = vectors.mean(model, t)
     return vectors.cosines(model, t, vectors.unit(vectors.slice_vectors(model, t)[words] - center).T, center)
-
-
-def _distances(model: Model, words: Sequence[int]) -> list[list[float | None]]:
-    """Return how far each word is in every slice from the first that attests it; None where it is not observed."""
-    found = []
-    for number, path in enumerate(vectors.directions(model, words).transpose(1, 0, 2)):
-        v = words[number]
-        first = int(attested_slices(model, v, MIN_COUNT)[0])
-        observed = model.vocabulary.observed[:, v]
-        found.append([float(1 - path[t] @ path[first]) if observed[t] else None for t in range(len(path))])
-    return found
 
 
 def _named(model: Model, one: _Sides, before: Array, after: Array, *, n: int) -> dict[str, Any]:

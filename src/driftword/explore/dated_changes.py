@@ -16,7 +16,7 @@ import polars as pl
 from driftword.explore import vectors
 from driftword.explore.before_and_after import shifts
 from driftword.explore.drift_metrics import measure
-from driftword.explore.drift_ranking import attested_range, usual_skip
+from driftword.explore.drift_ranking import attested_range, most_frequent, usual_skip
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.model import Model
 
@@ -52,7 +52,7 @@ def by_chance(model: Model, n: int = 5) -> list[str]:
         first, last = (model.slices.index(label) for label in attested_range(model))
         wanted = np.isfinite(found.q) & ~found.significant
         wanted &= model.vocabulary.attested(first, MIN_COUNT) & model.vocabulary.attested(last, MIN_COUNT)
-        wanted[np.argsort(-model.vocabulary.totals, kind="stable")[: usual_skip(model)]] = False
+        wanted &= ~most_frequent(model, usual_skip(model))
         moved = measure(model, "cosine", first, last, wanted=wanted)
         return [model.words[v] for v in vectors.top(moved, wanted, n)]
 
@@ -79,7 +79,7 @@ def _dated(model: Model) -> tuple[Array, Array]:
     number = {label: t for t, label in enumerate(model.slices.labels)}
     change = np.array([0 if label is None else number[label] for label in found.table["change"]], dtype=np.int64)
     wanted = found.significant & (change > 0)
-    wanted[np.argsort(-model.vocabulary.totals, kind="stable")[: usual_skip(model)]] = False
+    wanted &= ~most_frequent(model, usual_skip(model))
     often = np.asarray(model.vocabulary.train_counts) >= MIN_COUNT
     first, last = often.argmax(axis=0), len(often) - 1 - often[::-1].argmax(axis=0)
     wanted &= often.any(axis=0) & (first < change) & (last >= change)

@@ -202,8 +202,7 @@ def rank_drift(
     vocabulary = model.vocabulary
     least = min_count if interpolated or named else max(min_count, 1)
     common = vocabulary.attested(first, least) & vocabulary.attested(last, least)
-    frequent = np.zeros(len(model.words), dtype=bool)
-    frequent[np.argsort(-vocabulary.totals, kind="stable")[:skip]] = True
+    frequent = most_frequent(model, skip)
     eligible = wanted & common & ~frequent
     scores = measure(model, metric, first, last, wanted=eligible)
     if named is None:
@@ -325,6 +324,13 @@ def _attested_range(model: Model) -> tuple[str, str]:
 def usual_metric(model: Model) -> str:
     """Return the metric that ranks words by default: the one that found planted changes best, if counts are known."""
     return "relative" if model.vocabulary.counted else "cosine"
+
+
+def most_frequent(model: Model, n: int) -> Array:
+    """Tell which words are the n most frequent ones."""
+    found = np.zeros(len(model.words), dtype=bool)
+    found[np.argsort(-model.vocabulary.totals, kind="stable")[:n]] = True
+    return found
 
 
 def usual_skip(model: Model) -> int:

@@ -6,6 +6,7 @@ word is first attested, so a word that stays where it is has a flat line, whatev
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -13,7 +14,7 @@ import polars as pl
 
 from driftword.explore import vectors
 from driftword.explore.drift_metrics import measure
-from driftword.explore.drift_ranking import attested_range, usual_skip
+from driftword.explore.drift_ranking import attested_range, most_frequent, usual_skip
 from driftword.explore.intervals import OTHER_NOISE, CorpusLike, interval, uncertainty
 from driftword.explore.slice_selection import attested_slices
 from driftword.explore.vectors import MIN_COUNT, Array
@@ -77,7 +78,7 @@ def farthest(model: Model) -> float:
     def compute() -> float:
         first, last = (model.slices.index(label) for label in attested_range(model))
         both = model.vocabulary.attested(first, 1) & model.vocabulary.attested(last, 1)
-        both[np.argsort(-model.vocabulary.totals, kind="stable")[: usual_skip(model)]] = False
+        both &= ~most_frequent(model, usual_skip(model))
         found = measure(model, "cosine", first, last, wanted=both)[both]
         return float(np.quantile(found, 0.995)) if len(found) else 1.0
 
@@ -89,10 +90,21 @@ def first_attested(model: Model, v: int) -> int:
     return int(attested_slices(model, v, MIN_COUNT)[0])
 
 
-def distances(model: Model, words: list[int], first: int) -> Array:
-    """Return how far words are in every slice from where they are in slice `first`, ``(T, n)``."""
+def distances(model: Model, words: Sequence[int], first: int | Sequence[int]) -> Array:
+    """Return how far words are in every slice from where they are in slice `first`, or each in its own, ``(T, n)``."""
     path = vectors.directions(model, words)
-    return np.asarray(np.maximum(1 - np.einsum("tnk,nk->tn", path, path[first]), 0))
+    start = path[np.broadcast_to(np.asarray(first, dtype=np.int64), len(words)), np.arange(len(words))]
+    return np.asarray(np.maximum(1 - np.einsum("tnk,nk->tn", path, start), 0))
+
+
+def observed_distances(model: Model, words: Sequence[int]) -> list[list[float | None]]:
+    """Return how far each word is from its own first use in every slice; None where it is not observed."""
+    found = distances(model, words, [first_attested(model, v) for v in words])
+    seen = model.vocabulary.observed[:, list(words)]
+    return [
+        [float(d) if here else None for d, here in zip(*pair, strict=True)]
+        for pair in zip(found.T, seen.T, strict=True)
+    ]
 
 
 def _place(model: Model, v: int) -> int:

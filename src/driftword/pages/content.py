@@ -17,7 +17,7 @@ from driftword.corpus.slices import At
 from driftword.errors import OptionError
 from driftword.explore.before_and_after import CLEARLY_NEARER
 from driftword.explore.changepoints import NOTABLE
-from driftword.explore.first_use import first_attested
+from driftword.explore.first_use import first_attested, observed_distances
 from driftword.explore.trajectories import per_million
 from driftword.model import Model
 from driftword.pages.figures import HALF_WIDTH, Change, Figure, Series, figure
@@ -529,7 +529,8 @@ def completions(model: Model, typed: str, n: int) -> list[dict[str, Any]]:
     words = suggest(model, typed, n)
     paths: list[Any] = [None] * len(words)
     if model.moves and words:
-        paths = [[None if d is None else round(d, 3) for d in row] for row in explore.shifts(model, words)["distance"]]
+        found = observed_distances(model, [model.word_id(name) for name in words])
+        paths = [[None if d is None else round(d, 3) for d in row] for row in found]
     totals = model.vocabulary.totals
     return [
         {
