@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -152,6 +153,14 @@ def test_a_changed_byte_elsewhere_is_noticed_where_it_is_used(tmp_path: Path) ->
     MEMORY.rm("/bucket/c/tokens.npy")
     with pytest.raises(StoreError, match=r"is damaged: tokens.npy is missing"):
         dw.Corpus.open(address).sample("train", at="1902")
+
+
+def test_a_full_disk_is_not_taken_for_damage(tmp_path: Path) -> None:
+    corpus = dw.Corpus.open(upload(million(tmp_path / "c").path, "c"))
+    full = OSError(errno.ENOSPC, "No space left on device")
+    with mock.patch("os.pwrite", side_effect=full), pytest.raises(StoreError, match="No space left.*; set TMPDIR to"):
+        corpus.sample("train", at="1902")
+    assert len(corpus.sample("train", at="1902")[0])  # once there is space
 
 
 def test_a_successor_at_the_address_is_noticed(small_corpus_path: Path, tmp_path: Path) -> None:

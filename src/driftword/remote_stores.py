@@ -92,10 +92,12 @@ class _FetchedFile(CheckedFile):
         if self._expected is not None:
             for at in range(0, len(data), BLOCK):
                 self._compare((begin + at) // BLOCK, data[at : at + BLOCK])
-        with self._reading():
+        try:
             while len(data):
                 written = os.pwrite(self.handle, data, begin)
                 begin, data = begin + written, data[written:]
+        except OSError as error:
+            raise _no_place(error) from error
 
 
 def _temporary_file(size: int) -> int:
@@ -104,6 +106,10 @@ def _temporary_file(size: int) -> int:
             file.truncate(size)
             return os.dup(file.fileno())
     except OSError as error:
-        raise StoreError(
-            f"There is no place for what is fetched: {error.strerror}; set TMPDIR to a folder with more space"
-        ) from error
+        raise _no_place(error) from error
+
+
+def _no_place(error: OSError) -> StoreError:
+    return StoreError(
+        f"There is no place for what is fetched: {error.strerror}; set TMPDIR to a folder with more space"
+    )

@@ -124,8 +124,12 @@ watchTrajectories(
   },
 );
 
-/** The labels of all slices, as this page has them. */
-const sliceLabels = () => (document.querySelector("main")?.getAttribute("data-slices") ?? "").split("|");
+/**
+ * Return the labels of all slices, as this page has them.
+ *
+ * @returns {string[]}
+ */
+const sliceLabels = () => JSON.parse(document.querySelector("main")?.getAttribute("data-slices") ?? "[]");
 watchFigures(sliceLabels);
 
 /** Add to the content of a page what scripts add. */
