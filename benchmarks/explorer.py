@@ -4,10 +4,11 @@
 
 Starts `driftword explore` as a user would, reachable from this machine only. Measures the time to the first
 start page. Then one reader opens 200 pages of words, one after another, drawn at random from the 5,000 most
-frequent; then fifty readers do so at once for forty seconds, each spending two to eight seconds on a page;
-then fifty for twenty seconds without a pause; then ten who read, while eight others ask heavy questions (figures
-for print, hundreds of passages and neighbours) without a pause. Prints the median, the 95th percentile and the
-slowest time, and the memory of the server: its own, and what it has mapped of the files of the model and the corpus.
+frequent, points at slices, and waits for bands of uncertainty, which pages load after they are shown; then fifty
+readers open pages at once for forty seconds, each spending two to eight seconds on a page; then fifty for twenty
+seconds without a pause; then ten who read, while eight others ask heavy questions (figures for print, hundreds of
+passages and neighbours) without a pause. Prints the median, the 95th percentile and the slowest time, and the memory
+of the server: its own, and what it has mapped of the files of the model and the corpus.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ def main() -> None:
         print_times(
             "pointing at a slice", [get(f"{address}/word/{word}/neighbors.json?at={last}") for word in words[:50]]
         )
+        print_times("bands", [get(f"{address}/word/{word}/band.json") for word in words[300:320]])
         print_times("50 readers who read", crowd(address, words, readers=50, seconds=40, pause=(2, 8)))
         print_times("50 without a pause", crowd(address, words, readers=50, seconds=20, pause=(0, 0)))
         heavy = heavy_questions(words[:500], model.slices.labels)

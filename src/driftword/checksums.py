@@ -12,7 +12,7 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
@@ -106,6 +106,10 @@ class CheckedFile:
 
     def check(self, begin: int = 0, end: int | None = None) -> None:
         """Raise the error if bytes from `begin` to `end` are not as they were written."""
+        self.check_parts([(begin, self.size if end is None else end)])
+
+    def check_parts(self, parts: Iterable[tuple[int, int]]) -> None:
+        """Raise the error if bytes of these parts are not as they were written."""
         size, touched = self._status()
         if touched == self._stamp and not self._any_unchecked:
             return
@@ -115,7 +119,8 @@ class CheckedFile:
                 self._unchecked[:] = True
                 self._any_unchecked, self._stamp = True, touched
             try:
-                self._check_unchecked(begin, self.size if end is None else end)
+                for begin, end in parts:
+                    self._check_unchecked(begin, end)
             except BaseException:
                 self._stamp = _FAILED
                 raise

@@ -56,7 +56,7 @@ class StoredArray:
     def __getitem__(self, key: slice) -> Array:
         begin, end, _ = key.indices(len(self))
         size = self._values[:1].nbytes
-        self._check(begin * size, end * size)
+        self._check((begin * size, end * size))
         return self._values[key]
 
     def view(self, dtype: npt.DTypeLike) -> StoredArray:
@@ -68,7 +68,7 @@ class StoredArray:
     def row(self, row: int) -> Array:
         """Return ``array[row]``."""
         size = self._values[:1].nbytes
-        self._check(row * size, (row + 1) * size)
+        self._check((row * size, (row + 1) * size))
         return np.asarray(self._values[row])
 
     def columns(self, columns: Columns) -> Array:
@@ -77,14 +77,13 @@ class StoredArray:
         if len(numbers):
             row, size = self._values[:1].nbytes, self._values[:1, :1].nbytes
             first, last = int(numbers.min()) * size, (int(numbers.max()) + 1) * size
-            for begin in range(0, self._values.nbytes, row):
-                self._check(begin + first, begin + last)
+            self._check(*((begin + first, begin + last) for begin in range(0, self._values.nbytes, row)))
         return np.asarray(self._values[:, columns])
 
-    def _check(self, begin: int, end: int) -> None:
+    def _check(self, *parts: tuple[int, int]) -> None:
         if self._in_rows:
-            self._file.check(0, self._begin)  # the header says where the rest is
-            self._file.check(self._begin + begin, self._begin + end)
+            header = (0, self._begin)  # says where the rest is
+            self._file.check_parts([header, *((self._begin + begin, self._begin + end) for begin, end in parts)])
         else:
             self._file.check()
 

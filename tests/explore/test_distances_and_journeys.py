@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 
 import driftword as dw
-from conftest import random_model, with_changes
+from conftest import grouped_model, random_model, with_changes
 from driftword import explore
 from driftword.explore import dated_changes, first_use, vectors
 from driftword.explore.drift_ranking import usual_skip
@@ -75,6 +76,22 @@ def test_the_interval_holds_the_line(small_model: dw.Model, small: dw.Corpus) ->
     first = first_use.first_attested(small_model, small_model.word_id("ship"))
     assert (low[first], high[first]) == (pytest.approx(0, abs=1e-6), pytest.approx(0, abs=1e-6))
     assert (np.delete(high - low, first) > 0).all()
+
+
+def test_groups_are_measured_from_the_first_use_in_all_text() -> None:
+    model = grouped_model(["a", "b", "c"])
+    found = explore.group_displacement(model, "wheat", ["c", "a"])
+    assert found["group"].to_list() == ["c"] * 4 + ["a"] * 4
+    v = model.word_id("wheat")
+    for name, t in (("c", 1), ("a", 0), ("a", 3)):
+        here = model.group(name).rho[t, v] - model.rho[t].mean(axis=0)
+        start = model.rho[0, v] - model.rho[0].mean(axis=0)
+        row = found.row(
+            by_predicate=(pl.col("group") == name) & (pl.col("slice") == model.slices.labels[t]), named=True
+        )
+        cosine = here @ start / np.linalg.norm(here) / np.linalg.norm(start)
+        assert row["distance"] == pytest.approx(1 - cosine, abs=1e-5)
+        assert row["count"] == model.group(name).counts[t][v]
 
 
 def test_a_timeline_has_the_words_that_moved_farthest() -> None:

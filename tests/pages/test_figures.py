@@ -25,7 +25,7 @@ def series(name: str, values: list[float | None], counts: list[int] | None = Non
 
 @given(
     values=st.lists(st.lists(value, min_size=20, max_size=20), min_size=1, max_size=6),
-    kind=st.sampled_from(["lines", "bars", "trajectory"]),
+    kind=st.sampled_from(["lines", "bars", "distance"]),
     width=st.sampled_from([WIDTH, HALF_WIDTH]),
 )
 def test_all_is_drawn_inside_the_figure(values: list[list[float | None]], kind: str, width: int) -> None:
@@ -53,7 +53,7 @@ def test_a_word_keeps_its_colour_in_all_figures_of_a_page(small_model: dw.Model)
 
 
 def test_every_slice_leads_to_its_address() -> None:
-    drawn = figure("a", "b", "trajectory", series=[series("ship", list(range(20)), list(range(20)))])
+    drawn = figure("a", "b", "distance", series=[series("ship", list(range(20)), list(range(20)))])
     svg = str(draw(YEARS, drawn, href=lambda label: f"/x?at={label}&y" if label != "1900" else "", pinned=["1903"]))
     links = re.findall(r'<a class="slice-link( pinned)?" href="([^"]+)" data-slice="(\d+)" tabindex="(-?\d)"', svg)
     assert [label for _, _, label, _ in links] == [str(year) for year in range(1901, 1920)]
@@ -106,7 +106,7 @@ def test_a_figure_by_itself_says_what_it_was_made_from() -> None:
 
 def test_a_line_begins_where_its_word_does() -> None:
     counts = [0] * 5 + [9] * 5 + [0] * 2 + [9] * 5 + [0] * 3
-    for kind, dashes in (("lines", 3), ("trajectory", 11)):  # over the gap alone; and to the ends
+    for kind, dashes in (("lines", 3), ("distance", 11)):  # over the gap alone; and to the ends
         svg = str(draw(YEARS, figure("a", "b", kind, series=[series("ship", [float(t) for t in range(20)], counts)])))
         (interpolated,) = re.findall(r'<path class="interpolated" d="([^"]*)"', svg)
         assert interpolated.count("L") == dashes

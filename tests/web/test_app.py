@@ -497,11 +497,11 @@ def test_a_word_is_shown_by_group() -> None:
     twin = reader.get("/word/ship.json").json()
     shown = twin["groups"]["shown"]
     assert shown == [EVIL, "fourth", "fifth", "sixth", "seventh", "without"]  # by amount of text
-    table = dw.trajectory(model, "ship", groups=shown, at=twin["groups"]["slice"], n=10)
+    table = explore.group_displacement(model, "ship", shown)
     lines = {one["name"]: one["values"] for one in twin["figures"]["groups"]["series"]}
     for name in shown:
         here = table.filter(pl.col("group") == name)
-        assert lines[name] == ([None] * 4 if name == "without" else here["position"].to_list())
+        assert lines[name] == ([None] * 4 if name == "without" else here["distance"].to_list())
     rows = {row["group"]: row for row in twin["groups"]["table"]}
     assert rows["without"] == {"group": "without", "total": 0, "count": 0, "neighbors": None}
     at = twin["groups"]["slice"]
@@ -519,8 +519,8 @@ def test_a_word_is_shown_by_group() -> None:
     assert 'name="groups" value="fourth">' in page
     assert '<input type="hidden" name="groups" value="tiny">' in page  # in the other forms
     times = csv(reader, "/word/ship/time.csv", **chosen)
-    assert times["position in tiny"].is_not_null().to_list() == [False, True, False, False]
-    assert times["position in without"].is_null().all()
+    assert times["distance in tiny"].is_not_null().to_list() == [False, True, False, False]
+    assert times["distance in without"].is_null().all()
     svg = reader.get("/word/ship/figure/groups.svg", params=chosen)
     assert "tiny" in "".join(ElementTree.fromstring(svg.text).itertext())
     page = reader.get("/word/ship", params={"groups": "without"}).text
@@ -547,6 +547,26 @@ def test_passages_of_a_group_are_one_click_away(tmp_path: Path) -> None:
         twin = reader.get(link.partition("#")[0].replace("/word/ship", "/word/ship.json")).json()
         assert {row["about"]["by"] for row in twin["passages"]} == {unescape(name)}
         assert {row["slice"] for row in twin["passages"]} == {twin["groups"]["slice"]}
+
+
+def test_every_group_has_a_band(tmp_path: Path) -> None:
+    rows = [{"text": text, "date": day, "by": f"{'AB'[i % 2]} & co"} for i, (text, day) in enumerate(letters(40))]
+    corpus = dw.prepare(pl.DataFrame(rows), out=tmp_path / "c", slices="5y", group="by", subsample=None)
+    model = dw.fit(corpus, dw.Spec(dim=4, context=4, rounds=1), passes=2, out=tmp_path / "m")
+    reader = TestClient(make_app(model, corpus), base_url=HERE)
+    addresses = re.search(r'data-band="([^"]*group[^"]*)"', reader.get("/word/ship").text)
+    assert addresses is not None
+    bands = [reader.get(unescape(one)).json() for one in addresses[1].split()]
+    lines = reader.get("/word/ship.json").json()["figures"]["groups"]["series"]
+    assert [band["group"] for band in bands] == [line["name"] for line in lines] == ["A & co", "B & co"]
+    for band, line in zip(bands, lines, strict=True):
+        for low, value, high in zip(band["low"], line["values"], band["high"], strict=True):
+            assert (low is None) == (value is None) == (high is None)
+            assert value is None or low - 1e-4 <= value <= high + 1e-4
+    all_text = reader.get("/word/ship/band.json").json()
+    assert all_text["group"] is None
+    assert all_text["high"] not in [band["high"] for band in bands]
+    assert reader.get("/word/ship/band.json", params={"group": "C"}).status_code == 422
 
 
 def test_a_model_without_groups_has_no_trace_of_them(reader: TestClient) -> None:

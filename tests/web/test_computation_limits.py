@@ -9,7 +9,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 import driftword as dw
+from driftword.errors import OptionError
 from driftword.web.app import make_app
+from driftword.web.cache import CachedResponse
 from driftword.web.limits import ComputationLimits, is_heavy
 
 HERE = "http://127.0.0.1"
@@ -100,5 +102,53 @@ def test_heavy_questions_take_turns_and_do_not_hold_up_the_others() -> None:
         assert crowd.most == {"/print/drift": 1, "/word/a": 3, "/comparisons": 5}
         assert answers["/word/a"] == [200] * 10
         assert sorted(answers["/print/drift"]) == [200] * 11 + [429] * 9
+
+    asyncio.run(run())
+
+
+class Helper:
+    """A process for pages; it records what it is asked for, and fails where it shall."""
+
+    def __init__(self, *, fails: bool = False) -> None:
+        self.fails = fails
+        self.asked: list[str] = []
+
+    def respond(self, path: str, query: bytes) -> CachedResponse:
+        assert query == b""
+        self.asked.append(path)
+        if self.fails:
+            raise OptionError("It was killed")
+        return CachedResponse(200, [], b"")
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_pages_that_would_wait_are_computed_by_a_helper(fails: bool) -> None:
+    async def run() -> None:
+        crowd, answers, helper = Crowd(), dict[str, list[int]](), Helper(fails=fails)
+        limits = ComputationLimits(crowd, helpers=[helper], pages_at_once=2, max_waiting=40)  # type: ignore[list-item]
+        tasks = [ask(limits, f"/word/a-{i}", answers) for i in range(2)]
+        await asyncio.sleep(0)
+        assert not helper.asked  # nobody has waited
+        tasks += [ask(limits, f"/word/b-{i}", answers) for i in range(4)]
+        while limits.starting is None:
+            await asyncio.sleep(0)
+        await limits.starting
+        assert len(helper.asked) == 1
+        assert not answers  # the first page that it computes is for nobody
+        crowd.go.set()
+        await asyncio.gather(*tasks)
+        crowd.go.clear()
+        assert answers == {"/word/a": [200] * 2, "/word/b": [200] * 4}
+        later = [ask(limits, f"/word/c-{i}", answers) for i in range(2)]
+        if fails:
+            for _ in range(5):
+                await asyncio.sleep(0)
+        else:
+            await later[1]  # while the first one is computed here
+            assert helper.asked[-1] == "/word/c-1"
+        crowd.go.set()
+        await asyncio.gather(*later)
+        assert answers["/word/c"] == [200] * 2
+        assert crowd.most["/word/c"] == 1 + fails
 
     asyncio.run(run())

@@ -4,7 +4,7 @@ from driftword.explore.before_and_after import shift_slices, shifts
 from driftword.explore.changepoints import changes
 from driftword.explore.dated_changes import by_chance, changes_by_slice, timeline
 from driftword.explore.drift_ranking import attested_range, drift, movers, rank_drift
-from driftword.explore.first_use import displacement, displacement_interval, farthest
+from driftword.explore.first_use import displacement, displacement_interval, farthest, group_displacement
 from driftword.explore.group_contrast import contrast
 from driftword.explore.journeys import journey
 from driftword.explore.nearest_neighbors import analogy, equivalents, neighborhoods, neighbors, similarity, towards
@@ -24,6 +24,7 @@ __all__ = [
     "equivalents",
     "farthest",
     "frequency",
+    "group_displacement",
     "journey",
     "movers",
     "neighborhoods",

@@ -18,7 +18,7 @@ from driftword.explore.drift_ranking import attested_range, most_frequent, usual
 from driftword.explore.intervals import OTHER_NOISE, CorpusLike, interval, uncertainty
 from driftword.explore.slice_selection import attested_slices
 from driftword.explore.vectors import MIN_COUNT, Array
-from driftword.model import Model
+from driftword.model import Model, corpus_of
 
 PEERS: Final = 60  # words of similar frequency that did not change
 _USUAL: Final = (0.1, 0.9)  # the share of them below either end of the band
@@ -57,19 +57,46 @@ def displacement(model: Model, word: str) -> pl.DataFrame:
     )
 
 
-def displacement_interval(model: Model, word: str, corpus: CorpusLike = None) -> tuple[list[float], list[float]]:
-    """Return the 90% interval of every distance of `displacement`; this reads the corpus.
+def displacement_interval(
+    model: Model, word: str, corpus: CorpusLike = None, *, group: str | None = None
+) -> tuple[list[float], list[float]]:
+    """Return the 90% interval of every distance of `displacement`, or `group_displacement`; this reads the corpus.
 
-    It is as wide as intervals of similarities between words; how often it holds the distance was not measured.
+    It is as wide as intervals of similarities between words; how often it holds the distance was not measured. Of a
+    group, all text is taken as it is.
     """
     v = model.word_id(word)
     first = first_attested(model, v)
-    drawn = uncertainty(model, corpus).vectors(v)
-    center = np.array([vectors.mean(model, t) for t in range(len(model.slices))])
-    directions = vectors.unit(drawn - center)
-    from_first = 1 - np.einsum("dtk,dk->dt", directions, directions[:, first])
-    low, high = interval(from_first, distances(model, [v], first)[:, 0], factor=OTHER_NOISE)
+    asked = model if group is None else model.group(group)
+    drawn = uncertainty(asked, corpus_of(model, corpus)).vectors(v)
+    directions = vectors.unit(drawn - _centers(model))
+    start = directions[:, first] if group is None else vectors.directions(model, [v])[[first] * len(drawn), 0]
+    from_first = 1 - np.einsum("dtk,dk->dt", directions, start)
+    estimate = distances(model, [v], first)[:, 0] if group is None else _in_group(model, v, group, first)
+    low, high = interval(from_first, estimate, factor=OTHER_NOISE)
     return np.maximum(low, 0).tolist(), high.tolist()
+
+
+def group_displacement(model: Model, word: str, groups: Sequence[str]) -> pl.DataFrame:
+    """Return how far a word is in every slice of some groups from where it is first attested in all text.
+
+    One row per group and slice: group, slice, distance, count and observed as in `displacement`.
+    """
+    v = model.word_id(word)
+    first = first_attested(model, v)
+    parts = []
+    for name in groups:
+        group = model.group(name)
+        columns = {
+            "slice": model.slices.labels,
+            "distance": _in_group(model, v, name, first),
+            "count": group.vocabulary.count(slice(None), v),
+            "observed": group.vocabulary.observed[:, v],
+        }
+        parts.append(pl.DataFrame(columns, schema_overrides={"slice": pl.String, "count": pl.Int64}))
+    return pl.concat(
+        part.select(pl.lit(name).alias("group"), pl.all()) for name, part in zip(groups, parts, strict=True)
+    )
 
 
 def farthest(model: Model) -> float:
@@ -105,6 +132,17 @@ def observed_distances(model: Model, words: Sequence[int]) -> list[list[float | 
         [float(d) if here else None for d, here in zip(*pair, strict=True)]
         for pair in zip(found.T, seen.T, strict=True)
     ]
+
+
+def _in_group(model: Model, v: int, group: str, first: int) -> Array:
+    """Return how far a word is in every slice of a group from where it is in slice `first` of all text."""
+    own = np.asarray(model.group(group).rho_of(v), dtype=np.float64) - _centers(model)
+    return np.asarray(np.maximum(1 - vectors.unit(own) @ vectors.directions(model, [v])[first, 0], 0))
+
+
+def _centers(model: Model) -> Array:
+    """Return what is taken from the vectors of every slice, ``(T, K)``."""
+    return np.array([vectors.mean(model, t) for t in range(len(model.slices))])
 
 
 def _place(model: Model, v: int) -> int:

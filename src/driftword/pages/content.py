@@ -304,34 +304,47 @@ def _marked(content: Content) -> list[Change]:
     return [{"at": found["change"], "low": found["change_low"], "high": found["change_high"]}]
 
 
-def band(model: Model, asked: str, corpus: Corpus | None) -> Content:
-    """Return the 90% interval of how far a word is from its first use; this takes a while."""
+def band(model: Model, asked: str, corpus: Corpus | None, group: str | None = None) -> Content:
+    """Return the 90% interval of how far a word is from its first use, in all text or a group; this takes a while."""
     name = model.words[model.word_id(asked)]
+    group = None if group is None else model.groups[group_number(model.groups, group)]
     if corpus is None or not model.moves:
-        return {"word": name, "low": None, "high": None}
-    low, high = explore.displacement_interval(model, name, corpus)
-    return {"word": name, "low": [round(value, 4) for value in low], "high": [round(value, 4) for value in high]}
+        return {"word": name, "group": group, "low": None, "high": None}
+    ends = explore.displacement_interval(model, name, corpus, group=group)
+    shown = [list[float | None](round(value, 4) for value in end) for end in ends]
+    if group is not None:
+        shown = [_within_text(end, model.group(group), name) for end in shown]
+    low, high = shown
+    return {"word": name, "group": group, "low": low, "high": high}
 
 
 def _by_group(model: Model, name: str, groups: Sequence[str], at: str, n: int) -> tuple[Content, Figure]:
-    """Return the neighbours of a word in some groups in one slice, and its trajectory in each, along the same line."""
+    """Return the neighbours of a word in some groups in one slice, and how far it is in each from its first use."""
     _at_most("groups", groups, MAX_GROUPS)
     shown = [model.groups[group_number(model.groups, group)] for group in dict.fromkeys(groups)]
     shown = shown or _largest_groups(model)[:MAX_GROUPS]
     series, rows = [], []
-    for part in explore.trajectory(model, name, groups=shown, at=at, n=n).partition_by("group", maintain_order=True):
+    for part in explore.group_displacement(model, name, shown).partition_by("group", maintain_order=True):
         group, counts, observed = part["group"][0], part["count"].to_list(), part["observed"].to_list()
-        times = part["observed"].arg_true().to_list() or [len(observed)]
-        # Before and after all its text, a group is where all text is: that says nothing about it.
-        values = [value if times[0] <= t <= times[-1] else None for t, value in enumerate(part["position"])]
+        values = _within_text(part["distance"].to_list(), model.group(group), name)
         series.append(_series(group, values, counts, observed))
         here = part.row(model.slices.labels.index(at), named=True)
-        near = here["neighbors"] or [] if here["observed"] else None
+        near = explore.neighbors(model.group(group), name, at=at, n=n)["word"].to_list() if here["observed"] else None
         rows.append({"group": group, "total": sum(counts), "count": here["count"], "neighbors": near})
-    title = f"Trajectory of {name} {'by group' if len(shown) > 1 else f'in {shown[0]}'}"
-    label = "position along its main direction of change in all text"
+    first = model.slices.labels[first_attested(model, model.word_id(name))]
+    title = f"How far {name} has moved since {first}, {'by group' if len(shown) > 1 else f'in {shown[0]}'}"
     content = {"names": list(model.groups), "shown": shown, "slice": at, "table": rows}
-    return content, figure(title, label, "trajectory", series=series, height=260)
+    described = figure(
+        title, f"distance from its use in {first} in all text", "distance", series=series, height=260,
+        top=explore.farthest(model), first=first,
+    )  # fmt: skip
+    return content, described
+
+
+def _within_text(values: Sequence[float | None], group: Model, name: str) -> list[float | None]:
+    """Return the values from the first to the last text of a group: elsewhere it is where all text is."""
+    times = np.flatnonzero(group.vocabulary.observed[:, group.word_id(name)])
+    return [value if len(times) and times[0] <= t <= times[-1] else None for t, value in enumerate(values)]
 
 
 def _largest_groups(model: Model) -> list[str]:
@@ -418,7 +431,7 @@ def word_over_time(content: Content) -> list[dict[str, Any]]:
             columns[column] = figures[name]["series"][0]["values"]
     columns |= {
         f"{column} {one['name']}": one["values"]
-        for name, column in (("similarity", "similarity to"), ("groups", "position in"))
+        for name, column in (("similarity", "similarity to"), ("groups", "distance in"))
         for one in figures.get(name, {}).get("series", [])
     }
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

@@ -28,7 +28,7 @@ _LINE_HEIGHT: Final = 15
 _LETTER_WIDTH: Final = 7.2
 _FULL_OPACITY_COUNT: Final = 50  # occurrences from which a dot is fully opaque
 
-Kind = Literal["lines", "bars", "trajectory", "distance"]
+Kind = Literal["lines", "bars", "distance"]
 Point = tuple[float, float]
 Interval = tuple[Sequence[float | None], Sequence[float | None]]
 ToY = Callable[[float], float]
@@ -81,7 +81,7 @@ def figure(
     title: str, label: str, kind: Kind, *, series: Sequence[Series], color: int = 0, height: int = 230,
     width: int = WIDTH, **more: Any,
 ) -> Figure:  # fmt: skip
-    """Describe a figure of lines, of bars, of distances, or of a trajectory, whose vertical axis has no unit.
+    """Describe a figure of lines, of bars, or of distances.
 
     `color` is the number of the first line's colour, so that a word can have the same one in all figures of a page.
     """
@@ -99,7 +99,7 @@ def draw(
     series, kind, width, height = figure["series"], figure["kind"], figure["width"], figure["height"]
     several = len(series) > 1
     right = width - (_NAMES_WIDTH if several else _RIGHT)
-    time_axis = TimeAxis(slices, _RIGHT if kind == "trajectory" else _LEFT, right)
+    time_axis = TimeAxis(slices, _LEFT, right)
     drawn: list[Sequence[float | None]] = [one["values"] for one in series]
     drawn += [end for one in series for end in one.get("interval", ())] + list(figure.get("usual", ()))
     values = [value for line in drawn for value in line if value is not None]
@@ -109,9 +109,8 @@ def draw(
         low = min(low, 0.0)
     if high <= low:
         high = low + (abs(low) or 1.0)
-    ticks = [] if kind == "trajectory" else _value_ticks(low, high)
-    if ticks:
-        low, high = min(low, ticks[0]), max(high, ticks[-1])
+    ticks = _value_ticks(low, high)
+    low, high = min(low, ticks[0]), max(high, ticks[-1])
 
     def y(value: float) -> float:
         return float(round(height - _BOTTOM - (value - low) / (high - low) * (height - _BOTTOM - _TOP), 1))
@@ -129,7 +128,7 @@ def draw(
     if kind == "bars":
         parts += [draw_bars(time_axis, one["values"], one["observed"], y) for one in series]
     else:
-        whole = kind in ("trajectory", "distance")
+        whole = kind == "distance"
         parts += [_line(time_axis, one, y, color, whole=whole) for color, one in enumerate(series, figure["color"])]
     if several:
         parts.append(_line_names(series, figure["color"], y, right, height))

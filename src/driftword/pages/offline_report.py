@@ -185,6 +185,9 @@ def _add_intervals(model: Model, corpus: Corpus | None, pages: list[Content], ba
     for page in pages:
         found = content.band(model, page["word"], corpus)
         page["figures"]["trajectory"]["series"][0]["interval"] = found["low"], found["high"]
+        for one in page["figures"].get("groups", {"series": []})["series"]:
+            found = content.band(model, page["word"], corpus, one["name"])
+            one["interval"] = found["low"], found["high"]
         page["interval"] = True
         bar.update(more=1, facts=page["word"])
 

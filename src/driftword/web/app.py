@@ -29,6 +29,7 @@ from driftword.pages.content import suggest, word_over_time
 from driftword.pages.figures import STATIC, draw, standalone
 from driftword.pages.glance_figures import drawn_alone
 from driftword.pages.rendering import templates, without_backticks
+from driftword.process import available_cores
 from driftword.tables import csv, printable
 from driftword.web.access import LOCAL, AccessControl
 from driftword.web.cache import ResponseCache
@@ -46,6 +47,7 @@ PRINT_FIGURES: Final = {
 }
 IMAGE_TYPES: Final = {"svg": "image/svg+xml", "png": "image/png"}
 ASSET_TYPES: Final = {".css": "text/css", ".js": "text/javascript"}
+MAX_HELPERS: Final = 3  # processes for pages besides this one; each has caches of its own
 STORE_ERROR: Final = "The files of this explorer have been replaced or damaged; whoever runs it should start it again."
 
 Page = Callable[..., HTMLResponse]
@@ -72,11 +74,13 @@ def make_app(
         server: on a shared machine that is every user of it, even if the server listens on 127.0.0.1 alone.
     """
     app, store_error_response = make_pages(model, corpus, title=title)
-    worker = None
+    worker, helpers = None, []
     if model.location is not None and (corpus is None or corpus.location is not None):
-        worker = Worker(model.location, corpus.location if corpus is not None else None, title)
+        stores = (model.location, corpus.location if corpus is not None else None)
+        worker = Worker(*stores, title)
+        helpers = [Worker(*stores, title, for_pages=True) for _ in range(min(available_cores() - 1, MAX_HELPERS))]
     # The middleware added last runs first.
-    app.add_middleware(ComputationLimits, worker=worker)
+    app.add_middleware(ComputationLimits, worker=worker, helpers=helpers)
     app.add_middleware(ResponseCache, parameters=_parameters(app), check=lambda: check_stores(model, corpus))
     app.add_middleware(AccessControl, hosts=hosts, token=token, store_error_response=store_error_response)
     return app

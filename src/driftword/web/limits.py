@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import parse_qsl, quote
 
@@ -12,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from driftword.errors import OptionError
+from driftword.errors import DriftwordError, OptionError
 from driftword.process import available_cores
 from driftword.web.worker import Worker
 
@@ -70,7 +71,8 @@ class ComputationLimits:
     """Middleware that bounds how much is computed at once, so that heavy questions do not hold up the others.
 
     Figures for print, PNG files and long lists are answered one after another, by a process of their own. Pages are
-    computed a few at once, and what takes milliseconds never waits. Who finds too many others waiting is asked to come
+    computed a few at once, and what takes milliseconds never waits. Once pages have had to wait, further processes
+    compute some of them, since Python runs one thread at a time. Who finds too many others waiting is asked to come
     back.
 
     Parameters
@@ -79,15 +81,22 @@ class ComputationLimits:
         The application that computes responses.
     worker
         The process for heavy questions; without it they are answered here.
+    helpers
+        Processes for pages, which start once readers wait for one another.
     pages_at_once, max_waiting
         How many pages are computed at once, and how many requests may wait; a quarter of them for heavy questions.
     """
 
     def __init__(
-        self, app: ASGIApp, worker: Worker | None = None, pages_at_once: int | None = None, max_waiting: int = 200
-    ) -> None:
+        self, app: ASGIApp, worker: Worker | None = None, helpers: Sequence[Worker] = (), *,
+        pages_at_once: int | None = None, max_waiting: int = 200,
+    ) -> None:  # fmt: skip
         self.app = app
         self.worker = worker
+        self.unused_helpers = list(helpers)
+        self.idle_helpers: list[Worker] = []
+        self.computed_here = 0
+        self.starting: asyncio.Task[None] | None = None
         self.pages = _Lane(pages_at_once or max(2, available_cores()), max_waiting)
         self.heavy = _Lane(1, max_waiting // 4)
 
@@ -101,17 +110,49 @@ class ComputationLimits:
             message = "Too many readers are waiting for answers like this one; try again in a few seconds."
             await sentence(scope, 429, message, {"Retry-After": "5"})(scope, receive, send)
             return
+        if lane is self.pages and lane.waiting and self.unused_helpers and self.starting is None:
+            self.starting = asyncio.create_task(self._start_helper(scope))
         async with lane:
-            if lane is self.pages or self.worker is None:
+            if lane is self.pages:
+                await self._show_page(scope, receive, send)
+            elif self.worker is None:
                 await self.app(scope, receive, send)
-                return
+            else:
+                await _answer_by(self.worker, scope, receive, send)
+
+    async def _show_page(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Compute a page in this process, or, while it computes another one, in one that is idle."""
+        if self.computed_here and self.idle_helpers:
+            helper = self.idle_helpers.pop()
             try:
-                response = await run_in_threadpool(self.worker.respond, scope["path"], scope["query_string"])
-            except OptionError as error:
-                await sentence(scope, 422, f"{error}.")(scope, receive, send)
-                return
-        await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
-        await send({"type": "http.response.body", "body": response.body})
+                await _answer_by(helper, scope, receive, send)
+            finally:
+                self.idle_helpers.append(helper)
+            return
+        self.computed_here += 1
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            self.computed_here -= 1
+
+    async def _start_helper(self, scope: Scope) -> None:
+        """Start a process and let it compute a page that nobody waits for: the first one takes seconds."""
+        helper = self.unused_helpers.pop()
+        with contextlib.suppress(DriftwordError):  # then pages are computed here
+            await run_in_threadpool(helper.respond, scope["path"], scope["query_string"])
+            self.idle_helpers.append(helper)
+        self.starting = None
+
+
+async def _answer_by(worker: Worker, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request by a process beside this one."""
+    try:
+        response = await run_in_threadpool(worker.respond, scope["path"], scope["query_string"])
+    except OptionError as error:
+        await sentence(scope, 422, f"{error}.")(scope, receive, send)
+        return
+    await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
+    await send({"type": "http.response.body", "body": response.body})
 
 
 def is_heavy(path: str, query: bytes) -> bool:

@@ -143,9 +143,9 @@ class Endpoints:
         passages = passage_content.passages(self.corpus, word, found["slice"], n=_BESIDE) if found["count"] else []
         return found | {"passages": passages}
 
-    def band(self, word: Word) -> Content:
-        """Show how sure the distance of a word from its first use is."""
-        return content.band(self.model, self.resolve_word(word), self.everything)
+    def band(self, word: Word, group: Text = "") -> Content:
+        """Show how sure the distance of a word from its first use is, in all text or in a group."""
+        return content.band(self.model, self.resolve_word(word), self.everything, group or None)
 
     def words(self, like: Text) -> Content:
         """Show the words that match a pattern."""

@@ -1,8 +1,9 @@
 """A second process that answers heavy questions, so that one of them does not hold up the rest.
 
-Python runs one thread at a time, and the library that draws figures keeps all others waiting for up to seconds. The
-worker opens the same model and corpus, whose files both processes share in memory. Requests and responses go through
-its standard input and output, each as a length and that many bytes of pickled data. `worker_process` is its program.
+Python runs one thread at a time, and the library that draws figures keeps all others waiting for up to seconds. Where
+many read at once, such processes compute pages, too. A worker opens the same model and corpus, whose files all
+processes share in memory. Requests and responses go through its standard input and output, each as a length and that
+many bytes of pickled data. `worker_process` is its program.
 """
 
 from __future__ import annotations
@@ -32,10 +33,13 @@ class Worker:
         Where the model and its corpus are.
     title
         The name of the texts.
+    for_pages
+        Whether it computes pages, with the same priority as the explorer, instead of heavy questions.
     """
 
-    def __init__(self, model: str, corpus: str | None, title: str | None) -> None:
+    def __init__(self, model: str, corpus: str | None, title: str | None, *, for_pages: bool = False) -> None:
         self._store_paths = (str(model), None if corpus is None else str(corpus))
+        self._for_pages = for_pages
         self._title = title
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -45,9 +49,9 @@ class Worker:
     def respond(self, path: str, query: bytes) -> CachedResponse:
         """Return the response to a GET request."""
         with self._lock:
-            if self._process is None or self._process.poll() is not None or self._requests >= _MAX_REQUESTS:
+            if self._process is None or self._process.poll() is not None or self._is_spent:
                 self._process = self._start()
-                problem = self._exchange(self._process, (*self._store_paths, self._title))
+                problem = self._exchange(self._process, (*self._store_paths, self._title, self._for_pages))
                 if problem is not None:
                     self._stop()
                     raise StoreError(problem)
@@ -56,6 +60,10 @@ class Worker:
         if response is None:
             raise RuntimeError("The process for heavy questions failed; the lines above say why")
         return CachedResponse(*response)
+
+    @property
+    def _is_spent(self) -> bool:
+        return not self._for_pages and self._requests >= _MAX_REQUESTS
 
     def _start(self) -> subprocess.Popen[bytes]:
         self._stop()

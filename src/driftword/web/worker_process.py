@@ -1,4 +1,4 @@
-"""The program of the process that answers heavy questions: the pages of the explorer, without a server."""
+"""The program of a worker: the pages of the explorer, without a server."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def main() -> None:
     """Answer requests from standard input until it ends, as it does when the explorer ends, however it ends."""
     responses = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever prints something must not print it between responses
-    if hasattr(os, "nice"):
-        os.nice(10)  # pages come first
     requests = sys.stdin.buffer
-    model_path, corpus_path, title = read(requests)
+    model_path, corpus_path, title, for_pages = read(requests)
+    if hasattr(os, "nice") and not for_pages:
+        os.nice(10)  # pages come first
     try:
         model = Model.open(model_path)
         app, _ = make_pages(model, None if corpus_path is None else Corpus.open(corpus_path), title=title)

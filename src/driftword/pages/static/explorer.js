@@ -139,61 +139,17 @@ async function enhance() {
   for (const field of /** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll("input[data-complete]:not([role])"))) completeWords(field);
   addValues(main, sliceLabels());
   addPlayers(main, sliceLabels());
-  watchBrush();
-  const figure = main.querySelector("figure[data-band]");
-  const svg = figure?.querySelector("svg");
-  for (const [i, address] of (figure?.getAttribute("data-band") ?? "").split(" ").filter(Boolean).entries()) {
-    const band = /** @type {{low: number[] | null, high: number[] | null} | undefined} */ (await fetchJson(address));
-    if (svg?.isConnected && band?.low && band.high) drawBand(svg, band.low, band.high, i);
+  watchBrush(main.querySelector("figure.when"), (first, last) =>
+    show(new URL(`/?${new URLSearchParams({ since: sliceLabels()[first], until: sliceLabels()[last] })}#changed`, location.href)),
+  );
+  for (const figure of main.querySelectorAll("figure[data-band]")) {
+    const svg = figure.querySelector("svg");
+    for (const [i, address] of (figure.getAttribute("data-band") ?? "").split(" ").filter(Boolean).entries()) {
+      if (!svg?.isConnected) return;
+      const band = /** @type {{low: (number | null)[] | null, high: (number | null)[] | null} | undefined} */ (await fetchJson(address));
+      if (svg.isConnected && band?.low && band.high) drawBand(svg, band.low, band.high, i);
+    }
   }
-}
-
-/** Let readers drag over a period of the timeline. */
-function watchBrush() {
-  const figure = /** @type {HTMLElement | null} */ (document.querySelector("figure[data-brush]"));
-  const svg = figure?.querySelector("svg");
-  if (!figure || !svg) return;
-  const places = slicePlaces(svg);
-  /** @type {number | undefined} */
-  let from;
-  /** @type {Element | undefined} */
-  let brush;
-  let dragged = false;
-  svg.addEventListener("pointerdown", (event) => {
-    const point = pointIn(svg, event);
-    if (event.button || !point || (event.target instanceof Element && event.target.closest("a:not(.slice-link)"))) return;
-    from = nearestPlace(places, point.x);
-    dragged = false;
-  });
-  svg.addEventListener("pointermove", (event) => {
-    const point = pointIn(svg, event);
-    if (from === undefined || !point) return;
-    const to = nearestPlace(places, point.x);
-    if (to !== from && !dragged) {
-      dragged = true;
-      svg.setPointerCapture(event.pointerId);
-      brush = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-      brush.setAttribute("class", "brush");
-      brush.setAttribute("y", "0");
-      brush.setAttribute("height", String(svg.viewBox.baseVal.height - 26));
-      svg.append(brush);
-    }
-    const half = (places[1] - places[0]) / 2 || 4;
-    brush?.setAttribute("x", String(Math.min(places[from], places[to]) - half));
-    brush?.setAttribute("width", String(Math.abs(places[to] - places[from]) + 2 * half));
-  });
-  svg.addEventListener("pointerup", (event) => {
-    const point = pointIn(svg, event);
-    if (from !== undefined && dragged && point) {
-      const ends = [from, nearestPlace(places, point.x)].sort((a, b) => a - b).map((t) => sliceLabels()[t]);
-      show(new URL(`${figure.dataset.brush}?${new URLSearchParams({ since: ends[0], until: ends[1] })}#changed`, location.href));
-    }
-    from = undefined;
-  });
-  svg.addEventListener("pointercancel", () => (brush?.remove(), (from = undefined)));
-  // Links can be dragged, too, and a drag ends with a click.
-  svg.addEventListener("dragstart", (event) => event.preventDefault());
-  svg.addEventListener("click", (event) => dragged && (event.preventDefault(), event.stopPropagation()), true);
 }
 
 enhance();

@@ -292,7 +292,7 @@ function rowAt(svg, y) {
 }
 
 /**
- * Draw the interval around a line.
+ * Draw the interval around a line, stretch by stretch where there are values.
  * @param {Element} svg
  * @param {(number | null)[]} low
  * @param {(number | null)[]} high
@@ -303,12 +303,70 @@ function drawBand(svg, low, high, color) {
   const places = slicePlaces(svg);
   /** @param {number | null} value */
   const y = (value) => (bottom - ((Math.min(Number(value), most) - least) / (most - least)) * (bottom - top)).toFixed(1);
-  const above = high.map((value, t) => `${places[t]} ${y(value)}`);
-  const below = low.map((value, t) => `${places[t]} ${y(value)}`).reverse();
+  /** @type {number[][]} */
+  const stretches = [[]];
+  low.forEach((value, t) => (value === null || high[t] === null ? stretches.push([]) : stretches[stretches.length - 1].push(t)));
+  const shapes = stretches.filter((stretch) => stretch.length).map((stretch) => {
+    const above = stretch.map((t) => `${places[t]} ${y(high[t])}`);
+    const below = stretch.map((t) => `${places[t]} ${y(low[t])}`).reverse();
+    return `M${[...above, ...below].join("L")}z`;
+  });
   const band = document.createElementNS("http://www.w3.org/2000/svg", "path");
   band.setAttribute("class", `interval s${color}`);
-  band.setAttribute("d", `M${[...above, ...below].join("L")}z`);
+  band.setAttribute("d", shapes.join(""));
   svg.querySelector("g")?.before(band);
+}
+
+/**
+ * Let readers drag over a period of a timeline.
+ * @param {Element | null} figure
+ * @param {(first: number, last: number) => void} choose called with the numbers of the first and the last slice
+ */
+function watchBrush(figure, choose) {
+  const svg = figure?.querySelector("svg");
+  if (!svg) return;
+  const places = slicePlaces(svg);
+  /** @type {number | undefined} */
+  let from;
+  /** @type {Element | undefined} */
+  let brush;
+  let dragged = false;
+  svg.addEventListener("pointerdown", (event) => {
+    const point = pointIn(svg, event);
+    if (event.button || !point || (event.target instanceof Element && event.target.closest("a:not(.slice-link)"))) return;
+    from = nearestPlace(places, point.x);
+    dragged = false;
+  });
+  svg.addEventListener("pointermove", (event) => {
+    const point = pointIn(svg, event);
+    if (from === undefined || !point) return;
+    const to = nearestPlace(places, point.x);
+    if (to !== from && !dragged) {
+      dragged = true;
+      svg.setPointerCapture(event.pointerId);
+      brush = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+      brush.setAttribute("class", "brush");
+      brush.setAttribute("y", "0");
+      brush.setAttribute("height", String(svg.viewBox.baseVal.height - 26));
+      svg.append(brush);
+    }
+    const half = (places[1] - places[0]) / 2 || 4;
+    brush?.setAttribute("x", String(Math.min(places[from], places[to]) - half));
+    brush?.setAttribute("width", String(Math.abs(places[to] - places[from]) + 2 * half));
+  });
+  svg.addEventListener("pointerup", (event) => {
+    const point = pointIn(svg, event);
+    if (from !== undefined && dragged && point) {
+      const to = nearestPlace(places, point.x);
+      brush?.remove();
+      choose(Math.min(from, to), Math.max(from, to));
+    }
+    from = undefined;
+  });
+  svg.addEventListener("pointercancel", () => (brush?.remove(), (from = undefined)));
+  // Links can be dragged, too, and a drag ends with a click.
+  svg.addEventListener("dragstart", (event) => event.preventDefault());
+  svg.addEventListener("click", (event) => dragged && (event.preventDefault(), event.stopPropagation(), (dragged = false)), true);
 }
 
 // -- journeys ----------------------------------------------------------------------------------------------

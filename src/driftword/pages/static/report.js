@@ -77,6 +77,7 @@ function wordLink(word) {
 }
 
 watchFigures(() => reportData.labels);
+watchBrush(document.querySelector("figure.when"), listChanged);
 watchTrajectories(async (word, slice) => neighborsIn(word, slice), wordLink);
 
 /**
@@ -208,7 +209,8 @@ const pinnedSlices = (page) => [...page.querySelectorAll(".trajectory .slice-lin
 
 document.addEventListener("click", (event) => {
   const link = sliceLinkOf(event);
-  if (link?.closest(".when")) return event.preventDefault(), listChanged(link.dataset.slice ?? "");
+  const chosen = reportData.labels.indexOf(link?.dataset.slice ?? "");
+  if (link?.closest(".when")) return event.preventDefault(), listChanged(chosen, chosen);
   const page = link?.closest(".page");
   if (!link || !page) return;
   event.preventDefault();
@@ -348,30 +350,42 @@ function save(content, name) {
 }
 
 /**
- * List the words that changed in a slice; the same slice again lists all.
- * @param {string} slice
+ * List the words that changed in a period; the same period again lists all.
+ * @param {number} first the number of its first slice
+ * @param {number} last
  */
-function listChanged(slice) {
+function listChanged(first, last) {
   const told = document.querySelector(".told");
   const title = document.getElementById("changed");
   if (!told || !title) return;
+  const chosen = reportData.labels.slice(first, last + 1);
   const links = [...document.querySelectorAll(".when .slice-link")];
-  const again = links.some((link) => link.classList.contains("pinned") && link.getAttribute("data-slice") === slice);
-  for (const link of links) link.classList.toggle("pinned", !again && link.getAttribute("data-slice") === slice);
+  const again = links.every((link) => link.classList.contains("pinned") === chosen.includes(link.getAttribute("data-slice") ?? ""));
+  for (const link of links) link.classList.toggle("pinned", !again && chosen.includes(link.getAttribute("data-slice") ?? ""));
   told.parentElement?.querySelector(".in-slice")?.remove();
   told.toggleAttribute("hidden", !again);
-  title.textContent = again ? "The words that moved farthest" : `Words that changed in ${slice}`;
+  title.textContent = again ? "The words that moved farthest" : `Words that changed ${first === last ? "in" : "from"} ${chosen[0]}${first === last ? "" : ` to ${chosen[chosen.length - 1]}`}`;
   if (again) return;
-  const all = Object.values(figureValues(document.querySelector(".when svg") ?? told))[0]?.[reportData.labels.indexOf(slice)];
+  const counts = Object.values(figureValues(document.querySelector(".when svg") ?? told))[0] ?? [];
+  const all = counts.slice(first, last + 1).reduce((/** @type {number} */ sum, count) => sum + Number(count), 0);
   const list = document.createElement("ul");
   list.className = "in-slice";
-  for (const [, word, before, after] of reportData.timeline.filter(([t]) => reportData.labels[t] === slice)) {
+  for (const [t, word, before, after] of reportData.timeline.filter(([t]) => t >= first && t <= last)) {
     const item = document.createElement("li");
-    item.append(wordLink(word), ` moved${before.length ? ` from ${before.join(", ")}` : ""}${after.length ? ` to ${after.join(", ")}` : ""}`);
+    item.append(wordLink(word), ` moved${before.length ? ` from ${before.join(", ")}` : ""}${after.length ? ` to ${after.join(", ")}` : ""}${first === last ? "" : ` (${reportData.labels[t]})`}`);
     list.append(item);
   }
-  if (!list.children.length) list.append(textItem("No word that occurs often enough to say from what to what it moved."));
-  else list.prepend(textItem(`${list.children.length} of ${Number(all).toLocaleString("en")} significant words, those that moved farthest. Click the bar again for the whole time.`));
+  const everything = document.createElement("button");
+  everything.type = "button";
+  everything.textContent = "All periods";
+  everything.addEventListener("click", () => listChanged(first, last));
+  const note = textItem(
+    list.children.length
+      ? `${list.children.length} of ${all.toLocaleString("en")} significant words: in each slice those that moved farthest. `
+      : "No word that occurs often enough to say from what to what it moved. ",
+  );
+  note.append(everything);
+  list.prepend(note);
   told.after(list);
 }
 
