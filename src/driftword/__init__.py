@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import driftword.baselines as baselines
     import driftword.plot as plot
     from driftword.comparison import compare
     from driftword.corpus import Corpus, Slices, prepare
@@ -69,11 +70,13 @@ _MODULES = {
     "spec": ("Spec",),
     "tuning": ("tune",),
 }  # fmt: skip
+#: Public modules.
+_PARTS = ("baselines", "plot")
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "BusyError", "Corpus", "DriftwordError", "DriftwordWarning", "ExistsError", "FitError", "Model", "OptionError",
-    "Slices", "SourceError", "Spec", "StoreError", "UnknownSliceError", "UnknownWordError", "analogy", "changes",
+    "Slices", "SourceError", "Spec", "StoreError", "UnknownSliceError", "UnknownWordError", "analogy", "baselines", "changes",
     "compare", "contrast", "drift", "equivalents", "evaluate", "export", "extend", "fit", "frequency", "movers",
     "neighborhoods", "neighbors", "plan", "plot", "prepare", "read_word2vec", "report", "significance", "similarity",
     "towards", "trajectory", "tune",
@@ -82,8 +85,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first used: NumPy and Polars take a third of a second to import."""
-    if name == "plot":
-        return importlib.import_module("driftword.plot")
+    if name in _PARTS:
+        return importlib.import_module(f"driftword.{name}")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'driftword' has no attribute '{name}'")
     value = getattr(importlib.import_module(f"driftword.{_MODULE_OF[name]}"), name)

@@ -15,7 +15,7 @@ from driftword.engines import Engine, choose_engine, make_engine
 from driftword.engines.parameters import Parameters, join_intercepts
 from driftword.errors import OptionError
 from driftword.held_out import HeldOut, Scores, mean_and_error
-from driftword.model import Model, as_model, corpus_of
+from driftword.model import Model, as_model, check_predicts, corpus_of
 
 #: Frequency bands, by rank in the vocabulary.
 BANDS: Final = ((0, 100), (100, 1_000), (1_000, 5_000), (5_000, 25_000), (25_000, None))
@@ -58,6 +58,7 @@ def evaluate(
     threads = checks.threads(threads)
     model = as_model(model)
     text = corpus_of(model, corpus)
+    check_predicts(model)
     options: dict[str, Any] = {"split": split, "threads": threads, "engine": engine, "device": device}
     scores = score(model, text, **options)
     if by == "group":

@@ -363,6 +363,16 @@ class Model:
         return self._rho.shape[0] > 1
 
     @property
+    def predicts(self) -> bool:
+        """Whether it gives probabilities of words; baselines and imported embeddings do not."""
+        return not self.provenance.imported and self.provenance.method is None
+
+    @property
+    def method(self) -> str:
+        """The name of what made it: ``"static"``, ``"dynamic"``, ``"procrustes"``, ..."""
+        return "imported" if self.provenance.imported else self.provenance.method or self.spec.model
+
+    @property
     def title(self) -> str:
         """What to call it: the name of its corpus, or its own."""
         path = self.provenance.corpus_path or self.path
@@ -455,6 +465,15 @@ class Model:
         }
         if made.imported:
             return {"model": f"imported, {spec.dim} dimensions", **facts}
+        if made.method is not None:
+            return {
+                "model": f"{made.method}, {spec.dim} dimensions, context {spec.context}",
+                **facts,
+                "corpus": f"{made.corpus_path or 'in memory'} ({made.corpus})",
+                "made by": f"driftword {made.versions['driftword']}, seed {made.seed}",
+                **({} if made.shuffled_dates is None else {"dates": f"shuffled, seed {made.shuffled_dates}"}),
+                **({} if self.significance is None else {"tested": self.significance.describe()}),
+            }
         scores = self.info()["validation"]
         validation = "L_pos {L_pos:.4f}, L_neg {L_neg:.4f}, L {L:.4f}" if scores["L"] is not None else "not scored"
         ran_on = made.ran_on or f"{made.threads} threads"
@@ -477,7 +496,7 @@ class Model:
 
     def __repr__(self) -> str:
         return (
-            f"Model({self.spec.model}, {len(self.words):,} words, {len(self.slices)} slices "
+            f"Model({self.method}, {len(self.words):,} words, {len(self.slices)} slices "
             f"{self.slices.labels[0]} to {self.slices.labels[-1]}, dim {self.spec.dim}, context {self.spec.context})"
         )
 
@@ -526,6 +545,13 @@ def models_of_groups(model: Model, groups: str | Sequence[str]) -> dict[str, Mod
         raise OptionError("`groups` is empty; name at least one group")
     names = (model.groups[group_number(model.groups, name)] for name in named)
     return {name: model.group(name) for name in names}
+
+
+def check_predicts(model: Model) -> None:
+    """Refuse a model that gives no probabilities."""
+    if not model.predicts:
+        name = "Embeddings made elsewhere" if model.provenance.imported else f"Embeddings of '{model.method}'"
+        raise OptionError(f"{name} give no probabilities of words, so they have no held-out scores and no intervals")
 
 
 def corpus_of(model: Model, corpus: Corpus | str | os.PathLike[str] | None = None) -> Corpus:

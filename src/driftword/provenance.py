@@ -28,6 +28,8 @@ class Provenance:
     ----------
     engine
         The engine that fitted it, or ``"imported"`` for embeddings made elsewhere.
+    method
+        The baseline that made it (see `driftword.baselines`); None for driftword's own models.
     corpus, corpus_path
         Fingerprint of the corpus it was fitted to, and where that was stored.
     citation
@@ -59,6 +61,7 @@ class Provenance:
     ran_on: str | None = None
     machine: str | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
+    method: str | None = None
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Provenance:

@@ -14,7 +14,7 @@ import numpy as np
 
 from driftword.corpus import Corpus
 from driftword.explore.vectors import Array
-from driftword.model import Model, corpus_of
+from driftword.model import Model, check_predicts, corpus_of
 from driftword.significance_table import HALF_WIDTH
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def uncertainty(model: Model, corpus: CorpusLike = None) -> Uncertainty:
     """Return what draws the vectors of words as they would be with other documents."""
     from driftword.evidence.uncertainty import Uncertainty
 
+    check_predicts(model)
     text = None if corpus is None else corpus_of(model, corpus)  # checked, whether or not it is needed
     return model.cached("uncertainty", lambda: Uncertainty(model, text or corpus_of(model)))
 

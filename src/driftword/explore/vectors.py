@@ -58,9 +58,9 @@ def without_frequency(model: Model, rows: Array) -> Array:
     """Take the part along the mean context out of embeddings of a model without intercepts, ``(..., K)``.
 
     Such a model has no other way to say that a word becomes rarer than to move it against the mean context. Where
-    there are intercepts, and in imported models, nothing is taken out.
+    there are intercepts, and in baselines and imported models, nothing is taken out.
     """
-    if not model.vocabulary.counted or model.provenance.imported or model.has_intercepts:
+    if not model.vocabulary.counted or not model.predicts or model.has_intercepts:
         return rows
     direction = model.cached("mean context", lambda: _mean_context(model))
     return np.asarray(rows - (rows @ direction)[..., None] * direction)

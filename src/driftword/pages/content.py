@@ -58,7 +58,7 @@ def start(
         "slices": list(labels),
         "tokens": tokens,
         "held_out": model.info()["validation"],
-        "model": model.spec.model,
+        "model": model.method,
         "figures": figures,
         "table": [],
         "moves": model.moves,
@@ -308,7 +308,7 @@ def band(model: Model, asked: str, corpus: Corpus | None, group: str | None = No
     """Return the 90% interval of how far a word is from its first use, in all text or a group; this takes a while."""
     name = model.words[model.word_id(asked)]
     group = None if group is None else model.groups[group_number(model.groups, group)]
-    if corpus is None or not model.moves:
+    if corpus is None or not model.moves or not model.predicts:
         return {"word": name, "group": group, "low": None, "high": None}
     ends = explore.displacement_interval(model, name, corpus, group=group)
     shown = [list[float | None](round(value, 4) for value in end) for end in ends]
@@ -562,6 +562,11 @@ def citation(model: Model) -> str:
     texts += f" {made.citation}." if made.citation else ""
     if made.imported:
         return f"{texts} Imported embeddings, driftword {version('driftword')}."
+    if made.method is not None:
+        return (
+            f"{texts} Embeddings of '{made.method}' (K = {spec.dim}, context {spec.context}, seed {made.seed}), "
+            f"driftword {version('driftword')}."
+        )
     seed = "" if made.seed is None else f", seed {made.seed}"
     seed += "" if made.shuffled_dates is None else f", dates shuffled with seed {made.shuffled_dates}"
     return (

@@ -143,7 +143,7 @@ def report(
             bar.update(done=done, facts=word)
         if text is not None:
             _add_passages(text, pages, bar)
-            if model.moves:
+            if model.moves and model.predicts:
                 _add_intervals(model, everything, pages, bar)
     overview = content.start(model, begin, end, n=min(n or 30, content.MAX_ROWS), **options)
     html = _render(model, title, pages, overview)
@@ -213,7 +213,14 @@ def _render(model: Model, title: str | None, pages: list[Content], overview: Con
         return "#" + quote(_anchor(word)) if word in included else None
 
     environment = templates(
-        model, title=title, live=False, link=link, href=href, anchor=_anchor, period=lambda _: "#changed"
+        model,
+        title=title,
+        live=False,
+        link=link,
+        href=href,
+        anchor=_anchor,
+        period=lambda _: "#changed",
+        has_bands=False,
     )
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (

@@ -167,7 +167,7 @@ def finish(chart: Chart, model: Model, title: str, *, height: int | None = HEIGH
     if " to " in labels[0]:
         times = f"{model.slices.first[0]} to {model.slices.last[-1]}"
     number = f"{len(labels)} slice{'s' if len(labels) > 1 else ''}"
-    caption = f"{model.title}, {times}, {number}; {model.spec.model} embeddings"
+    caption = f"{model.title}, {times}, {number}; {model.method} embeddings"
     if height is not None:
         chart = chart.properties(width=WIDTH, height=height)
     heading = alt.TitleParams(

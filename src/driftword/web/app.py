@@ -212,6 +212,7 @@ def _page_renderer(app: FastAPI, model: Model, corpus: Corpus | None, title: str
         model, title=title, live=True, asset={file.name: f"/static/{name}" for name, file in assets.items()},
         link=_word_link, href=word_address, address=address, word_address=word_address,
         print_figures=PRINT_FIGURES, passages_id="passages", has_corpus=corpus is not None,
+        has_bands=corpus is not None and model.predicts,
         has_documents=corpus is not None and corpus.has_documents,
     )  # fmt: skip
 

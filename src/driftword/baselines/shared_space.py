@@ -1,0 +1,139 @@
+"""All slices are embedded in one space from the start: each begins where the last one ended, or shares targets."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from driftword import randomness
+from driftword.baselines.assembling import EXPONENT, RATES, Array, Task, gensim_version, train, vectors_of, word2vec
+from driftword.corpus import Corpus
+from driftword.model import Model
+
+
+def incremental(
+    corpus: Corpus | str | os.PathLike[str],
+    *,
+    dim: int = 100,
+    context: int = 8,
+    negatives: int = 5,
+    passes: int = 5,
+    seed: int = 0,
+    out: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+    show_progress: bool | None = None,
+) -> Model:
+    """Fit skip-grams to one slice after the other, each beginning where the last one ended, as Kim et al. (2014) did.
+
+    Slices cannot be fitted at once, so that this takes longer than the others where there are many cores.
+
+    Parameters
+    ----------
+    corpus
+        What `driftword.prepare` made, or its path.
+    dim
+        Number of dimensions of the vectors.
+    context
+        Number of words around a position that are its context: 8 is four on either side.
+    negatives
+        Number of words that do not occur, drawn for each that does.
+    passes
+        Number of passes over the text of each slice.
+    seed
+        Seed of random numbers.
+    out
+        Directory to store the model in; by default it stays in memory.
+    overwrite
+        Replace a model at `out`.
+    show_progress
+        Show a progress bar; by default in a terminal only.
+    """
+    task = Task.of(
+        "incremental", corpus, dim=dim, context=context, negatives=negatives, passes=passes, seed=seed, threads=1,
+        out=out, overwrite=overwrite, show_progress=show_progress,
+    )  # fmt: skip
+    model = word2vec(task, np.asarray(task.corpus.train_counts).sum(axis=0, dtype=np.int64), sg=1)
+
+    def go_on(t: int) -> Array:
+        train(model, task, [t])
+        return vectors_of(model, len(task.corpus.words))
+
+    with task.bar() as bar:
+        found = task.each_slice(go_on, "fitting skip-grams", bar)
+    return task.finish(found, **gensim_version())
+
+
+def compass(
+    corpus: Corpus | str | os.PathLike[str],
+    *,
+    dim: int = 100,
+    context: int = 8,
+    negatives: int = 5,
+    passes: int = 5,
+    seed: int = 0,
+    threads: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+    show_progress: bool | None = None,
+) -> Model:
+    """Fit CBOW to all text and then, with its target vectors frozen, to every slice, as Di Carlo et al. (2019) did.
+
+    Slices begin with the vectors of all text, so that words that are rare in a slice stay near to those.
+
+    Parameters
+    ----------
+    corpus
+        What `driftword.prepare` made, or its path.
+    dim
+        Number of dimensions of the vectors.
+    context
+        Number of words around a position that are its context: 8 is four on either side.
+    negatives
+        Number of words that do not occur, drawn for each that does.
+    passes
+        Number of passes over all text, and again over that of each slice.
+    seed
+        Seed of random numbers: the same one gives the same embeddings, on any number of threads.
+    threads
+        Number of slices that are fitted at once; all cores by default.
+    out
+        Directory to store the model in; by default it stays in memory.
+    overwrite
+        Replace a model at `out`.
+    show_progress
+        Show a progress bar; by default in a terminal only.
+    """
+    task = Task.of(
+        "compass", corpus, dim=dim, context=context, negatives=negatives, passes=passes, seed=seed, threads=threads,
+        out=out, overwrite=overwrite, show_progress=show_progress,
+    )  # fmt: skip
+    counts = np.asarray(task.corpus.train_counts)
+    with task.bar() as bar:
+        bar.stage("fitting all text", total=task.passes)
+        model = word2vec(task, counts.sum(axis=0, dtype=np.int64), sg=0, cbow_mean=1)
+        train(model, task, list(range(len(counts))), bar)
+        numbers = [int(word) for word in model.wv.index_to_key]
+        inputs, targets = (np.zeros((len(task.corpus.words), task.spec.dim), dtype=np.float32) for _ in range(2))
+        inputs[numbers], targets[numbers] = model.wv.vectors, model.syn1neg
+        found = task.each_slice(lambda t: fit_slice(task, t, inputs, targets, counts[t]), "fitting slices", bar)
+    return task.finish(found, **gensim_version())
+
+
+def fit_slice(task: Task, t: int, inputs: Array, targets: Array, counts: Array) -> Array:
+    """Return the vectors of a slice, fitted with fixed targets from the vectors of all text, ``(V, K)``."""
+    from driftword.baselines import compass_kernels as kernels  # Numba loads only where it is used
+
+    own = inputs.copy()
+    chances = np.cumsum(counts.astype(np.float64) ** EXPONENT)
+    if not chances[-1]:
+        return own
+    rates = np.linspace(*RATES, task.passes + 1)
+    for number in range(task.passes):
+        ids, offsets = task.ids(t, number + 1)
+        key = np.uint64(randomness.key(task.seed, "baseline", t, number))
+        kernels.train_with_fixed_targets(
+            ids, offsets, own, targets, chances / chances[-1], task.half_window, task.spec.negatives,
+            rates[number], rates[number + 1], key,
+        )  # fmt: skip
+    return own
