@@ -17,8 +17,8 @@ ORDER = (
     "randomness", "locks", "atomic_writes", "checksums", "remote_stores", "stored_arrays", "shards", "store",
     "progress", "tables", "provenance", "corpus", "keyed_vectors", "spec", "planning", "memory",
     "significance_table", "model", "engines", "held_out", "walks", "schedule", "checkpoints", "continuation",
-    "group_fitting", "fitting", "extending", "tuning", "evaluation", "baselines", "comparison", "evidence", "explore", "plot",
-    "exporting", "pages", "web", "terminal", "cli", "entry", "__main__",
+    "group_fitting", "fitting", "extending", "tuning", "evaluation", "baselines", "comparison", "evidence", "explore",
+    "plot", "exporting", "pages", "web", "terminal", "cli", "entry", "__main__",
 )  # fmt: skip
 READING = {"explore", "plot", "exporting", "pages", "web"}
 

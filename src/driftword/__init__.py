@@ -76,10 +76,10 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 
 __all__ = [
     "BusyError", "Corpus", "DriftwordError", "DriftwordWarning", "ExistsError", "FitError", "Model", "OptionError",
-    "Slices", "SourceError", "Spec", "StoreError", "UnknownSliceError", "UnknownWordError", "analogy", "baselines", "changes",
-    "compare", "contrast", "drift", "equivalents", "evaluate", "export", "extend", "fit", "frequency", "movers",
-    "neighborhoods", "neighbors", "plan", "plot", "prepare", "read_word2vec", "report", "significance", "similarity",
-    "towards", "trajectory", "tune",
+    "Slices", "SourceError", "Spec", "StoreError", "UnknownSliceError", "UnknownWordError", "analogy", "baselines",
+    "changes", "compare", "contrast", "drift", "equivalents", "evaluate", "export", "extend", "fit", "frequency",
+    "movers", "neighborhoods", "neighbors", "plan", "plot", "prepare", "read_word2vec", "report", "significance",
+    "similarity", "towards", "trajectory", "tune",
 ]  # fmt: skip
 
 

@@ -224,7 +224,10 @@ def test_pages_say_whether_a_word_changed(model: dw.Model, table: pl.DataFrame, 
     words = ["t0w0", "t3w1", "t5w5"]
     html = dw.report(shown, tmp_path / "r.html", words=words, n=1, passages=False).read_text()
     pages = dict(zip(words, html.split("<h1>")[-len(words) :], strict=True))
-    told = re.search(r"changed</b> from (.*?) to (.*?), significant at a false discovery rate of 5%", pages["t0w0"])
+    told = re.search(
+        r"changed</b> from (.*?) \(as in [^)]*\) to (.*?) \(as in [^)]*\), significant at a false discovery rate of 5%",
+        pages["t0w0"],
+    )
     assert told is not None
     before, after = ({name[:2] for name in re.findall(r"t\dw\d", side)} for side in told.groups())
     assert (before, after) == ({"t0"}, {"t1"})  # it takes the place of a word of the other topic

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -151,11 +152,10 @@ def train(model: Any, task: Task, slices: list[int], bar: Progress | None = None
         for t in slices:
             ids, offsets = task.ids(t, number + 1)
             names = list(map(str, ids.tolist()))
-            ends = offsets.tolist()
             # gensim takes no sentence of more than 10,000 words.
             sentences += [
                 names[at : min(at + 1000, end)]
-                for begin, end in zip(ends[:-1], ends[1:], strict=True)
+                for begin, end in itertools.pairwise(offsets.tolist())
                 for at in range(begin, end, 1000)
             ]
         if sentences:

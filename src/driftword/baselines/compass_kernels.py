@@ -8,6 +8,7 @@ from driftword.corpus.token_kernels import mix
 
 @njit(nogil=True, cache=True)
 def train_with_fixed_targets(ids, offsets, inputs, targets, chances, half_window, negatives, first, last, key):
+    """Move the vectors of context words, the learning rate falling from `first` to `last`."""
     dim = inputs.shape[1]
     hidden, step = np.empty(dim, np.float32), np.empty(dim, np.float32)
     draw = np.uint64(0)

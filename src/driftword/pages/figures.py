@@ -240,7 +240,9 @@ class TimeAxis:
                 labelled = labelled[1:]
         else:
             labelled = list(range(0, len(names), step))
-        self.ticks = [(self.middle[t], names[t]) for t in labelled]
+        # A year stands where it begins; a slice that is one is named in its middle, as its value is shown.
+        several_years = yearly and last - first > 1.5 * 366 * len(years)
+        self.ticks = [((self.begin if several_years else self.middle)[t], names[t]) for t in labelled]
 
 
 def _value_ticks(low: float, high: float) -> list[float]:

@@ -261,7 +261,7 @@ def drift(model: Model | str | os.PathLike[str], *, n: int = 16, **options: Any)
     if ranking.tested:
         note += f"; dark: {SIGNIFICANT}" + ("; lines: 90% intervals" if errors else "")
     return finish(
-        layered(layers), model, f"Words that changed most from {first} to {last}", height=22 * len(table), note=note
+        layered(layers), model, f"Words that differ most between {first} and {last}", height=22 * len(table), note=note
     )
 
 

@@ -306,18 +306,34 @@ async function saveFigure(svg, form) {
   for (const [name, value] of Object.entries({ width: "100%", height: "100%", fill: "#fff" })) paper.setAttribute(name, value);
   copy.prepend(style, paper);
   // With a title and where it comes from, above the figure.
-  const head = 44;
-  for (const [text, y, name] of [[svg.getAttribute("aria-label") ?? "", 18 - head, "title"], [reportTitle, 36 - head, "tick"]]) {
+  const source = (document.querySelector("footer p")?.textContent ?? reportTitle).replace("Cite as: ", "");
+  const lines = [...wrapped(svg.getAttribute("aria-label") ?? "", width / 10).map((text) => ["title", text]), ...wrapped(source, width / 6.5).map((text) => ["tick", text])];
+  const head = 18 * lines.length + 12;
+  lines.forEach(([name, text], i) => {
     const line = document.createElementNS("http://www.w3.org/2000/svg", "text");
-    for (const [key, value] of Object.entries({ x: 14, y, class: name })) line.setAttribute(key, String(value));
-    line.textContent = String(text);
+    for (const [key, value] of Object.entries({ x: 14, y: 18 * i + 20 - head, class: name })) line.setAttribute(key, String(value));
+    line.textContent = text;
     copy.append(line);
-  }
+  });
   copy.setAttribute("viewBox", `0 ${-head} ${width} ${height + head}`);
   copy.setAttribute("height", String(height + head));
   paper.setAttribute("y", String(-head));
   const drawn = new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" });
   save(form === "svg" ? drawn : await rasterized(drawn, width, height + head), `${(svg.getAttribute("aria-label") ?? "figure").replace(/\W+/g, "-")}.${form}`);
+}
+
+/**
+ * Break a text into lines.
+ * @param {string} text
+ * @param {number} length letters of a line
+ */
+function wrapped(text, length) {
+  const lines = [""];
+  for (const word of text.split(/\s+/).filter(Boolean)) {
+    if (lines[lines.length - 1].length + word.length >= length && lines[lines.length - 1]) lines.push("");
+    lines[lines.length - 1] += (lines[lines.length - 1] && " ") + word;
+  }
+  return lines;
 }
 
 /**
@@ -382,7 +398,7 @@ function listChanged(first, last) {
   const note = textItem(
     list.children.length
       ? `${list.children.length} of ${all.toLocaleString("en")} significant words: in each slice those that moved farthest. `
-      : "No word that occurs often enough to say from what to what it moved. ",
+      : "No word that changed then occurs often enough to say from what to what it moved. ",
   );
   note.append(everything);
   list.prepend(note);
@@ -396,8 +412,9 @@ function listChanged(first, last) {
 function compareWords(words) {
   const figure = document.getElementById("compared");
   if (!figure) return;
-  const found = words.filter((word) => wordData.get(word)?.distance.length).slice(0, 6);
-  const missing = words.filter((word) => !found.includes(word));
+  const known = words.filter((word) => wordData.get(word)?.distance.length);
+  const found = known.slice(0, 6);
+  const missing = words.filter((word) => !known.includes(word));
   const [width, height, left, right, top, bottom] = [760, 260, 52, 610, 22, 234];
   const farthest = Math.max(0.05, ...found.flatMap((word) => (wordData.get(word)?.distance ?? []).map(Number)));
   const tick = [0.02, 0.05, 0.1, 0.2, 0.5].find((size) => size >= farthest / 3) ?? 1;
@@ -420,10 +437,13 @@ function compareWords(words) {
   const values = escaped(JSON.stringify(Object.fromEntries(found.map((word) => [word, wordData.get(word)?.distance]))));
   figure.removeAttribute("data-valued");
   figure.innerHTML = found.length
-    ? `<figcaption>How far words have moved<span class="values"></span></figcaption><svg class="figure wide" viewBox="0 0 ${width} ${height}" role="img" aria-label="How far ${escaped(found.join(", "))} have moved" data-x="${places.join(" ")}" data-values="${values}">${ticks.join("")}${times.join("")}${lines.join("")}${names.join("")}</svg><p class="legend" aria-hidden="true">${found.map((word, i) => `<span class="s${i} name">${escaped(word)}</span>`).join(" ")}</p><details class="values-table"><summary>Values</summary><p></p></details>`
+    ? `<figcaption>How far words have moved<span class="values"></span></figcaption><svg class="figure wide" viewBox="0 0 ${width} ${height}" role="img" aria-label="How far ${escaped(found.join(", "))} have moved" data-x="${places.join(" ")}" data-values="${values}"><text class="tick label" x="${left}" y="12">distance from its first use (1 − cosine similarity)</text>${ticks.join("")}${times.join("")}${lines.join("")}${names.join("")}</svg><p class="legend" aria-hidden="true">${found.map((word, i) => `<span class="s${i} name">${escaped(word)}</span>`).join(" ")}</p><details class="values-table"><summary>Values</summary><p></p></details>`
     : "";
-  if (missing.length) figure.append(textNote(`Not in this report: ${missing.join(", ")}.`));
+  if (found.length) figure.append(textNote("Each word is measured from the first slice that has it often enough. Lines have gaps where a word does not occur in the training text."));
+  if (known.length > found.length) figure.append(textNote(`At most six words are compared; left out: ${known.slice(6).join(", ")}.`));
+  if (missing.length) figure.append(textNote(`Not in this report: ${missing.join(", ")}. Separate words by commas.`));
   enhance(figure);
+  figure.scrollIntoView({ block: "nearest" });
 }
 
 /** @param {string} text */
