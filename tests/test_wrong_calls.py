@@ -229,6 +229,10 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
                                        "engine": "reference", "device": None}),
         "compare": Call(dw.compare, {"corpus": corpus, "contexts": [2], "models": ["static"], "spec": spec, "passes": 1,
                                      "seeds": [0], **learning, "tune": False, "out": fresh(), "overwrite": True}),
+        **{f"baselines.{name}": Call(getattr(dw.baselines, name), {
+            "corpus": corpus, "dim": 2, "context": 2, **({} if name == "ppmi" else {"negatives": 2, "passes": 1}),
+            "seed": 0, **({} if name == "incremental" else {"threads": 1}), "out": fresh(), "overwrite": True,
+            "show_progress": False}) for name in dw.baselines.__all__},
         "plan": Call(dw.plan, {"corpus": corpus, "spec": spec, "tokens": None, "vocabulary": 50, "slices": 4,
                                "passes": 2, "cores": 2, "gpus": 0, "processes": 1, "dask_cores": 0, "core_speed": 1.0}),
         "tune": Call(tune, {"corpus": corpus, "spec": spec, "candidates": 2, "passes": 1, "seed": 0, **learning,
@@ -318,6 +322,7 @@ NAMES = [
     *("analogy", "changes", "contrast", "extend", "drift", "equivalents", "frequency", "movers", "neighborhoods"),
     *("neighbors", "significance"),
     *("similarity", "towards", "trajectory", "export", "read_word2vec", "read_word2vec label", "read_word2vec file"),
+    *(f"baselines.{name}" for name in dw.baselines.__all__),
     *("report", "evaluate", "compare", "plan", "tune", "fit", "prepare"),
     *("plot.contrast", "trajectory of groups", "plot.trajectory of groups"),
     *(f"plot.{name}" for name in ("changes", "drift", "frequency", "history", "map", "neighbors", "similarity")),

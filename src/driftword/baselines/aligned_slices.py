@@ -112,7 +112,7 @@ def ppmi(
         "ppmi", corpus, dim=dim, context=context, seed=seed, threads=threads, out=out, overwrite=overwrite,
         show_progress=show_progress,
     )  # fmt: skip
-    if task.spec.dim + _MORE_DIRECTIONS > len(task.corpus.words):
+    if task.spec.dim > len(task.corpus.words):
         raise OptionError(
             f"{len(task.corpus.words):,} words are too few for {task.spec.dim} factors; give a smaller `dim`"
         )
@@ -169,7 +169,8 @@ def left_factors(matrix: Any, dim: int, generator: np.random.Generator) -> Array
 
     By a random projection and power steps (Halko, Martinsson and Tropp, 2011), which takes seconds.
     """
-    basis = matrix @ generator.standard_normal((matrix.shape[1], dim + _MORE_DIRECTIONS))
+    width = min(dim + _MORE_DIRECTIONS, matrix.shape[1])
+    basis = matrix @ generator.standard_normal((matrix.shape[1], width))
     for _ in range(_POWER_STEPS):
         basis = matrix @ (matrix.T @ np.linalg.qr(basis)[0])
     basis = np.linalg.qr(basis)[0]

@@ -441,7 +441,7 @@ def history(model: Model | str | os.PathLike[str]) -> alt.LayerChart:
         A model, or its path.
     """
     model = as_model(model)
-    if not model.history:
+    if not model.history or not model.predicts:
         alone = "" if model.provenance.group is None else "; draw that of the model with all groups"
         raise OptionError(f"The model has no history of its fit{alone}")
     table = pl.DataFrame([{"pass": e["pass"], "L": e["L"], "kind": e["kind"]} for e in model.history])
