@@ -40,20 +40,12 @@ import numpy.typing as npt
 import polars as pl
 
 import driftword as dw
+from driftword.benchmarking.measures import average_precision
+from driftword.benchmarking.planting import BANDS, KINDS, TEMPORARY, Planted, plant, share_moved
 from driftword.significance_table import HALF_WIDTH
 from machine import describe
 from options import parse_arguments
-from planted import (
-    BANDS,
-    KINDS,
-    TEMPORARY,
-    Planted,
-    average_precision,
-    measures,
-    plant,
-    rules_without_meaning,
-    share_moved,
-)
+from planted import measures, rules_without_meaning
 
 Array = npt.NDArray[Any]
 ASKED = 0.10  # false discovery rate of the exchange

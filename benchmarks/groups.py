@@ -26,9 +26,10 @@ import numpy as np
 import numpy.typing as npt
 
 import driftword as dw
+from driftword.benchmarking.measures import average_precision
+from driftword.benchmarking.planting import choose_words, crowded
 from machine import describe
 from options import parse_arguments
-from planted import average_precision, choose_words, crowded
 from regions import REGION_OF, REGIONS
 
 Array = npt.NDArray[Any]

@@ -37,165 +37,21 @@ from __future__ import annotations
 import itertools
 import sys
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import driftword as dw
-from frequency import frequency_in_movement, log_frequency_ratio
+from driftword.benchmarking.measures import frequency_change, precision_of, thinned_above
+from driftword.benchmarking.planting import BANDS, KINDS, TEMPORARY, Planted, plant, share_moved
+from frequency import frequency_in_movement
 from machine import describe
 from options import parse_arguments
 
 Array = npt.NDArray[Any]
-KINDS = ("gradual", "abrupt", "temporary")
-TEMPORARY = KINDS.index("temporary")
-BANDS = ((100, 300), (300, 1_000), (1_000, 3_000), (3_000, 10_000))  # occurrences in the whole corpus
-GROUPS = 30  # in each band: two exchanged words and a thinned one
-THINNING = 0.7  # largest share of its occurrences that a thinned word loses
-CROWDED = 3  # times the mean share of exchanged words in contexts, from which on a word is left out
-BESIDE = 0.1  # of its occurrences beside the same exchanged word, from which on a word is left out
-OFTEN = 5  # such occurrences are needed for that, at least
-WINDOW = 4  # words on either side that count as context for that
 METRICS = ("absolute", "cosine", "thirds", "relative", "farthest", "step", "path")
 SEES_TEMPORARY = ("farthest", "step", "path")
-
-
-@dataclass(frozen=True)
-class Planted:
-    """Words by what was done to them."""
-
-    changed: Array  # exchanged words; partners stand side by side
-    kind: Array  # of each
-    band: Array  # of each
-    thinned: Array
-    thinned_band: Array
-    crowded: Array  # (V,) whether a word stands beside many exchanged ones
-
-    @property
-    def partner(self) -> Array:
-        """The other word of each pair."""
-        return self.changed.reshape(-1, 2)[:, ::-1].ravel()
-
-
-def share_moved(kind: int, n_slices: int, abrupt: float) -> Array:
-    """Return the share of occurrences that are exchanged, or at risk of being thinned, in each slice."""
-    time = np.arange(n_slices) / max(n_slices - 1, 1)
-    if KINDS[kind] == "gradual":
-        return time
-    if KINDS[kind] == "abrupt":
-        return (time > abrupt).astype(float)
-    return ((time > 1 / 3) & (time < 2 / 3)).astype(float)
-
-
-def choose_words(counts: Array, rng: np.random.Generator) -> dict[str, Array]:
-    """Choose words in every band of frequency, as many as the vocabulary has room for."""
-    columns: dict[str, list[int]] = {name: [] for name in ("changed", "kind", "band", "thinned", "thinned_band")}
-    for b, (low, high) in enumerate(BANDS):
-        in_band = np.flatnonzero((counts >= low) & (counts < high))
-        groups = len(in_band) // 4
-        # Groups of four neighbours in frequency: a pair, one to thin, one to leave alone.
-        ranked = in_band[np.argsort(counts[in_band], kind="stable")][: groups * 4].reshape(groups, 4)
-        ranked = rng.permuted(ranked, axis=1)[rng.permutation(groups)[:GROUPS]]
-        kind = np.arange(len(ranked)) % len(KINDS)
-        columns["changed"] += ranked[:, :2].ravel().tolist()
-        columns["kind"] += np.repeat(kind, 2).tolist()
-        columns["band"] += [b] * (2 * len(ranked))
-        columns["thinned"] += ranked[:, 2].tolist()
-        columns["thinned_band"] += [b] * len(ranked)
-    return {name: np.array(values, dtype=np.int64) for name, values in columns.items()}
-
-
-def plant(
-    corpus: dw.Corpus, *, join: int, subsample: float | str, seed: int, changes: bool, abrupt: float, share: float = 1
-) -> tuple[dw.Corpus, Planted]:
-    """Return the corpus with permuted dates and, if wanted, planted changes of a share of the occurrences."""
-    rng = np.random.default_rng(seed)
-    n_slices = -(-len(corpus.slices) // join)
-    documents, first = np.unique(corpus.chunk_document, return_index=True)
-    document_slice = rng.permutation(np.asarray(corpus.chunk_slice)[first] // join)
-    chunk_slice = document_slice[np.searchsorted(documents, corpus.chunk_document)]
-    tokens, offsets = np.array(corpus.tokens, dtype=np.int64), np.asarray(corpus.offsets)
-    chosen = choose_words(np.bincount(tokens, minlength=len(corpus.words)), rng)
-    planted = Planted(**chosen, crowded=crowded(tokens, offsets, len(corpus.words), chosen["changed"]))
-    if changes:
-        shares = np.stack([share_moved(kind, n_slices, abrupt) for kind in range(len(KINDS))])
-        token_slice = np.repeat(chunk_slice, np.diff(offsets))
-
-        def drawn(words: Array, kinds: Array, factor: float) -> Array:
-            """Return the occurrences of words that are chosen by their schedules."""
-            kind_of = np.full(len(corpus.words), -1)
-            kind_of[words] = kinds
-            positions = np.flatnonzero(kind_of[tokens] >= 0)
-            share = factor * shares[kind_of[tokens[positions]], token_slice[positions]]
-            return positions[rng.random(len(positions)) < share]
-
-        partner = np.arange(len(corpus.words))
-        partner[planted.changed] = planted.partner
-        exchanged = drawn(planted.changed, planted.kind, share)
-        tokens[exchanged] = partner[tokens[exchanged]]
-        lost = drawn(planted.thinned, planted.kind[::2], THINNING)
-        kept = np.ones(len(tokens), dtype=bool)
-        kept[lost] = False
-        tokens, offsets = tokens[kept], np.r_[0, np.cumsum(kept)][offsets]
-    labels = [corpus.slices.labels[t * join][:4] for t in range(n_slices)]
-    planted_corpus = dw.Corpus.from_ids(
-        corpus.words, tokens, offsets, chunk_slice=chunk_slice, chunk_split=corpus.chunk_split, slices=labels,
-        chunk_document=corpus.chunk_document, subsample=subsample, seed=seed,
-    )  # fmt: skip
-    return planted_corpus, planted
-
-
-def crowded(tokens: Array, offsets: Array, n_words: int, changed: Array) -> Array:
-    """Tell which words have many of the `changed` ones in their contexts, or often one of them: these change, too."""
-    number = np.full(n_words, -1)
-    number[changed] = np.arange(len(changed))
-    chunk = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    here = np.flatnonzero(number[tokens] >= 0)  # where exchanged words occur
-    beside = np.zeros((n_words, len(changed)), dtype=np.int64)
-    for distance in (d for k in range(1, WINDOW + 1) for d in (-k, k)):
-        near = here + distance
-        inside = (near >= 0) & (near < len(tokens))
-        near, at = near[inside], here[inside]
-        same = chunk[near] == chunk[at]
-        pairs = tokens[near[same]] * len(changed) + number[tokens[at[same]]]
-        beside += np.bincount(pairs, minlength=beside.size).reshape(beside.shape)
-    occurrences = np.maximum(np.bincount(tokens, minlength=n_words), 1)
-    share = beside.sum(axis=1) / occurrences
-    many = share > CROWDED * (share * occurrences).sum() / len(tokens)
-    return many | (beside.max(axis=1, initial=0) > np.maximum(BESIDE * occurrences, OFTEN))
-
-
-def procrustes(corpus: dw.Corpus, *, seed: int) -> dw.Model:
-    """Fit gensim's skip-gram to every slice and rotate each onto the one before."""
-    from gensim.models import Word2Vec
-
-    from driftword.provenance import Provenance
-
-    aligned = np.zeros((len(corpus.slices), len(corpus.words), 100), dtype=np.float32)
-    for t, label in enumerate(corpus.slices.labels):
-        sentences = [
-            part
-            for ids in corpus.chunks("train", at=label, pass_number=1)
-            for part in np.array_split(ids.astype(str), len(ids) // 1000 + 1)
-        ]
-        model = Word2Vec(
-            [part.tolist() for part in sentences], vector_size=100, window=4, sg=1, negative=5, min_count=1, sample=0,
-            workers=2, epochs=5, seed=seed,
-        )  # fmt: skip
-        present = np.array([int(word) for word in model.wv.index_to_key])
-        vectors = np.zeros((len(corpus.words), 100), dtype=np.float32)
-        vectors[present] = model.wv.get_normed_vectors()
-        if t:
-            both = present[np.abs(aligned[t - 1, present]).sum(axis=1) > 0]
-            u, _, v = np.linalg.svd(vectors[both].T @ aligned[t - 1, both])
-            vectors = vectors @ (u @ v)
-            absent = np.abs(vectors).sum(axis=1) == 0
-            vectors[absent] = aligned[t - 1, absent]
-        aligned[t] = vectors
-    provenance = Provenance("imported")
-    return dw.Model(aligned, aligned[0], vocabulary=corpus.vocabulary, spec=dw.Spec(), provenance=provenance)
 
 
 def measures(model: dw.Model) -> dict[str, Array]:
@@ -213,37 +69,7 @@ def measures(model: dw.Model) -> dict[str, Array]:
 def rules_without_meaning(corpus: dw.Corpus) -> dict[str, Array]:
     """Return scores of words that know nothing of their contexts."""
     counts = np.asarray(corpus.counts, dtype=np.float64)
-    return {"how frequent": counts.sum(axis=0), "frequency changed": np.abs(log_frequency_ratio(counts))}
-
-
-def average_precision(score: Array, wanted: Array) -> float:
-    """Return the mean precision at the rank of every wanted word."""
-    order = np.argsort(-score, kind="stable")
-    hits = wanted[order]
-    if not hits.any():
-        return float("nan")
-    precision = np.cumsum(hits) / np.arange(1, len(hits) + 1)
-    return float(precision[hits].mean())
-
-
-def precision_of(score: Array, planted: Planted, wanted: Array) -> float:
-    """Return the average precision of some exchanged words; the others and crowded words are left out."""
-    mask, candidates = np.zeros(len(score), dtype=bool), ~planted.crowded
-    candidates[planted.changed] = False
-    mask[planted.changed[wanted]] = candidates[planted.changed[wanted]] = True
-    return average_precision(score[candidates], mask[candidates])
-
-
-def thinned_above(score: Array, counts: Array, planted: Planted) -> float:
-    """Return the share of thinned words above the 99th percentile of unchanged words of their band."""
-    unchanged = ~planted.crowded
-    unchanged[np.r_[planted.changed, planted.thinned]] = False
-    above = []
-    for b, (low, high) in enumerate(BANDS):
-        peers = score[unchanged & (counts >= low) & (counts < high)]
-        words = planted.thinned[planted.thinned_band == b]
-        above += (score[words] > np.percentile(peers, 99)).tolist() if len(peers) else []
-    return float(np.mean(above)) if above else float("nan")
+    return {"how frequent": counts.sum(axis=0), "frequency changed": frequency_change(counts)}
 
 
 def partner_rank(rho: Array, planted: Planted) -> float:
@@ -322,10 +148,10 @@ def main() -> None:
             for rule, score in rules_without_meaning(corpus).items():
                 print(line(rule, score, counts, planted), flush=True)
         for model in models:
-            if model == "procrustes":
+            if model in dw.baselines.__all__:
                 begin = time.perf_counter()
-                fitted = procrustes(corpus, seed=seed)
-                print_report("gensim skip-gram + Procrustes", fitted, planted, time.perf_counter() - begin, abrupt)
+                fitted = getattr(dw.baselines, model)(corpus, seed=seed)
+                print_report(model, fitted, planted, time.perf_counter() - begin, abrupt)
                 continue
             options_for_model = {
                 k: v if model == "dynamic" or k != "drift_precision" else v[:1] for k, v in given.items()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import driftword.baselines as baselines
     import driftword.plot as plot
+    from driftword.benchmarking.suite import benchmark
     from driftword.comparison import compare
     from driftword.corpus import Corpus, Slices, prepare
     from driftword.errors import (
@@ -49,6 +50,7 @@ __version__ = "0.1.0"
 
 #: Public names by the module that defines them; it is loaded when the first of them is used.
 _MODULES = {
+    "benchmarking.suite": ("benchmark",),
     "comparison": ("compare",),
     "corpus": ("Corpus", "Slices", "prepare"),
     "errors": (
@@ -77,9 +79,9 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 __all__ = [
     "BusyError", "Corpus", "DriftwordError", "DriftwordWarning", "ExistsError", "FitError", "Model", "OptionError",
     "Slices", "SourceError", "Spec", "StoreError", "UnknownSliceError", "UnknownWordError", "analogy", "baselines",
-    "changes", "compare", "contrast", "drift", "equivalents", "evaluate", "export", "extend", "fit", "frequency",
-    "movers", "neighborhoods", "neighbors", "plan", "plot", "prepare", "read_word2vec", "report", "significance",
-    "similarity", "towards", "trajectory", "tune",
+    "benchmark", "changes", "compare", "contrast", "drift", "equivalents", "evaluate", "export", "extend", "fit",
+    "frequency", "movers", "neighborhoods", "neighbors", "plan", "plot", "prepare", "read_word2vec", "report",
+    "significance", "similarity", "towards", "trajectory", "tune",
 ]  # fmt: skip
 
 

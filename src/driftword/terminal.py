@@ -241,6 +241,21 @@ def print_comparison(table: pl.DataFrame, console: Console) -> None:
     )
 
 
+def print_benchmark(table: pl.DataFrame, console: Console) -> None:
+    """Print a comparison of models and baselines: means over seeds, and half of their intervals."""
+    from driftword.benchmarking.suite import MEASURES, benchmark_cells
+
+    heads, body = benchmark_cells(table)
+    rows = [dict(zip(heads, row, strict=True)) for row in body]
+    print_table(pl.DataFrame(rows), console, digits=1)
+    console.print(
+        "\n±: half of the 90% interval of the mean over seeds; of stability, over pairs of seeds.", style="dim"
+    )
+    for name in MEASURES:
+        if name.replace("_", " ") in heads:
+            console.print(f"{name.replace('_', ' ')}: {MEASURES[name]}", style="dim")
+
+
 def print_neighbors(table: pl.DataFrame, model: Model, word: str, console: Console) -> None:
     """Print the neighbours of several slices side by side, or line by line where they are many."""
     counts = dict(zip(model.slices.labels, model.vocabulary.count(slice(None), model.word_id(word)), strict=True))

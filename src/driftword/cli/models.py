@@ -7,7 +7,7 @@ import inspect
 import sys
 import time
 from collections.abc import Callable, Collection
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -353,6 +353,13 @@ def compare_models(
     ] = None,
     passes: Annotated[int, PASSES] = 10,
     seeds: Annotated[str, typer.Option(help="Seeds, separated by commas; scores are means over them.")] = "0",
+    baselines: Annotated[
+        bool,
+        typer.Option(
+            "--baselines",
+            help="Also compare with other methods, in all that 'driftword benchmark' measures; in one context.",
+        ),
+    ] = False,
     tune: Annotated[
         bool, typer.Option("--tune", help="First choose the options of each model on the validation text.")
     ] = False,
@@ -381,6 +388,8 @@ def compare_models(
       driftword compare sotu.corpus --tune --out models   (the best options of each model; six times as long)
 
       driftword compare sotu.corpus --paper   (the options of the paper)
+
+      driftword compare sotu.corpus --contexts 8 --baselines --seeds 0,1,2 --out models   (beside other methods)
     """
     from driftword.comparison import compare, comparison_table
     from driftword.corpus import Corpus
@@ -390,6 +399,17 @@ def compare_models(
     corpus = Corpus.open(path)
     _warn_about_text(corpus, spec)
     names = None if models is None else comma_separated(models)
+    if baselines:
+        sizes = [8] if contexts == "2,8" else _numbers("contexts", contexts)
+        if len(sizes) != 1 or tune or overwrite:
+            raise OptionError(
+                "With `baselines`, give a single number to `contexts`, and neither `tune` nor `overwrite`"
+            )
+        compare_with_baselines(
+            corpus, models=names, spec=replace(spec, context=sizes[0]), passes=passes, seeds=_numbers("seeds", seeds),
+            threads=threads, engine=engine, device=device, out=out, chosen=chosen,
+        )  # fmt: skip
+        return
     table = compare(
         corpus, contexts=_numbers("contexts", contexts), models=names, spec=spec, passes=passes,
         seeds=_numbers("seeds", seeds), tune=tune, threads=threads, engine=engine, device=device, out=out,
@@ -399,6 +419,74 @@ def compare_models(
         print(comparison_table(table, format=chosen))
         return
     show(table, chosen, print_comparison)
+
+
+@command("benchmark", no_args_is_help=True)
+@spec_options(without=("model",))
+def benchmark_models(
+    path: Annotated[str, CORPUS],
+    *,
+    spec: Spec,
+    models: Annotated[
+        str | None,
+        typer.Option(
+            help="What to compare, separated by commas: static, binned, dynamic, procrustes, incremental, compass "
+            "and ppmi.",
+            show_default="all",
+        ),
+    ] = None,
+    passes: Annotated[int, typer.Option(help="Passes over the text, for all of them.")] = 5,
+    seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "0,1,2",
+    max_slices: Annotated[int, typer.Option(help="Slices are joined until there are at most this many.")] = 16,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o",
+            help="Folder for the report and for what was fitted; the same command uses that again.",
+        ),
+    ] = None,
+    threads: Annotated[int | None, THREADS] = None,
+    engine: Annotated[str, ENGINE] = "auto",
+    device: Annotated[str | None, DEVICE] = None,
+    format: Annotated[str, FORMAT] = "table",
+    as_json: Annotated[bool, JSON] = False,
+    as_csv: Annotated[bool, CSV] = False,
+) -> None:  # fmt: skip
+    """Compare models and other methods: what they find, miss, repeat and cost.
+
+    Changes of meaning are planted in a copy of the text whose dates are permuted: words take each other's places, and
+    others only become rarer. The table shows how well each method finds the first and ignores the second, whether it
+    dates them right, what two seeds have in common, held-out scores, seconds and memory; beside two rules that know
+    nothing of meaning. It takes an hour or more on a large corpus.
+
+    [bold]Examples[/bold]
+
+      driftword benchmark sotu.corpus --out sotu-benchmark
+
+      driftword benchmark sotu.corpus --models dynamic,procrustes,compass --seeds 0 --out quick
+    """
+    from driftword.corpus import Corpus
+
+    chosen = table_format(format, as_json, as_csv)
+    compare_with_baselines(
+        Corpus.open(path), models=None if models is None else comma_separated(models), spec=spec, passes=passes,
+        seeds=_numbers("seeds", seeds), max_slices=max_slices, threads=threads, engine=engine, device=device, out=out,
+        chosen=chosen,
+    )  # fmt: skip
+
+
+def compare_with_baselines(corpus: Corpus, *, chosen: str, out: Path | None, **options: Any) -> None:
+    """Run a benchmark and print it."""
+    from driftword.benchmarking.suite import benchmark, benchmark_table
+    from driftword.terminal import print_benchmark
+
+    table = benchmark(corpus, out=out, **options)
+    if chosen == "markdown":
+        print(benchmark_table(table))
+        return
+    show(table, chosen, print_benchmark)
+    if out is not None and chosen == "table":
+        print(f"\nWritten to {visible(str(out / 'benchmark.md'))} and benchmark.json")
 
 
 def _warn_about_text(corpus: Corpus, spec: Spec) -> None:

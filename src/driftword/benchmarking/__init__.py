@@ -1,0 +1,1 @@
+"""How good is a model? Changes planted in real text, stability between seeds, held-out scores, and gold sets."""

@@ -1,0 +1,345 @@
+"""One table of models and baselines: what they find, miss, repeat and cost on a corpus, over several seeds.
+
+Every model is fitted twice with each seed: to the text itself, which shows how well it predicts and whether another
+seed would say the same, and to a copy with permuted dates and planted changes (`planting`), which shows what it finds.
+All of them measure movement in the same way, by the cosine between the first slice and the last. Beside them stand two
+rules that know nothing of meaning.
+
+Fits run in processes of their own, so that the memory of each is known. What was fitted is kept, and used again by the
+same command.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from driftword import checks, store, tables
+from driftword.atomic_writes import replacing, reserved
+from driftword.benchmarking import measures
+from driftword.benchmarking.fit_process import METHODS
+from driftword.benchmarking.planting import Planted, join_slices, plant
+from driftword.corpus import Corpus
+from driftword.corpus.corpus import as_corpus
+from driftword.errors import OptionError
+from driftword.evaluation import evaluate
+from driftword.model import Model
+from driftword.progress import Progress, progress
+from driftword.provenance import machine, versions
+from driftword.spec import Spec, as_spec
+
+RULES: Final = {"frequency change": "how much its frequency changed", "frequency": "how frequent a word is"}
+MAX_SLICES: Final = 16  # more are joined: a slice needs text of its own
+#: Columns, and what they mean.
+MEASURES: Final = {
+    "L": "held-out score of test text (higher is better); only of models that predict words",
+    "exchange_AP": "average precision of the words whose meaning changed for good, of all words, ranked by the cosine "
+    "between the first slice and the last",
+    "thinned": "share of the words that only became rarer that move farther than 99% of unchanged words as frequent; "
+    "0.01 is what a measure gets that does not see frequency",
+    "dates": "share of abrupt changes that are dated right, or one slice off",
+    "equivalents": "mean reciprocal rank of the word whose place a changed word has taken",
+    "stability": "share of a word's ten nearest neighbours that two seeds have in common",
+    "seconds": "for one fit to the text",
+    "memory_GB": "the most that its process held",
+}
+_T90: Final = (6.31, 2.92, 2.35, 2.13, 2.02)  # quantiles of Student's t by degrees of freedom, for 90% intervals
+
+
+def benchmark(
+    corpus: Corpus | str | os.PathLike[str],
+    *,
+    models: str | Sequence[str] | None = None,
+    spec: Spec | None = None,
+    passes: int = 5,
+    seeds: int | Sequence[int] = (0, 1, 2),
+    max_slices: int = MAX_SLICES,
+    threads: int | None = None,
+    engine: str = "auto",
+    device: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    show_progress: bool | None = None,
+) -> pl.DataFrame:
+    """Compare models and baselines on a corpus: what they find, miss, repeat and cost.
+
+    Parameters
+    ----------
+    corpus
+        What `driftword.prepare` made, or its path.
+    models
+        Which ones: ``"static"``, ``"binned"``, ``"dynamic"``, and the baselines ``"procrustes"``, ``"incremental"``,
+        ``"compass"`` and ``"ppmi"``; by default all. Baselines need ``pip install 'driftword[baselines]'``.
+    spec
+        Options of static, binned and dynamic; baselines have the same `dim` and `context`.
+    passes
+        Passes over the text, for all of them.
+    seeds
+        A seed, or several: each plants other changes and fits anew.
+    max_slices
+        Slices are joined until there are at most this many.
+    threads, engine, device
+        As in `fit`.
+    out
+        Folder for what was fitted, and for the report, as ``benchmark.md`` and ``benchmark.json``. The same command
+        uses again what is there. By default nothing is kept.
+    show_progress
+        Show a progress bar; by default in a terminal only.
+
+    Returns
+    -------
+    One row per model, and one per rule that knows nothing of meaning: each measure as a mean over seeds, with its 90%
+    interval (``_low`` and ``_high``; over pairs of seeds for stability). Null where a measure is not defined.
+    """
+    text, spec = as_corpus(corpus), as_spec(spec)
+    names = _methods(models)
+    several = [seeds] if isinstance(checks.plain(seeds), int) else checks.several("seeds", seeds, remedy="give seeds")
+    numbers = list(dict.fromkeys(checks.whole("seeds", seed, most=checks.LARGEST_SEED) for seed in several))
+    if not numbers:
+        raise OptionError("`seeds` is empty; give at least one")
+    max_slices = checks.whole("max_slices", max_slices, least=2)
+    if len(text.slices) < 2:
+        raise OptionError("The corpus has a single slice, so nothing can move; prepare it with shorter slices")
+    folder, show_progress = checks.optional(checks.path, "out", out), checks.show_progress(show_progress)
+    passes, threads = checks.whole("passes", passes, least=2), checks.threads(threads)
+    asked = {
+        "corpus": text.fingerprint, "models": names, "seeds": numbers, "passes": passes, "slices": max_slices,
+        "spec": {name: value for name, value in spec.to_dict().items() if name != "model"},
+    }  # fmt: skip
+    with ExitStack() as stack:
+        if folder is None:
+            place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="driftword-")))
+        else:
+            place = folder
+            stack.enter_context(reserved(place))
+            _check_folder(place, asked)
+        bar = stack.enter_context(progress(show=show_progress))
+        learning = {"threads": threads, "engine": engine, "device": device}
+        fits = {"learning": learning, "spec": spec.to_dict(), "passes": passes}
+        rows = _Run(text, place, -(-len(text.slices) // max_slices), fits, bar).rows(names, numbers)
+        table = _table(rows)
+        if folder is not None:
+            _write_report(folder, table, text, asked)
+    return table
+
+
+class _Run:
+    """The work of one benchmark, in a folder."""
+
+    def __init__(self, text: Corpus, folder: Path, join: int, fits: Mapping[str, Any], bar: Progress) -> None:
+        self.text, self.folder, self.join, self.fits, self.bar = text, folder, join, fits, bar
+
+    def rows(self, names: Sequence[str], seeds: Sequence[int]) -> dict[str, dict[str, list[float]]]:
+        """Return what was measured of every model and rule: one number for each seed, or pair of seeds."""
+        self.bar.stage("planting changes", total=len(seeds))
+        path = self.folder / "text.corpus"
+        if store.read_meta(path) is None:
+            join_slices(self.text, self.join, out=path)
+        text = Corpus.open(path)
+        planted: dict[int, tuple[Corpus, Planted]] = {}
+        for seed in seeds:
+            planted[seed] = self._plant(seed)
+            self.bar.update(more=1)
+        rows: dict[str, dict[str, list[float]]] = {}
+        moving = [name for name in names if name != "static"]
+        self.bar.stage("fitting", total=len(seeds) * (len(names) + len(moving)))
+        for name in names:
+            row = rows[name] = {column: [] for column in MEASURES}
+            fitted = []
+            for seed in seeds:
+                model, cost = self._fit(name, seed, text)
+                fitted.append(model)
+                row["seconds"].append(cost["seconds"])
+                row["memory_GB"].append(cost["memory_GB"])
+                if model.predicts:
+                    row["L"].append(float(evaluate(model, text, **self.fits["learning"])["L"][0]))
+                if name in moving:
+                    found, _ = self._fit(name, seed, planted[seed][0])
+                    for column, value in _found(found, planted[seed][1]).items():
+                        row[column].append(value)
+            row["stability"] = measures.shared_neighbors(fitted, text)
+        for rule in RULES:
+            rows[rule] = {column: [] for column in MEASURES}
+            for corpus, words in planted.values():
+                counts = np.asarray(corpus.counts)
+                score = measures.frequency_change(counts) if rule == "frequency change" else counts.sum(axis=0)
+                rows[rule]["exchange_AP"].append(measures.precision_of(score, words, words.lasts))
+                rows[rule]["thinned"].append(measures.thinned_above(score, counts.sum(axis=0), words))
+        return rows
+
+    def _plant(self, seed: int) -> tuple[Corpus, Planted]:
+        """Plant changes, or open what was planted before: the words are chosen again, and are the same."""
+        path = self.folder / f"planted-{seed}.corpus"
+        done = store.read_meta(path) is not None
+        corpus, words = plant(
+            self.text, join=self.join, subsample=self.text.subsample, seed=seed, out=None if done else path
+        )
+        if not words.changed.size:
+            raise OptionError("No word occurs often enough to plant changes; use a larger corpus")
+        return (Corpus.open(path) if done else corpus), words
+
+    def _fit(self, method: str, seed: int, corpus: Corpus) -> tuple[Model, dict[str, float]]:
+        """Fit a model in a process of its own, or open it where it was fitted before."""
+        assert corpus.path is not None
+        out = self.folder / f"{Path(corpus.path).stem}-{method}-{seed}.model"
+        cost = out.with_suffix(".json")
+        self.bar.update(facts=f"{method}, seed {seed}")
+        if store.read_meta(out) is None or not cost.exists():
+            asked = {"method": method, "seed": seed, "corpus": str(corpus.path), "out": str(out), **self.fits}
+            spent = _in_another_process(asked)
+            cost.write_text(json.dumps(spent), encoding="utf-8")
+        self.bar.update(more=1)
+        return Model.open(out), json.loads(cost.read_text(encoding="utf-8"))
+
+
+def _in_another_process(asked: Mapping[str, Any]) -> dict[str, float]:
+    """Fit a model in a process of its own and return what it took."""
+    done = subprocess.run(
+        [sys.executable, "-m", "driftword.benchmarking.fit_process"], input=json.dumps(asked), text=True,
+        stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}, check=False,
+    )  # fmt: skip
+    if done.returncode or not done.stdout:
+        raise RuntimeError(f"The process that fitted '{asked['method']}' failed; the lines above say why")
+    spent: dict[str, Any] = json.loads(done.stdout)
+    if "error" in spent:
+        raise OptionError(spent["error"])
+    return spent
+
+
+def _found(model: Model, planted: Planted) -> dict[str, float]:
+    """Return what a model finds of the planted changes."""
+    score, counts = measures.movement(model), np.asarray(model.counts).sum(axis=0)
+    ranks = measures.partner_ranks(model, planted)
+    return {
+        "exchange_AP": measures.precision_of(score, planted, planted.lasts),
+        "thinned": measures.thinned_above(score, counts, planted),
+        "dates": measures.dated_within(model, planted, 1),
+        "equivalents": float((1 / ranks).mean()) if len(ranks) else float("nan"),
+    }
+
+
+def _methods(given: Any) -> list[str]:
+    """Return the names of the models to compare, in a fixed order."""
+    if given is None:
+        return list(METHODS)
+    several = [given] if isinstance(given, str) else checks.several("models", given, remedy="name at least one model")
+    names = {checks.one_of("models", name, METHODS) for name in several}
+    if not names:
+        raise OptionError(f"`models` is empty; name some of {', '.join(METHODS)}")
+    return sorted(names, key=METHODS.index)
+
+
+def _check_folder(folder: Path, asked: Mapping[str, Any]) -> None:
+    """Refuse a folder with the fits of another benchmark; note what this one is about."""
+    folder.mkdir(parents=True, exist_ok=True)
+    note = folder / "options.json"
+    same = {name: value for name, value in asked.items() if name not in ("models", "seeds")}
+    try:
+        known = json.loads(note.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if any(path.name != ".lock" and not path.name.startswith(".") for path in folder.iterdir()):
+            raise OptionError(f"'{folder}' holds something else; give another `out`") from None
+        note.write_text(json.dumps(same), encoding="utf-8")
+        return
+    if known != same:
+        raise OptionError(f"'{folder}' holds a benchmark with other options, or of another corpus; give another `out`")
+
+
+def _table(rows: Mapping[str, Mapping[str, Sequence[float]]]) -> pl.DataFrame:
+    """Return means over seeds with their intervals."""
+    columns: dict[str, list[Any]] = {
+        "model": list(rows),
+        "seeds": [max(map(len, row.values())) for row in rows.values()],
+    }
+    for name in MEASURES:
+        ends = [_interval([value for value in row[name] if np.isfinite(value)]) for row in rows.values()]
+        for column, values in zip((name, f"{name}_low", f"{name}_high"), zip(*ends, strict=True), strict=True):
+            columns[column] = list(values)
+    kinds = {name: pl.Float64 for name in columns if name not in ("model", "seeds")}
+    return pl.DataFrame(columns, schema_overrides=kinds)
+
+
+def _interval(values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
+    """Return the mean of some numbers and its 90% interval; None where there are too few."""
+    if not values:
+        return None, None, None
+    if len(values) == 1:
+        return values[0], None, None
+    factor = _T90[len(values) - 2] if len(values) - 2 < len(_T90) else 1.8
+    half = factor * stdev(values) / len(values) ** 0.5
+    return mean(values), mean(values) - half, mean(values) + half
+
+
+def benchmark_cells(table: pl.DataFrame) -> tuple[list[str], list[list[str]]]:
+    """Return a benchmark as text: heads, and a row for each model."""
+
+    def cell(row: Mapping[str, Any], name: str) -> str:
+        value, high = row[name], row[f"{name}_high"]
+        if value is None:
+            return ""
+        if name in ("seconds", "memory_GB"):
+            return f"{value:.1f}"
+        digits = 4 if name == "L" else 3
+        return f"{value:.{digits}f}" + ("" if high is None else f" ± {high - value:.{digits}f}")
+
+    shown = [name for name in MEASURES if table[name].is_not_null().any()]
+    rows = [[row["model"], *(cell(row, name) for name in shown)] for row in table.iter_rows(named=True)]
+    return ["model", *(name.replace("_", " ") for name in shown)], rows
+
+
+def benchmark_table(table: pl.DataFrame) -> str:
+    """Write a benchmark as Markdown: each measure with half of its 90% interval."""
+    return tables.lines_of(*benchmark_cells(table), form="markdown")
+
+
+def _write_report(folder: Path, table: pl.DataFrame, text: Corpus, asked: Mapping[str, Any]) -> None:
+    """Write the report for people and for programs."""
+    made = {
+        "machine": f"{machine()}, Python {platform.python_version()}",
+        "versions": {**versions(), **_baseline_versions()},
+    }
+    facts = {**asked, "words": len(text.words), "text": int(np.asarray(text.counts).sum(dtype=np.int64)), **made}
+    lines = [
+        f"# Benchmark of {Path(text.path).stem if text.path else 'a corpus in memory'}",
+        "",
+        f"{facts['text']:,} words of text, {facts['words']:,} different words, at most {asked['slices']} slices; "
+        f"K = {asked['spec']['dim']}, context {asked['spec']['context']}, {asked['passes']} passes; "
+        f"seeds {', '.join(map(str, asked['seeds']))}.",
+        "",
+        benchmark_table(table),
+        "",
+        "±: half of the 90% interval of the mean over seeds (of stability, over pairs of seeds).",
+        "",
+        *(f"- **{name.replace('_', ' ')}**: {meaning}" for name, meaning in MEASURES.items()),
+        *(f"- **{name}**: a rule that knows nothing of meaning: {meaning}" for name, meaning in RULES.items()),
+        "",
+        f"{made['machine']}; " + ", ".join(f"{name} {number}" for name, number in facts["versions"].items()) + ".",
+        "",
+    ]
+    with replacing(folder / "benchmark.md") as partial:
+        partial.write_text("\n".join(lines), encoding="utf-8")
+    with replacing(folder / "benchmark.json") as partial:
+        partial.write_text(json.dumps({**facts, "table": table.to_dicts()}, indent=1), encoding="utf-8")
+
+
+def _baseline_versions() -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {}
+    for name in ("gensim", "scipy"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
