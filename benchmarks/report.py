@@ -60,8 +60,8 @@ def main() -> None:
             page.wait_for_timeout(2000)
             busy, after = page.evaluate("window.longest"), page.evaluate(COUNT)
             print(
-                f"opened     painted after {painted:.0f} ms, loaded after {loaded:.0f} ms (busy for {longest:.0f} ms at "
-                f"once), {elements:,} elements"
+                f"opened     painted after {painted:.0f} ms, loaded after {loaded:.0f} ms (busy for {longest:.0f} ms "
+                f"at once), {elements:,} elements"
             )
             print(f"a word     {opened:.0f} ms after the click (busy for {busy:.0f} ms at once), {after:,} elements")
             browser.close()
