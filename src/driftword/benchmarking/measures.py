@@ -43,9 +43,14 @@ def average_precision(score: Array, wanted: Array) -> float:
     return float(precision[hits].mean())
 
 
-def precision_of(score: Array, planted: Planted, wanted: Array) -> float:
-    """Return the average precision of some exchanged words; the others and crowded words are left out."""
+def precision_of(score: Array, planted: Planted, wanted: Array, among: Array | None = None) -> float:
+    """Return the average precision of some exchanged words; the others and crowded words are left out.
+
+    Of all words, or only `among` some, ``(V,)``.
+    """
     mask, candidates = np.zeros(len(score), dtype=bool), ~planted.crowded
+    if among is not None:
+        candidates &= among
     candidates[planted.changed] = False
     mask[planted.changed[wanted]] = candidates[planted.changed[wanted]] = True
     return average_precision(score[candidates], mask[candidates])

@@ -30,7 +30,7 @@ from driftword import checks, store, tables
 from driftword.atomic_writes import replacing, reserved
 from driftword.benchmarking import measures
 from driftword.benchmarking.fit_process import METHODS
-from driftword.benchmarking.planting import Planted, join_slices, plant
+from driftword.benchmarking.planting import BANDS, Planted, join_slices, plant
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
 from driftword.errors import OptionError
@@ -47,6 +47,7 @@ MEASURES: Final = {
     "L": "held-out score of test text (higher is better); only of models that predict words",
     "exchange_AP": "average precision of the words whose meaning changed for good, of all words, ranked by the cosine "
     "between the first slice and the last",
+    "frequent_AP": "the same, only among words that occur at least 100 times, as all exchanged words do",
     "thinned": "share of the words that only became rarer that move farther than 99% of unchanged words as frequent; "
     "0.01 is what a measure gets that does not see frequency",
     "dates": "share of abrupt changes that are dated right, or one slice off",
@@ -173,9 +174,12 @@ class _Run:
             rows[rule] = {column: [] for column in MEASURES}
             for corpus, words in planted.values():
                 counts = np.asarray(corpus.counts)
-                score = measures.frequency_change(counts) if rule == "frequency change" else counts.sum(axis=0)
+                total = counts.sum(axis=0)
+                score = measures.frequency_change(counts) if rule == "frequency change" else total
+                often = total >= BANDS[0][0]
+                rows[rule]["frequent_AP"].append(measures.precision_of(score, words, words.lasts, often))
                 rows[rule]["exchange_AP"].append(measures.precision_of(score, words, words.lasts))
-                rows[rule]["thinned"].append(measures.thinned_above(score, counts.sum(axis=0), words))
+                rows[rule]["thinned"].append(measures.thinned_above(score, total, words))
         return rows
 
     def _plant(self, seed: int) -> tuple[Corpus, Planted]:
@@ -223,6 +227,7 @@ def _found(model: Model, planted: Planted) -> dict[str, float]:
     ranks = measures.partner_ranks(model, planted)
     return {
         "exchange_AP": measures.precision_of(score, planted, planted.lasts),
+        "frequent_AP": measures.precision_of(score, planted, planted.lasts, counts >= BANDS[0][0]),
         "thinned": measures.thinned_above(score, counts, planted),
         "dates": measures.dated_within(model, planted, 1),
         "equivalents": float((1 / ranks).mean()) if len(ranks) else float("nan"),
