@@ -5,16 +5,18 @@ BASE := .venv/.base
 READY := .venv/.ready
 OLDEST := .venv-oldest/.ready
 
-.PHONY: help demo test test-oldest torture lint format bench bench-explorer bench-gpu bench-speed clean
+.PHONY: help demo docs test test-oldest torture lint format bench bench-explorer bench-all bench-gpu bench-speed clean
 
 help:
 	@echo "make demo    set up, run driftword on two centuries of speeches, show the result"
 	@echo "make test    set up, check style and types, run all tests"
+	@echo "make docs    the documentation as a site in site/; every link is checked and every snippet runs"
 	@echo "make test-oldest   run all tests with the oldest versions of everything that driftword needs"
 	@echo "make torture MINUTES=10   kills, damaged files, hostile input and requests: is any result wrong?"
 	@echo "make lint    style and types alone"
 	@echo "make format  put the code into house style"
 	@echo "make bench   how fast and small preparing is, beside a plain pipeline"
+	@echo "make bench-all CORPUS=un.corpus   models beside other methods: what they find, miss, repeat and cost"
 	@echo "make bench-speed   how fast fitting is, beside gensim"
 	@echo "make bench-explorer MODEL=un.model   how fast the explorer answers, and how many readers it holds"
 	@echo "make bench-gpu CORPUS=un.corpus   how fast fitting is on this machine's GPU"
@@ -33,6 +35,11 @@ $(READY): $(BASE)
 
 demo: $(BASE)
 	$(BIN)/driftword demo --out demo
+
+# A link that leads nowhere, or a name that is not in the code, ends the build.
+docs: $(READY)
+	$(BIN)/zensical build --strict
+	$(BIN)/python -m pytest --numprocesses 2 tests/test_docs.py
 
 lint: $(READY)
 	$(BIN)/ruff check src tests benchmarks
@@ -66,6 +73,9 @@ format: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/prepare.py
 
+bench-all: $(READY)
+	$(BIN)/driftword benchmark $(CORPUS) --out $(basename $(notdir $(CORPUS)))-benchmark
+
 bench-gpu: $(READY)
 	$(BIN)/python benchmarks/bench_gpu.py $(CORPUS)
 
@@ -76,4 +86,4 @@ bench-speed: $(READY)
 	$(BIN)/python benchmarks/speed.py
 
 clean:
-	rm -rf .venv .venv-oldest demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest demo site .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -79,3 +79,28 @@ def test_the_readme_shows_what_the_program_prints(sotu: Any) -> None:
     done = subprocess.run(run, capture_output=True, text=True, env={**os.environ, "COLUMNS": "140"})
     for line in done.stdout.splitlines():
         assert line.rstrip() in shown
+
+
+def test_the_site_names_every_page_and_every_public_name() -> None:
+    import driftword as dw
+
+    listed = (ROOT / "mkdocs.yml").read_text()
+    for page in (ROOT / "docs").glob("*.md"):
+        assert f": {page.name}\n" in listed, f"{page.name} is not in the site"
+    reference = (ROOT / "docs" / "api.md").read_text()
+    names = set(dw.__all__) - {"plot", "baselines"}
+    names |= {f"{part}.{name}" for part in ("plot", "baselines") for name in getattr(dw, part).__all__}
+    assert set(re.findall(r"^::: driftword\.(\S+)$", reference, re.MULTILINE)) == names
+
+
+def test_the_site_builds(tmp_path: Path) -> None:
+    """A link that leads nowhere, or a name that is not in the code, ends the build."""
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+    build = [sys.executable, "-m", "zensical", "build", "--strict"]
+    done = subprocess.run(build, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for page in ("index.html", "api/index.html", "benchmarks/index.html"):
+        assert (tmp_path / "site" / page).exists()
+    assert "Fit a model" in (tmp_path / "site" / "api" / "index.html").read_text()

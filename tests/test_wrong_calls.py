@@ -343,6 +343,7 @@ NOT_CALLED = {
     *("Corpus.expected_tokens", "Corpus.tokens_per_slice", "Corpus.split_sizes", "Corpus.info", "Corpus.summary"),
     *("Corpus.group_sizes", "Corpus.from_slice", "Corpus.without_groups", "Model.documents_of"),
     *("Corpus.chunks_of", "Corpus.sample_chunks"),
+    "benchmark",  # which fits for a minute; see tests/benchmarking
     *("Corpus.sampled", "Corpus.check_current", "Model.info", "Model.summary", "Model.check_current", "Model.cached"),
     *(
         "Model.alpha_at",
