@@ -5,12 +5,13 @@ BASE := .venv/.base
 READY := .venv/.ready
 OLDEST := .venv-oldest/.ready
 
-.PHONY: help demo docs test test-oldest torture lint format bench bench-explorer bench-all bench-gpu bench-speed clean
+.PHONY: help demo docs wheel test test-oldest torture lint format bench bench-explorer bench-all bench-gpu bench-speed clean
 
 help:
 	@echo "make demo    set up, run driftword on two centuries of speeches, show the result"
 	@echo "make test    set up, check style and types, run all tests"
 	@echo "make docs    the documentation as a site in site/; every link is checked and every snippet runs"
+	@echo "make wheel   sdist and wheel in dist/, tried out in an empty folder"
 	@echo "make test-oldest   run all tests with the oldest versions of everything that driftword needs"
 	@echo "make torture MINUTES=10   kills, damaged files, hostile input and requests: is any result wrong?"
 	@echo "make lint    style and types alone"
@@ -40,6 +41,12 @@ demo: $(BASE)
 docs: $(READY)
 	$(BIN)/zensical build --strict
 	$(BIN)/python -m pytest --numprocesses 2 tests/test_docs.py
+
+# Packages must work without the repository: the wheel is made from the sdist, and runs the demonstration from an empty folder.
+wheel: $(READY)
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python tests/check_wheel.py dist
 
 lint: $(READY)
 	$(BIN)/ruff check src tests benchmarks

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from driftword.extending import extend
     from driftword.fitting import fit
     from driftword.model import Model
+    from driftword.model_card import card
     from driftword.pages.offline_report import report
     from driftword.planning import plan
     from driftword.spec import Spec
@@ -67,6 +68,7 @@ _MODULES = {
     "extending": ("extend",),
     "fitting": ("fit",),
     "model": ("Model",),
+    "model_card": ("card",),
     "pages.offline_report": ("report",),
     "planning": ("plan",),
     "spec": ("Spec",),
@@ -79,8 +81,8 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 __all__ = [
     "BusyError", "Corpus", "DriftwordError", "DriftwordWarning", "ExistsError", "FitError", "Model", "OptionError",
     "Slices", "SourceError", "Spec", "StoreError", "UnknownSliceError", "UnknownWordError", "analogy", "baselines",
-    "benchmark", "changes", "compare", "contrast", "drift", "equivalents", "evaluate", "export", "extend", "fit",
-    "frequency", "movers", "neighborhoods", "neighbors", "plan", "plot", "prepare", "read_word2vec", "report",
+    "benchmark", "card", "changes", "compare", "contrast", "drift", "equivalents", "evaluate", "export", "extend",
+    "fit", "frequency", "movers", "neighborhoods", "neighbors", "plan", "plot", "prepare", "read_word2vec", "report",
     "significance", "similarity", "towards", "trajectory", "tune",
 ]  # fmt: skip
 

@@ -57,9 +57,14 @@ def _without_formulas(texts: pl.Series) -> pl.Series:
     )
 
 
+def escape_markdown(text: str) -> str:
+    """Write a text so that Markdown shows it as it is."""
+    return _MARKS.sub(r"\\\g<0>", text)
+
+
 def markdown(table: pl.DataFrame, *, digits: int = 3) -> str:
     """Write a table in Markdown, with this many digits after the decimal point."""
-    rows = [[_MARKS.sub(r"\\\g<0>", cell(value, digits)) for value in row] for row in table.iter_rows()]
+    rows = [[escape_markdown(cell(value, digits)) for value in row] for row in table.iter_rows()]
     return lines_of(table.columns, rows, form="markdown")
 
 

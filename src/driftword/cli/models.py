@@ -475,6 +475,27 @@ def benchmark_models(
     )  # fmt: skip
 
 
+@command("card", no_args_is_help=True)
+def print_card(
+    path: Annotated[str, MODEL],
+    *,
+    corpus: Annotated[str | None, WHERE_CORPUS] = None,
+    score: Annotated[bool, typer.Option(help="Score the test text, which takes some seconds.")] = True,
+) -> None:
+    """Describe a model for those who did not make it: text, options, scores, how sure it is, what to cite.
+
+    It is written in Markdown, to be published beside the model or in the appendix of a paper.
+
+    [bold]Examples[/bold]
+
+      driftword card sotu.model > CARD.md
+    """
+    from driftword.model_card import card
+    from driftword.terminal import print_for_programs
+
+    print_for_programs(card(path, corpus, score=score))
+
+
 def compare_with_baselines(corpus: Corpus, *, chosen: str, out: Path | None, **options: Any) -> None:
     """Run a benchmark and print it."""
     from driftword.benchmarking.suite import benchmark, benchmark_table

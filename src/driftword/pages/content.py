@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +19,7 @@ from driftword.explore.changepoints import NOTABLE
 from driftword.explore.first_use import first_attested, observed_distances
 from driftword.explore.trajectories import per_million
 from driftword.model import Model
+from driftword.model_card import citation
 from driftword.pages.figures import HALF_WIDTH, Change, Figure, Series, figure
 from driftword.significance_table import LEVEL, verdict
 from driftword.suggestions import closest, matches
@@ -553,26 +553,6 @@ def completions(model: Model, typed: str, n: int) -> list[dict[str, Any]]:
         }
         for name, path in zip(words, paths, strict=True)
     ]
-
-
-def citation(model: Model) -> str:
-    """Return the corpus, options, seed and version behind a page, as one line to cite."""
-    made, spec = model.provenance, model.spec
-    texts = f"{model.title}, {model.slices.labels[0]} to {model.slices.labels[-1]}."
-    texts += f" {made.citation}." if made.citation else ""
-    if made.imported:
-        return f"{texts} Imported embeddings, driftword {version('driftword')}."
-    if made.method is not None:
-        return (
-            f"{texts} Embeddings of '{made.method}' (K = {spec.dim}, context {spec.context}, seed {made.seed}), "
-            f"driftword {version('driftword')}."
-        )
-    seed = "" if made.seed is None else f", seed {made.seed}"
-    seed += "" if made.shuffled_dates is None else f", dates shuffled with seed {made.shuffled_dates}"
-    return (
-        f"{texts} {spec.model.capitalize()} Bernoulli embeddings (K = {spec.dim}, context {spec.context}, "
-        f"drift precision {spec.drift_precision:g}{seed}), driftword {version('driftword')}."
-    )
 
 
 def _at_most(name: str, given: Sequence[str], most: int) -> Sequence[str]:

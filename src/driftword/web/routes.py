@@ -17,6 +17,7 @@ from driftword.checks import comma_separated
 from driftword.corpus import Corpus
 from driftword.corpus.groups import OTHERS
 from driftword.model import Model
+from driftword.model_card import citation
 from driftword.pages import content, passage_content
 from driftword.pages.content import Content
 
@@ -168,7 +169,7 @@ class Endpoints:
     def text(self, document: Annotated[int, Path(ge=0, le=2**40)], word: Text) -> Content:
         """Show a whole text, with a word marked in it."""
         page = passage_content.full_text(self.corpus, document, self.resolve_word(word))
-        return page | {"cite": content.citation(self.model)}
+        return page | {"cite": citation(self.model)}
 
     def word(
         self, word: Word, *, at: Labels = None, n: Rows = _NEIGHBORS, others: Words = "", reference: Text = "",
