@@ -1,4 +1,4 @@
-"""Install the wheel into a new environment, in an empty folder, and run the demonstration: ``python check_wheel.py dist``."""
+"""Install the wheel into a new environment and run the demonstration in an empty folder: ``check_wheel.py dist``."""
 
 from __future__ import annotations
 
