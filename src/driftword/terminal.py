@@ -245,15 +245,20 @@ def print_benchmark(table: pl.DataFrame, console: Console) -> None:
     """Print a comparison of models and baselines: means over seeds, and half of their intervals."""
     from driftword.benchmarking.suite import MEASURES, benchmark_cells
 
-    heads, body = benchmark_cells(table)
-    rows = [dict(zip(heads, row, strict=True)) for row in body]
-    print_table(pl.DataFrame(rows), console, digits=1)
-    console.print(
-        "\n±: half of the 90% interval of the mean over seeds; of stability, over pairs of seeds.", style="dim"
-    )
-    for name in MEASURES:
-        if name.replace("_", " ") in heads:
-            console.print(f"{name.replace('_', ' ')}: {MEASURES[name]}", style="dim")
+    found = ("exchange_AP", "frequent_AP", "thinned", "dates", "equivalents")
+    for title, wanted in (
+        ("what they find of planted changes", found),
+        ("how they predict, repeat and cost", [name for name in MEASURES if name not in found]),
+    ):
+        heads, body = benchmark_cells(table, wanted, digits=2, sign="±")
+        if body:
+            console.print(title, style="dim")
+            print_table(pl.DataFrame([dict(zip(heads, row, strict=True)) for row in body]), console, digits=1)
+            console.print()
+    console.print("±: half of the 90% interval of the mean over seeds; of stability, over pairs of seeds.", style="dim")
+    for name, meaning in MEASURES.items():
+        if table[name].is_not_null().any():
+            console.print(f"{name.replace('_', ' ')}: {meaning}", style="dim")
 
 
 def print_neighbors(table: pl.DataFrame, model: Model, word: str, console: Console) -> None:

@@ -286,8 +286,10 @@ def _interval(values: Sequence[float]) -> tuple[float | None, float | None, floa
     return mean(values), mean(values) - half, mean(values) + half
 
 
-def benchmark_cells(table: pl.DataFrame) -> tuple[list[str], list[list[str]]]:
-    """Return a benchmark as text: heads, and a row for each model."""
+def benchmark_cells(
+    table: pl.DataFrame, wanted: Sequence[str] = tuple(MEASURES), *, digits: int = 3, sign: str = " ± "
+) -> tuple[list[str], list[list[str]]]:
+    """Return some measures of a benchmark as text: heads, and a row for each model that has any of them."""
 
     def cell(row: Mapping[str, Any], name: str) -> str:
         value, high = row[name], row[f"{name}_high"]
@@ -295,11 +297,12 @@ def benchmark_cells(table: pl.DataFrame) -> tuple[list[str], list[list[str]]]:
             return ""
         if name in ("seconds", "memory_GB"):
             return f"{value:.1f}"
-        digits = 4 if name == "L" else 3
-        return f"{value:.{digits}f}" + ("" if high is None else f" ± {high - value:.{digits}f}")
+        places = digits + (name == "L")
+        return f"{value:.{places}f}" + ("" if high is None else f"{sign}{high - value:.{places}f}")
 
-    shown = [name for name in MEASURES if table[name].is_not_null().any()]
+    shown = [name for name in wanted if table[name].is_not_null().any()]
     rows = [[row["model"], *(cell(row, name) for name in shown)] for row in table.iter_rows(named=True)]
+    rows = [row for row in rows if any(row[1:])]
     return ["model", *(name.replace("_", " ") for name in shown)], rows
 
 
