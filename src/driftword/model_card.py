@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import PurePath
 from typing import Final
 
+from driftword import checks
 from driftword.corpus import Corpus
 from driftword.model import Model, as_model
 from driftword.spec import Spec
@@ -38,10 +39,11 @@ def card(
     score
         Whether to score the test text, which takes some seconds.
     """
-    model = as_model(model)
-    text = model.open_corpus(corpus) if isinstance(corpus, str | os.PathLike) else corpus or model.open_corpus()
-    if text is not None:
-        text = model.check_corpus(text)
+    model, score = as_model(model), checks.flag("score", score)
+    if corpus is None or isinstance(corpus, str | os.PathLike):
+        text = model.open_corpus(corpus)
+    else:
+        text = model.check_corpus(corpus)
     labels = model.slices.labels
     lines = [
         f"# {escape_markdown(model.title)}",

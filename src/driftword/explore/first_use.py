@@ -67,8 +67,8 @@ def displacement_interval(
     """
     v = model.word_id(word)
     first = first_attested(model, v)
-    asked = model if group is None else model.group(group)
-    drawn = uncertainty(asked, corpus_of(model, corpus)).vectors(v)
+    source = uncertainty(model, corpus) if group is None else uncertainty(model.group(group), corpus_of(model, corpus))
+    drawn = source.vectors(v)
     directions = vectors.unit(drawn - _centers(model))
     start = directions[:, first] if group is None else vectors.directions(model, [v])[[first] * len(drawn), 0]
     from_first = 1 - np.einsum("dtk,dk->dt", directions, start)
