@@ -11,7 +11,7 @@ import operator
 import os
 import re
 import reprlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from numbers import Real
@@ -217,6 +217,28 @@ def several(name: str, value: Any, *, remedy: str) -> list[Any]:
         except TypeError:  # an array without dimensions
             pass
     raise OptionError(f"`{name}` is {shown(value)}; {remedy}")
+
+
+def seeds(value: Any) -> list[int]:
+    """Check a seed or several; return them as a list, each once."""
+    given = several_numbers("seeds", value)
+    if not given:
+        raise OptionError("`seeds` is empty; give at least one")
+    return list(dict.fromkeys(whole("seeds", one, most=LARGEST_SEED) for one in given))
+
+
+def several_numbers(name: str, value: Any) -> list[Any]:
+    """Return a number, or several that are yet to be checked, as a list."""
+    alone = isinstance(plain(value), int | float)
+    return [value] if alone else several(name, value, remedy="give a whole number, or a list of them")
+
+
+def some_of(name: str, value: Any, known: Sequence[str]) -> list[str]:
+    """Check that an option names one or several of some choices; return them in the order of the choices."""
+    remedy = "give a name, or a list of names"
+    given = [value] if isinstance(plain(value), str) else several(name, value, remedy=remedy)
+    names = {one_of(name, one, known) for one in given}
+    return [choice for choice in known if choice in names]
 
 
 def words(name: str, value: Any) -> list[str]:

@@ -89,14 +89,12 @@ def compare(
     seeds; best_pass, seconds, and the number of seeds; after a tuning, the options that were chosen.
     """
     corpus, spec = as_corpus(corpus), as_spec(spec)
-    sizes = list(dict.fromkeys(replace(spec, context=context).context for context in _numbers("contexts", contexts)))
+    given = checks.several_numbers("contexts", contexts)
+    sizes = list(dict.fromkeys(replace(spec, context=context).context for context in given))
     names = _model_names(models, spec)
     if not names or not sizes:
         raise OptionError("There is nothing to compare; name at least one of `models` and one of `contexts`")
-    given = _numbers("seeds", seeds)
-    numbers = list(dict.fromkeys(checks.whole("seeds", seed, most=checks.LARGEST_SEED) for seed in given))
-    if not numbers:
-        raise OptionError("`seeds` is empty; give at least one")
+    numbers = checks.seeds(seeds)
     passes, threads = checks.whole("passes", passes, least=1), checks.threads(threads)
     overwrite, show_progress = checks.flag("overwrite", overwrite), checks.show_progress(show_progress)
     out = checks.optional(checks.path, "out", out)
@@ -145,26 +143,11 @@ def compare(
     return pl.DataFrame(rows, schema_overrides={**types, "L_seed_sd": pl.Float64})
 
 
-def _numbers(name: str, given: Any) -> list[Any]:
-    """Return a number, or several, as a list."""
-    return (
-        [given]
-        if isinstance(checks.plain(given), int | float)
-        else checks.several(name, given, remedy="give a whole number, or a list of them")
-    )
-
-
 def _model_names(given: Any, spec: Spec) -> list[str]:
     """Return the names of the models to compare, in a fixed order."""
     if given is None:
         return [name for name in MODELS if spec.intercept or name != "frequency"]
-    several = (
-        [given]
-        if isinstance(given, str)
-        else checks.several("models", given, remedy="give the name of a model, or a list of names")
-    )
-    names = {checks.one_of("models", name, MODELS) for name in several}
-    return sorted(names, key=MODELS.index)
+    return checks.some_of("models", given, MODELS)
 
 
 @dataclass(frozen=True)

@@ -243,7 +243,7 @@ def print_comparison(table: pl.DataFrame, console: Console) -> None:
 
 def print_benchmark(table: pl.DataFrame, console: Console) -> None:
     """Print a comparison of models and baselines: means over seeds, and half of their intervals."""
-    from driftword.benchmarking.suite import MEASURES, benchmark_cells
+    from driftword.benchmarking.suite import INTERVALS, MEASURES, benchmark_cells
 
     found = ("exchange_AP", "frequent_AP", "thinned", "dates", "equivalents")
     for title, wanted in (
@@ -255,7 +255,7 @@ def print_benchmark(table: pl.DataFrame, console: Console) -> None:
             console.print(title, style="dim")
             print_table(pl.DataFrame([dict(zip(heads, row, strict=True)) for row in body]), console, digits=1)
             console.print()
-    console.print("±: half of the 90% interval of the mean over seeds; of stability, over pairs of seeds.", style="dim")
+    console.print(INTERVALS, style="dim")
     for name, meaning in MEASURES.items():
         if table[name].is_not_null().any():
             console.print(f"{name.replace('_', ' ')}: {meaning}", style="dim")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,7 @@ def test_neighbours_that_two_models_share(small: dw.Corpus, small_model: dw.Mode
     assert chance == again < 0.7
 
 
-@pytest.mark.parametrize("numbers", [[0.2, 0.5], [1.0, 2.0, 4.0], [3.0, 1.0, 2.0, 2.0, 7.0]])
+@pytest.mark.parametrize("numbers", [[0.2, 0.5], [1.0, 2.0, 4.0], [3.0, 1.0, 2.0, 2.0, 7.0], list(range(11))])
 def test_intervals_are_students(numbers: list[float]) -> None:
     middle, low, high = suite._interval(numbers)
     expected = student.interval(0.9, len(numbers) - 1, np.mean(numbers), np.std(numbers, ddof=1) / len(numbers) ** 0.5)
@@ -112,6 +113,19 @@ def test_intervals_are_students(numbers: list[float]) -> None:
     assert middle == pytest.approx(np.mean(numbers))
     assert suite._interval([3.0]) == (3.0, None, None)
     assert suite._interval([]) == (None, None, None)
+
+
+def test_pairs_of_seeds_are_not_independent() -> None:
+    pairs = {(0, 1): 0.5, (0, 2): 0.6, (0, 3): 0.8, (1, 2): 0.7, (1, 3): 0.4, (2, 3): 0.9}
+    without = [np.mean([value for pair, value in pairs.items() if seed not in pair]) for seed in range(4)]
+    error = np.sqrt(3 / 4 * np.sum((np.array(without) - np.mean(without)) ** 2))
+    middle, low, high = suite._interval_of_pairs(list(pairs.values()), 4)
+    assert (low, high) == pytest.approx(student.interval(0.9, 3, middle, error), rel=0.01)
+    three = [0.5, 0.6, 0.8]
+    assert suite._interval_of_pairs(three, 3)[2] - np.mean(three) == pytest.approx(
+        2 * (suite._interval(three)[2] - np.mean(three))
+    )
+    assert suite._interval_of_pairs([0.5], 2) == (0.5, None, None)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -164,6 +178,9 @@ def test_the_table_can_be_trusted_and_made_again(
         assert shown in done.stdout
     with pytest.raises(dw.OptionError, match="holds a benchmark with other options"):
         dw.benchmark(text, **{**asked, "passes": 4}, out=tmp_path / "b")
+    (tmp_path / "b" / "text-dynamic-0.json").write_text('{"seco')  # as a kill may leave it
+    with pytest.raises(AssertionError, match="was fitted before"):
+        dw.benchmark(text, **asked, out=tmp_path / "b")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "letter.txt").write_text("mine")
     with pytest.raises(dw.OptionError, match="holds something else"):
@@ -171,7 +188,7 @@ def test_the_table_can_be_trusted_and_made_again(
     assert [path.name for path in (tmp_path / "other").iterdir()] == ["letter.txt"]
 
 
-def test_wrong_requests_end_in_a_sentence(text: dw.Corpus, small: dw.Corpus, tmp_path: Path) -> None:
+def test_wrong_requests_end_in_a_sentence(text: dw.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for wrong, message in (
         ({"models": ["word2vec"]}, "word2vec"), ({"models": []}, "`models` is empty"), ({"models": 3}, "models"),
         ({"seeds": []}, "`seeds` is empty"), ({"seeds": "0"}, "seeds"), ({"seeds": [True]}, "seeds"),
@@ -183,9 +200,30 @@ def test_wrong_requests_end_in_a_sentence(text: dw.Corpus, small: dw.Corpus, tmp
     single = join_slices(text, len(text.slices))
     with pytest.raises(dw.OptionError, match="a single slice"):
         dw.benchmark(single)
+    (tmp_path / "file").write_text("mine")
+    done = run_here("benchmark", text.path, "--out", tmp_path / "file")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "file").read_text() == "mine"
+    with pytest.raises(dw.OptionError, match="engine"):
+        dw.benchmark(text, engine="abacus")
+    monkeypatch.setattr(suite, "find_spec", lambda name: None if name == "gensim" else name)
+    with pytest.raises(
+        dw.OptionError, match=r"Baselines need gensim and SciPy; run: pip install 'driftword\[baselines"
+    ):
+        dw.benchmark(text)
     done = run_here("compare", text.path, "--baselines", "--contexts", "2,4")
     assert done.returncode == 2
     assert "a single number to --contexts" in done.stderr
+
+
+def test_an_interrupted_fit_ends_the_benchmark(text: dw.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*_: object, **__: object) -> CompletedProcess[str]:
+        return CompletedProcess([], 130, "")
+
+    monkeypatch.setattr("subprocess.run", run)
+    with pytest.raises(KeyboardInterrupt):
+        suite._in_another_process({"method": "ppmi"})
 
 
 def test_a_fit_that_fails_is_said(text: dw.Corpus) -> None:

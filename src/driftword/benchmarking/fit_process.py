@@ -18,7 +18,8 @@ from driftword.fitting import fit
 from driftword.spec import Spec
 
 OWN: Final = ("static", "binned", "dynamic")
-METHODS: Final = (*OWN, *("procrustes", "incremental", "compass", "ppmi"))
+METHODS: Final = (*OWN, "procrustes", "incremental", "compass", "ppmi")
+INTERRUPTED: Final = 130  # exit status after Ctrl-C
 
 
 def fit_method(
@@ -55,6 +56,8 @@ def main() -> None:
         found: dict[str, Any] = {"seconds": time.perf_counter() - begun, "memory_GB": peak_memory()}
     except DriftwordError as error:
         found = {"error": str(error)}
+    except KeyboardInterrupt:  # which the process that waits for this one reports
+        sys.exit(INTERRUPTED)
     json.dump(found, answer)
     answer.close()
 

@@ -11,6 +11,7 @@ same command.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import platform
@@ -19,6 +20,8 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any, Final
@@ -27,12 +30,13 @@ import numpy as np
 import polars as pl
 
 from driftword import checks, store, tables
-from driftword.atomic_writes import replacing, reserved
+from driftword.atomic_writes import replacing, reserved, writing
 from driftword.benchmarking import measures
-from driftword.benchmarking.fit_process import METHODS
+from driftword.benchmarking.fit_process import INTERRUPTED, METHODS, OWN
 from driftword.benchmarking.planting import BANDS, Planted, join_slices, plant
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
+from driftword.engines import choose_engine
 from driftword.errors import OptionError
 from driftword.evaluation import evaluate
 from driftword.model import Model
@@ -42,6 +46,7 @@ from driftword.spec import Spec, as_spec
 
 RULES: Final = {"frequency change": "how much its frequency changed", "frequency": "how frequent a word is"}
 MAX_SLICES: Final = 16  # more are joined: a slice needs text of its own
+INTERVALS: Final = "±: half of the 90% interval of the mean over seeds."
 #: Columns, and what they mean.
 MEASURES: Final = {
     "L": "held-out score of test text (higher is better); only of models that predict words",
@@ -56,7 +61,8 @@ MEASURES: Final = {
     "seconds": "for one fit to the text",
     "memory_GB": "the most that its process held",
 }
-_T90: Final = (6.31, 2.92, 2.35, 2.13, 2.02)  # quantiles of Student's t by degrees of freedom, for 90% intervals
+#: Quantiles of Student's t for 90% intervals, by degrees of freedom; for more, the last one is a little too large.
+_T90: Final = (6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.833, 1.812)
 
 
 def benchmark(
@@ -101,19 +107,18 @@ def benchmark(
     Returns
     -------
     One row per model, and one per rule that knows nothing of meaning: each measure as a mean over seeds, with its 90%
-    interval (``_low`` and ``_high``; over pairs of seeds for stability). Null where a measure is not defined.
+    interval (``_low`` and ``_high``; of stability by leaving out each seed in turn). Null where a measure is not
+    defined.
     """
     text, spec = as_corpus(corpus), as_spec(spec)
-    names = _methods(models)
-    several = [seeds] if isinstance(checks.plain(seeds), int) else checks.several("seeds", seeds, remedy="give seeds")
-    numbers = list(dict.fromkeys(checks.whole("seeds", seed, most=checks.LARGEST_SEED) for seed in several))
-    if not numbers:
-        raise OptionError("`seeds` is empty; give at least one")
+    names, numbers = _methods(models), checks.seeds(seeds)
     max_slices = checks.whole("max_slices", max_slices, least=2)
     if len(text.slices) < 2:
         raise OptionError("The corpus has a single slice, so nothing can move; prepare it with shorter slices")
     folder, show_progress = checks.optional(checks.path, "out", out), checks.show_progress(show_progress)
     passes, threads = checks.whole("passes", passes, least=2), checks.threads(threads)
+    if set(names) & set(OWN):
+        choose_engine(engine, device)  # before anything is planted
     asked = {
         "corpus": text.fingerprint, "models": names, "seeds": numbers, "passes": passes, "slices": max_slices,
         "spec": {name: value for name, value in spec.to_dict().items() if name != "model"},
@@ -128,10 +133,10 @@ def benchmark(
         bar = stack.enter_context(progress(show=show_progress))
         learning = {"threads": threads, "engine": engine, "device": device}
         fits = {"learning": learning, "spec": spec.to_dict(), "passes": passes}
-        rows = _Run(text, place, -(-len(text.slices) // max_slices), fits, bar).rows(names, numbers)
-        table = _table(rows)
+        join = -(-len(text.slices) // max_slices)
+        table = _table(_Run(text, place, join, fits, bar).rows(names, numbers), len(numbers))
         if folder is not None:
-            _write_report(folder, table, text, asked)
+            _write_report(folder, table, text, {**asked, "slices": -(-len(text.slices) // join)})
     return table
 
 
@@ -163,7 +168,7 @@ class _Run:
                 fitted.append(model)
                 row["seconds"].append(cost["seconds"])
                 row["memory_GB"].append(cost["memory_GB"])
-                if model.predicts:
+                if model.predicts and text.has_split("test"):
                     row["L"].append(float(evaluate(model, text, **self.fits["learning"])["L"][0]))
                 if name in moving:
                     found, _ = self._fit(name, seed, planted[seed][0])
@@ -199,12 +204,13 @@ class _Run:
         out = self.folder / f"{Path(corpus.path).stem}-{method}-{seed}.model"
         cost = out.with_suffix(".json")
         self.bar.update(facts=f"{method}, seed {seed}")
-        if store.read_meta(out) is None or not cost.exists():
+        spent = _read(cost)
+        if spent is None or store.read_meta(out) is None:
             asked = {"method": method, "seed": seed, "corpus": str(corpus.path), "out": str(out), **self.fits}
             spent = _in_another_process(asked)
-            cost.write_text(json.dumps(spent), encoding="utf-8")
+            _write(cost, json.dumps(spent))
         self.bar.update(more=1)
-        return Model.open(out), json.loads(cost.read_text(encoding="utf-8"))
+        return Model.open(out), spent
 
 
 def _in_another_process(asked: Mapping[str, Any]) -> dict[str, float]:
@@ -213,6 +219,8 @@ def _in_another_process(asked: Mapping[str, Any]) -> dict[str, float]:
         [sys.executable, "-m", "driftword.benchmarking.fit_process"], input=json.dumps(asked), text=True,
         stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}, check=False,
     )  # fmt: skip
+    if done.returncode == INTERRUPTED:
+        raise KeyboardInterrupt
     if done.returncode or not done.stdout:
         raise RuntimeError(f"The process that fitted '{asked['method']}' failed; the lines above say why")
     spent: dict[str, Any] = json.loads(done.stdout)
@@ -235,55 +243,87 @@ def _found(model: Model, planted: Planted) -> dict[str, float]:
 
 
 def _methods(given: Any) -> list[str]:
-    """Return the names of the models to compare, in a fixed order."""
-    if given is None:
-        return list(METHODS)
-    several = [given] if isinstance(given, str) else checks.several("models", given, remedy="name at least one model")
-    names = {checks.one_of("models", name, METHODS) for name in several}
+    """Return the names of the models to compare, in a fixed order, if all that they need is installed."""
+    names = list(METHODS) if given is None else checks.some_of("models", given, METHODS)
     if not names:
         raise OptionError(f"`models` is empty; name some of {', '.join(METHODS)}")
-    return sorted(names, key=METHODS.index)
+    if set(names) - set(OWN) and not all(map(find_spec, ("gensim", "scipy"))):
+        raise OptionError(
+            "Baselines need gensim and SciPy; run: pip install 'driftword[baselines]', or name other `models`"
+        )
+    return names
 
 
 def _check_folder(folder: Path, asked: Mapping[str, Any]) -> None:
     """Refuse a folder with the fits of another benchmark; note what this one is about."""
-    folder.mkdir(parents=True, exist_ok=True)
-    note = folder / "options.json"
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        empty = not any(folder.iterdir())
     same = {name: value for name, value in asked.items() if name not in ("models", "seeds")}
+    known = _read(folder / "options.json")
+    if known is None and not empty:
+        raise OptionError(f"{checks.quoted(str(folder))} holds something else; give another `out`")
+    if known is None:
+        _write(folder / "options.json", json.dumps(same))
+    elif known != same:
+        other = "a benchmark with other options, or of another corpus"
+        raise OptionError(f"{checks.quoted(str(folder))} holds {other}; give another `out`")
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """Return what a file of this folder holds; None where there is none, or not a whole one."""
     try:
-        known = json.loads(note.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        if any(path.name != ".lock" and not path.name.startswith(".") for path in folder.iterdir()):
-            raise OptionError(f"'{folder}' holds something else; give another `out`") from None
-        note.write_text(json.dumps(same), encoding="utf-8")
-        return
-    if known != same:
-        raise OptionError(f"'{folder}' holds a benchmark with other options, or of another corpus; give another `out`")
+        facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return facts
+    except (OSError, ValueError):
+        return None
 
 
-def _table(rows: Mapping[str, Mapping[str, Sequence[float]]]) -> pl.DataFrame:
+def _write(path: Path, text: str) -> None:
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+def _table(rows: Mapping[str, Mapping[str, Sequence[float]]], n_seeds: int) -> pl.DataFrame:
     """Return means over seeds with their intervals."""
     columns: dict[str, list[Any]] = {
         "model": list(rows),
         "seeds": [max(map(len, row.values())) for row in rows.values()],
     }
     for name in MEASURES:
-        ends = [_interval([value for value in row[name] if np.isfinite(value)]) for row in rows.values()]
+        found = [[value for value in row[name] if np.isfinite(value)] for row in rows.values()]
+        ends = [_interval_of_pairs(values, n_seeds) if name == "stability" else _interval(values) for values in found]
         for column, values in zip((name, f"{name}_low", f"{name}_high"), zip(*ends, strict=True), strict=True):
             columns[column] = list(values)
     kinds = {name: pl.Float64 for name in columns if name not in ("model", "seeds")}
     return pl.DataFrame(columns, schema_overrides=kinds)
 
 
-def _interval(values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
+_Interval = tuple[float | None, float | None, float | None]
+
+
+def _interval(values: Sequence[float]) -> _Interval:
     """Return the mean of some numbers and its 90% interval; None where there are too few."""
-    if not values:
-        return None, None, None
-    if len(values) == 1:
-        return values[0], None, None
-    factor = _T90[len(values) - 2] if len(values) - 2 < len(_T90) else 1.8
-    half = factor * stdev(values) / len(values) ** 0.5
-    return mean(values), mean(values) - half, mean(values) + half
+    if len(values) < 2:
+        return (values[0] if values else None), None, None
+    return _around(mean(values), stdev(values) / len(values) ** 0.5, len(values) - 1)
+
+
+def _interval_of_pairs(values: Sequence[float], n_seeds: int) -> _Interval:
+    """Return the mean over all pairs of seeds and its 90% interval, by the jackknife: pairs share seeds."""
+    if n_seeds < 3 or not values:
+        return _interval(values[:1])
+    pairs = list(itertools.combinations(range(n_seeds), 2))
+    without = [
+        mean(value for value, pair in zip(values, pairs, strict=True) if seed not in pair) for seed in range(n_seeds)
+    ]
+    error = ((n_seeds - 1) / n_seeds * sum((one - mean(without)) ** 2 for one in without)) ** 0.5
+    return _around(mean(values), error, n_seeds - 1)
+
+
+def _around(middle: float, error: float, freedom: int) -> _Interval:
+    half = _T90[min(freedom, len(_T90)) - 1] * error
+    return middle, middle - half, middle + half
 
 
 def benchmark_cells(
@@ -315,19 +355,19 @@ def _write_report(folder: Path, table: pl.DataFrame, text: Corpus, asked: Mappin
     """Write the report for people and for programs."""
     made = {
         "machine": f"{machine()}, Python {platform.python_version()}",
-        "versions": {**versions(), **_baseline_versions()},
+        "versions": {**versions(), **{name: version(name) for name in ("gensim", "scipy") if find_spec(name)}},
     }
     facts = {**asked, "words": len(text.words), "text": int(np.asarray(text.counts).sum(dtype=np.int64)), **made}
     lines = [
         f"# Benchmark of {Path(text.path).stem if text.path else 'a corpus in memory'}",
         "",
-        f"{facts['text']:,} words of text, {facts['words']:,} different words, at most {asked['slices']} slices; "
+        f"{facts['text']:,} words of text, {facts['words']:,} different words, {asked['slices']} slices; "
         f"K = {asked['spec']['dim']}, context {asked['spec']['context']}, {asked['passes']} passes; "
         f"seeds {', '.join(map(str, asked['seeds']))}.",
         "",
         benchmark_table(table),
         "",
-        "±: half of the 90% interval of the mean over seeds (of stability, over pairs of seeds).",
+        INTERVALS,
         "",
         *(f"- **{name.replace('_', ' ')}**: {meaning}" for name, meaning in MEASURES.items()),
         *(f"- **{name}**: a rule that knows nothing of meaning: {meaning}" for name, meaning in RULES.items()),
@@ -335,19 +375,5 @@ def _write_report(folder: Path, table: pl.DataFrame, text: Corpus, asked: Mappin
         f"{made['machine']}; " + ", ".join(f"{name} {number}" for name, number in facts["versions"].items()) + ".",
         "",
     ]
-    with replacing(folder / "benchmark.md") as partial:
-        partial.write_text("\n".join(lines), encoding="utf-8")
-    with replacing(folder / "benchmark.json") as partial:
-        partial.write_text(json.dumps({**facts, "table": table.to_dicts()}, indent=1), encoding="utf-8")
-
-
-def _baseline_versions() -> dict[str, str]:
-    from importlib.metadata import PackageNotFoundError, version
-
-    found = {}
-    for name in ("gensim", "scipy"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    _write(folder / "benchmark.md", "\n".join(lines))
+    _write(folder / "benchmark.json", json.dumps({**facts, "table": table.to_dicts()}, indent=1))

@@ -1,6 +1,6 @@
 """The command line: one short function per command."""
 
-from driftword.cli import corpora, models, queries, claims, pages, planning, demo  # noqa: F401, I001 - each registers its commands, in this order
+from driftword.cli import corpora, models, comparisons, queries, claims, pages, planning, demo  # noqa: F401, I001 - each registers its commands, in this order
 from driftword.cli.app import app, main
 
 __all__ = ["app", "main"]

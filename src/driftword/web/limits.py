@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -15,6 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from driftword.errors import DriftwordError, OptionError
 from driftword.process import available_cores
+from driftword.web.cache import CachedResponse
 from driftword.web.worker import Worker
 
 MAX_ADDRESS_LENGTH: Final = 8192  # characters, percent-encoded, as in most servers
@@ -122,12 +122,8 @@ class ComputationLimits:
 
     async def _show_page(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Compute a page in this process, or, while it computes another one, in one that is idle."""
-        if self.computed_here and self.idle_helpers:
-            helper = self.idle_helpers.pop()
-            try:
-                await _answer_by(helper, scope, receive, send)
-            finally:
-                self.idle_helpers.append(helper)
+        if self.computed_here and self.idle_helpers and (page := await self._ask(self.idle_helpers.pop(), scope)):
+            await _send(page, send)
             return
         self.computed_here += 1
         try:
@@ -137,11 +133,17 @@ class ComputationLimits:
 
     async def _start_helper(self, scope: Scope) -> None:
         """Start a process and let it compute a page that nobody waits for: the first one takes seconds."""
-        helper = self.unused_helpers.pop()
-        with contextlib.suppress(DriftwordError):  # then pages are computed here
-            await run_in_threadpool(helper.respond, scope["path"], scope["query_string"])
-            self.idle_helpers.append(helper)
+        await self._ask(self.unused_helpers.pop(), scope)
         self.starting = None
+
+    async def _ask(self, helper: Worker, scope: Scope) -> CachedResponse | None:
+        """Return a page that a helper computed, which is then idle again; None, and no such helper, if it failed."""
+        try:
+            page = await run_in_threadpool(helper.respond, scope["path"], scope["query_string"])
+        except (DriftwordError, RuntimeError):  # it was killed, or has said why; pages are computed here
+            return None
+        self.idle_helpers.append(helper)
+        return page
 
 
 async def _answer_by(worker: Worker, scope: Scope, receive: Receive, send: Send) -> None:
@@ -151,6 +153,10 @@ async def _answer_by(worker: Worker, scope: Scope, receive: Receive, send: Send)
     except OptionError as error:
         await sentence(scope, 422, f"{error}.")(scope, receive, send)
         return
+    await _send(response, send)
+
+
+async def _send(response: CachedResponse, send: Send) -> None:
     await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
     await send({"type": "http.response.body", "body": response.body})
 

@@ -1,0 +1,180 @@
+"""Commands that compare: models with one another, and with other methods."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from driftword.checks import comma_separated
+from driftword.cli.app import CORPUS, CSV, FORMAT, JSON, THREADS, command, show, table_format
+from driftword.cli.models import DEVICE, ENGINE, PASSES, spec_options, warn_about_text
+from driftword.errors import OptionError
+from driftword.spec import Spec
+from driftword.visible_text import visible
+
+if TYPE_CHECKING:
+    from driftword.corpus import Corpus
+
+
+@command("compare", no_args_is_help=True)
+@spec_options(without=("model", "context"))
+def compare_models(
+    path: Annotated[str, CORPUS],
+    *,
+    spec: Spec,
+    contexts: Annotated[str, typer.Option(help="Context sizes, separated by commas.")] = "2,8",
+    models: Annotated[
+        str | None,
+        typer.Option(
+            help="Models to compare, separated by commas: static; frequency (static embeddings, with intercepts that "
+            "move); binned; dynamic.",
+            show_default="all",
+        ),
+    ] = None,
+    passes: Annotated[int, PASSES] = 10,
+    seeds: Annotated[str, typer.Option(help="Seeds, separated by commas; scores are means over them.")] = "0",
+    baselines: Annotated[
+        bool,
+        typer.Option(
+            "--baselines",
+            help="Also compare with other methods, in all that 'driftword benchmark' measures; in one context.",
+        ),
+    ] = False,
+    tune: Annotated[
+        bool, typer.Option("--tune", help="First choose the options of each model on the validation text.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder to keep the fitted models in.")] = None,
+    threads: Annotated[int | None, THREADS] = None,
+    engine: Annotated[str, ENGINE] = "auto",
+    device: Annotated[str | None, DEVICE] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace models in that folder that have other options.")
+    ] = False,
+    format: Annotated[str, FORMAT] = "table",
+    as_json: Annotated[bool, JSON] = False,
+    as_csv: Annotated[bool, CSV] = False,
+) -> None:
+    """Fit static, binned and dynamic models and score them on the test text: the paper's table.
+
+    Gains in L over the other models of the same context are paired by document. What the dynamic model gains over the
+    model named frequency, it gains beyond changes of frequency.
+
+    [bold]Examples[/bold]
+
+      driftword compare sotu.corpus --out models
+
+      driftword compare sotu.corpus --contexts 8 --dim 50 --drift-precision 100 --seeds 0,1,2 --format latex
+
+      driftword compare sotu.corpus --tune --out models   (the best options of each model; six times as long)
+
+      driftword compare sotu.corpus --paper   (the options of the paper)
+
+      driftword compare sotu.corpus --contexts 8 --baselines --seeds 0,1,2 --out models   (beside other methods)
+    """
+    from driftword.comparison import compare, comparison_table
+    from driftword.corpus import Corpus
+    from driftword.terminal import print_comparison
+
+    chosen = table_format(format, as_json, as_csv)
+    corpus = Corpus.open(path)
+    warn_about_text(corpus, spec)
+    names = None if models is None else comma_separated(models)
+    if baselines:
+        sizes = [8] if contexts == "2,8" else _numbers("contexts", contexts)
+        if len(sizes) != 1 or tune or overwrite:
+            raise OptionError(
+                "With `baselines`, give a single number to `contexts`, and neither `tune` nor `overwrite`"
+            )
+        compare_with_baselines(
+            corpus, models=names, spec=replace(spec, context=sizes[0]), passes=passes, seeds=_numbers("seeds", seeds),
+            threads=threads, engine=engine, device=device, out=out, chosen=chosen,
+        )  # fmt: skip
+        return
+    table = compare(
+        corpus, contexts=_numbers("contexts", contexts), models=names, spec=spec, passes=passes,
+        seeds=_numbers("seeds", seeds), tune=tune, threads=threads, engine=engine, device=device, out=out,
+        overwrite=overwrite,
+    )  # fmt: skip
+    if chosen in ("markdown", "latex"):
+        print(comparison_table(table, format=chosen))
+        return
+    show(table, chosen, print_comparison)
+
+
+@command("benchmark", no_args_is_help=True)
+@spec_options(without=("model",))
+def benchmark_models(
+    path: Annotated[str, CORPUS],
+    *,
+    spec: Spec,
+    models: Annotated[
+        str | None,
+        typer.Option(
+            help="What to compare, separated by commas: static, binned, dynamic, procrustes, incremental, compass "
+            "and ppmi.",
+            show_default="all",
+        ),
+    ] = None,
+    passes: Annotated[int, typer.Option(help="Passes over the text, for all of them.")] = 5,
+    seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "0,1,2",
+    max_slices: Annotated[int, typer.Option(help="Slices are joined until there are at most this many.")] = 16,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o",
+            help="Folder for the report and for what was fitted; the same command uses that again.",
+        ),
+    ] = None,
+    threads: Annotated[int | None, THREADS] = None,
+    engine: Annotated[str, ENGINE] = "auto",
+    device: Annotated[str | None, DEVICE] = None,
+    format: Annotated[str, FORMAT] = "table",
+    as_json: Annotated[bool, JSON] = False,
+    as_csv: Annotated[bool, CSV] = False,
+) -> None:  # fmt: skip
+    """Compare models and other methods: what they find, miss, repeat and cost.
+
+    Changes of meaning are planted in a copy of the text whose dates are permuted: words take each other's places, and
+    others only become rarer. The table shows how well each method finds the first and ignores the second, whether it
+    dates them right, what two seeds have in common, held-out scores, seconds and memory; beside two rules that know
+    nothing of meaning. It takes an hour or more on a large corpus.
+
+    [bold]Examples[/bold]
+
+      driftword benchmark sotu.corpus --out sotu-benchmark
+
+      driftword benchmark sotu.corpus --models dynamic,procrustes,compass --seeds 0 --out quick
+    """
+    from driftword.corpus import Corpus
+
+    chosen = table_format(format, as_json, as_csv)
+    compare_with_baselines(
+        Corpus.open(path), models=None if models is None else comma_separated(models), spec=spec, passes=passes,
+        seeds=_numbers("seeds", seeds), max_slices=max_slices, threads=threads, engine=engine, device=device, out=out,
+        chosen=chosen,
+    )  # fmt: skip
+
+
+def compare_with_baselines(corpus: Corpus, *, chosen: str, out: Path | None, **options: Any) -> None:
+    """Run a benchmark and print it."""
+    from driftword.benchmarking.suite import benchmark, benchmark_table
+    from driftword.terminal import print_benchmark
+
+    table = benchmark(corpus, out=out, **options)
+    if chosen == "markdown":
+        print(benchmark_table(table))
+        return
+    show(table, chosen, print_benchmark)
+    if out is not None and chosen == "table":
+        print(f"\nWritten to {visible(str(out / 'benchmark.md'))} and benchmark.json")
+
+
+def _numbers(name: str, text: str) -> list[int]:
+    """Read whole numbers separated by commas."""
+    try:
+        return [int(part) for part in comma_separated(text)]
+    except ValueError as error:
+        raise OptionError(f"`{name}` is '{text}'; write whole numbers separated by commas, such as 2,8") from error
