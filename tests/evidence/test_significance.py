@@ -18,7 +18,7 @@ from driftword import store
 from driftword.errors import DriftwordWarning, OptionError
 from driftword.evidence.significance import takes_less_than
 from driftword.explore import rank_drift
-from driftword.pages import content
+from driftword.pages import content, overview_content
 from driftword.significance_table import SCHEMA, SignificanceTable, ranked
 from driftword.web.app import make_app
 
@@ -235,7 +235,7 @@ def test_pages_say_whether_a_word_changed(model: dw.Model, table: pl.DataFrame, 
     assert "<b>not distinguishable from chance</b>" in pages["t3w1"]
     assert "so neither are its change points" in pages["t3w1"]
     assert "too few documents" in pages["t5w5"]
-    assert content.start(shown)["table"][0]["verdict"] == "significant at a false discovery rate of 5%"
+    assert overview_content.start(shown)["table"][0]["verdict"] == "significant at a false discovery rate of 5%"
     reader = TestClient(make_app(shown), base_url="http://127.0.0.1")
     listed = "".join(reader.get(f"/words?like=t{topic}*").text for topic in (0, 1, 3, 5))
     lines = {re.findall(r">(t\dw\d)</a>", line)[0]: line for line in listed.split("<li>")[1:]}
@@ -249,7 +249,7 @@ def test_pages_say_whether_a_word_changed(model: dw.Model, table: pl.DataFrame, 
 
 
 def test_without_a_test_there_is_nothing_to_show(small_model: dw.Model) -> None:
-    assert {row["verdict"] for row in content.start(small_model)["table"]} == {None}
+    assert {row["verdict"] for row in overview_content.start(small_model)["table"]} == {None}
     assert content.word(small_model, "ship")["significance"] is None
     for table in (dw.drift(small_model), dw.changes(small_model)):
         assert table["effect"].is_null().all()

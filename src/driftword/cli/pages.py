@@ -60,7 +60,7 @@ def explore(
     _check_installed("explorer", "web", ("fastapi", "uvicorn", "jinja2"))
     from driftword import terminal
     from driftword.model import Model
-    from driftword.pages.content import warm_up
+    from driftword.pages.overview_content import warm_up
     from driftword.progress import progress
     from driftword.web.access import LOCAL
     from driftword.web.app import make_app

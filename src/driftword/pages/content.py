@@ -1,4 +1,4 @@
-"""The content of each page, ready for a template, for JSON and for CSV: the tables of `explore`, and no more."""
+"""The content of pages about words, for templates, for JSON and for CSV: the tables of `explore`, and no more."""
 
 from __future__ import annotations
 
@@ -9,196 +9,26 @@ import numpy as np
 import polars as pl
 
 from driftword import explore
-from driftword.checks import one_of, quoted, whole
+from driftword.checks import whole
 from driftword.corpus import Corpus
 from driftword.corpus.groups import OTHERS, group_number
-from driftword.corpus.slices import At
 from driftword.errors import OptionError
 from driftword.explore.before_and_after import CLEARLY_NEARER
 from driftword.explore.changepoints import NOTABLE
 from driftword.explore.first_use import first_attested, observed_distances
-from driftword.explore.trajectories import per_million
 from driftword.model import Model
 from driftword.model_card import citation
 from driftword.pages.figures import HALF_WIDTH, Change, Figure, Series, figure
 from driftword.significance_table import LEVEL, verdict
-from driftword.suggestions import closest, matches
+from driftword.suggestions import closest
 
 MAX_ROWS: Final = 200
 MAX_SLICES: Final = 12
 MAX_COMPARED: Final = 6
 MAX_GROUPS: Final = 6  # as many as there are colours
-RANKED: Final = "rank"  # the order of a table of drift, unless a reader chooses a column
-SORT_COLUMNS: Final = (RANKED, "drift", "effect", "word", "count_first", "count_last", "slices")
-_ANSWERS: Final = 10  # words on the start page whose change is told in a sentence
-_MATCHES: Final = 30  # words that are listed for a pattern
-_TABLE_NEIGHBORS: Final = 6  # in each row of a table of drift
 _HALF_PAGE: Final = {"width": HALF_WIDTH, "height": 150}
 
 Content = dict[str, Any]
-
-
-def start(
-    model: Model, begin: At | None = None, end: At | None = None, *, since: At | None = None, until: At | None = None,
-    **options: Any,
-) -> Content:  # fmt: skip
-    """Return an overview of the corpus, and the words that changed most; `options` are those of `between`.
-
-    Where words were tested, those are told that changed from the slice `since` to the slice `until`.
-    """
-    labels = model.slices.labels
-    tokens = np.asarray(model.counts).sum(axis=1, dtype=np.int64).tolist() if model.vocabulary.counted else None
-    figures: dict[str, Figure] = {}
-    if tokens is not None:
-        series = [_series("words", tokens)]
-        figures["tokens"] = figure("Amount of text", "words in each slice", "bars", series=series, height=150)
-    content: Content = {
-        "title": "How words changed",
-        "words": len(model.words),
-        "slices": list(labels),
-        "tokens": tokens,
-        "held_out": model.info()["validation"],
-        "model": model.method,
-        "figures": figures,
-        "table": [],
-        "moves": model.moves,
-        "timeline": None,
-        "answers": [],
-        "cite": citation(model),
-    }
-    if model.moves:
-        ranking = _ranking(model, begin, end, options)
-        content = ranking | content | {"table": ranking["table"]}
-        dated = explore.timeline(model)
-        content["timeline"] = _timeline(model, dated, since, until)
-        if dated.height:
-            told = [row for row in dated.to_dicts() if row["change"] in content["timeline"]["chosen"]][:_ANSWERS]
-        else:
-            told = explore.shifts(model, [row["word"] for row in ranking["table"][:_ANSWERS]]).to_dicts()
-        content |= _answers(model, told)
-    return content
-
-
-def warm_up(model: Model) -> None:
-    """Compute what all pages share, before the first reader comes."""
-    if model.moves:
-        start(model)
-        explore.farthest(model)
-
-
-def _ranking(model: Model, begin: At | None, end: At | None, options: dict[str, Any]) -> Content:
-    """Return the words that changed most; what a start page shows unless a reader asks for more is computed once."""
-    usual = {"metric": None, "n": 30, "min_count": None, "skip": None, "sort": RANKED, "interpolated": False}
-    if begin is None and end is None and usual | options == usual:
-        return model.cached("usual ranking", lambda: between(model, None, None))
-    return between(model, begin, end, **options)
-
-
-def _timeline(model: Model, dated: pl.DataFrame, since: At | None, until: At | None) -> Content | None:
-    """Return when words changed, and the slices whose words are listed; None where nothing was tested."""
-    counts = explore.changes_by_slice(model)
-    if counts is None or not dated.height:
-        return None
-    labels = model.slices.labels
-    first = 0 if since is None else model.slices.index(since)
-    last = len(labels) - 1 if until is None else model.slices.index(until)
-    first, last = min(first, last), max(first, last)
-    return {
-        "counts": counts,
-        "words": dated.select("word", "change", "before", "after", "moved").to_dicts(),
-        "chosen": list(labels[first : last + 1]),
-        "found": sum(counts[first : last + 1]),
-        "sentence": model.significance.describe() if model.significance else "",
-        "by_chance": explore.by_chance(model),
-        "everything": (first, last) == (0, len(labels) - 1),
-    }
-
-
-def _answers(model: Model, told: list[dict[str, Any]]) -> Content:
-    """Return from what to what words moved, and when; and the farthest of all distances, for lines of one scale."""
-    for row in told:
-        row["per_million"] = per_million(model, model.word_id(row["word"]))
-    distances = [distance for row in told for distance in row["distance"] if distance is not None]
-    return {"answers": told, "farthest": max(distances, default=1.0), "tested": model.significance is not None}
-
-
-def matching(model: Model, like: str) -> Content:
-    """Return the words that match a pattern such as ``energ*``, the most frequent first, and how each moved."""
-    found = [v for v, name in enumerate(model.words) if matches(name, like)]
-    if not found:
-        raise OptionError(f"No word matches {quoted(like)}; give fewer letters before the *")
-    names = [model.words[v] for v in found[:_MATCHES]]
-    content: Content = {
-        "title": f"Words like {like.strip()}",
-        "like": like.strip(),
-        "found": len(found),
-        "table": [
-            {"word": name, "count": int(model.vocabulary.totals[v]) if model.vocabulary.counted else None}
-            for v, name in zip(found, names, strict=False)
-        ],
-        "answers": [],
-        "figures": {},
-        "cite": citation(model),
-    }
-    return content | _answers(model, explore.shifts(model, names).to_dicts()) if model.moves else content
-
-
-def between(
-    model: Model, begin: At | None, end: At | None, *, n: int = 30, sort: str = RANKED, **options: Any
-) -> Content:
-    """Return the words that changed most from one slice to another, with the neighbours of each in both.
-
-    `options` are those of `explore.drift`, whose defaults decide what changed most.
-    """
-    one_of("sort", sort, SORT_COLUMNS)
-    whole("n", n, least=1, most=MAX_ROWS)
-    if begin is not None and end is not None and model.slices.index(begin) > model.slices.index(end):
-        begin, end = end, begin
-    ranking = explore.rank_drift(model, n=n, between=(begin, end), **options)
-    first, last = ranking.between
-    table = ranking.table
-    neighbors = explore.neighborhoods(model, table["word"].to_list(), at=[first, last], n=_TABLE_NEIGHBORS)
-    for label, column in ((first, "neighbors_first"), (last, "neighbors_last")):
-        in_slice = neighbors.filter(pl.col("slice") == label).select("word", pl.col("neighbors").alias(column))
-        table = table.join(in_slice, on="word", how="left", maintain_order="left")
-    if sort != RANKED:
-        table = table.sort(sort, descending=sort != "word", nulls_last=True, maintain_order=True)
-    return {
-        "title": f"Change from {first} to {last}",
-        "begin": first,
-        "end": last,
-        "slices": list(model.slices.labels),
-        "metric": ranking.metric,
-        "asked_metric": options.get("metric"),
-        "tested": ranking.tested is not None,
-        "by_effect": ranking.by_effect,
-        "n": n,
-        "min_count": ranking.min_count,
-        "skip": ranking.skip,
-        "interpolated": bool(options.get("interpolated")),
-        "sort": sort,
-        "words_compared": ranking.describe(),
-        "eligible": ranking.eligible,
-        "table": [row | {"verdict": verdict(row["q"]) if ranking.tested else None} for row in table.to_dicts()],
-        "columns": table.columns,
-        "figures": {},
-        "cite": citation(model),
-    }
-
-
-def one_slice(model: Model, label: str, **options: Any) -> Content:
-    """Return the words that moved most from the previous slice into this one."""
-    labels = model.slices.labels
-    t = model.slices.index(label)
-    if t == 0 and model.moves:
-        raise OptionError(f"'{labels[0]}' is the first slice, so no word moved into it; choose a later one")
-    return between(model, labels[t - 1], labels[t], **options) | {
-        "title": f"Movement into {labels[t]}",
-        "slice": labels[t],
-        "previous": labels[t - 1] if t > 1 else None,
-        "next": labels[t + 1] if t + 1 < len(labels) else None,
-        "tokens": int(np.asarray(model.counts)[t].sum()) if model.vocabulary.counted else None,
-    }
 
 
 def word(
@@ -248,7 +78,7 @@ def word(
         "significance": _significance(model, name),
         "shift": explore.shifts(model, [name]).row(0, named=True) if model.moves else None,
         "figures": {"frequency": figure(f"Frequency of {name}", "per million words", "bars",
-                                        series=[_series(name, frequency["per_million"].to_list())], **_HALF_PAGE)},
+                                        series=[series_of(name, frequency["per_million"].to_list())], **_HALF_PAGE)},
         "table": neighbors,
         "cite": citation(model),
     }  # fmt: skip
@@ -263,7 +93,7 @@ def word(
     content["figures"] |= {
         "trajectory": _distance_figure(model, name, content),
         "movement": figure(f"Movement of {name}", "distance from the previous slice", "bars",
-                           series=[_series(name, frequency["step"].to_list(), counts, observed)], **_HALF_PAGE),
+                           series=[series_of(name, frequency["step"].to_list(), counts, observed)], **_HALF_PAGE),
         "similarity": _similarity_figure(model, name, [other for other in others if other != name]),
     }  # fmt: skip
     usual = next((label for label in reversed(selected) if observed[labels.index(label)]), selected[-1])
@@ -289,7 +119,7 @@ def _distance_figure(model: Model, name: str, content: Content) -> Figure:
     told = shift is not None and (verdict_ is None or content["marked"])
     return figure(
         f"How far {name} has moved since {first}", f"distance from its use in {first}", "distance", height=300,
-        series=[_series(name, table["distance"].to_list(), content["counts"], content["observed"])],
+        series=[series_of(name, table["distance"].to_list(), content["counts"], content["observed"])],
         usual=(table["usual_low"].to_list(), table["usual_high"].to_list()), top=explore.farthest(model),
         changes=content["marked"], first=first,
         sides=(shift["before"] or [], shift["after"] or []) if told else ([], []),
@@ -327,7 +157,7 @@ def _by_group(model: Model, name: str, groups: Sequence[str], at: str, n: int) -
     for part in explore.group_displacement(model, name, shown).partition_by("group", maintain_order=True):
         group, counts, observed = part["group"][0], part["count"].to_list(), part["observed"].to_list()
         values = _within_text(part["distance"].to_list(), model.group(group), name)
-        series.append(_series(group, values, counts, observed))
+        series.append(series_of(group, values, counts, observed))
         here = part.row(model.slices.labels.index(at), named=True)
         near = explore.neighbors(model.group(group), name, at=at, n=n)["word"].to_list() if here["observed"] else None
         rows.append({"group": group, "total": sum(counts), "count": here["count"], "neighbors": near})
@@ -453,11 +283,11 @@ def compare(model: Model, words: Sequence[str]) -> Content:
         figures["change"] = figure(
             "How far each word has moved", "1 - cosine similarity to the first slice that has it at least 5 times",
             "distance", top=explore.farthest(model), height=300,
-            series=[_series(name, *values) for name, *values in zip(names, distances, counts, observed, strict=True)],
+            series=[series_of(name, *values) for name, *values in zip(names, distances, counts, observed, strict=True)],
         )  # fmt: skip
     figures["frequency"] = figure(
         "Frequency", "per million words", "lines",
-        series=[_series(name, *values) for name, *values in zip(names, shares, counts, observed, strict=True)],
+        series=[series_of(name, *values) for name, *values in zip(names, shares, counts, observed, strict=True)],
     )  # fmt: skip
     return {
         "title": " and ".join([", ".join(names[:-1]), names[-1]]),
@@ -489,7 +319,7 @@ def axis(model: Model, words: Sequence[str], low: Sequence[str], high: Sequence[
         raise OptionError("An axis of meaning needs at least one word to place on it; name one")
     tables = {name: explore.towards(model, name, low=low, high=high) for name in names}
     low_names, high_names = ", ".join(low), ", ".join(high)
-    series = [_series(name, table["position"].to_list(), table["count"].to_list()) for name, table in tables.items()]
+    series = [series_of(name, table["position"].to_list(), table["count"].to_list()) for name, table in tables.items()]
     return {
         "title": f"Between {low_names} and {high_names}",
         "words": names,
@@ -508,19 +338,20 @@ def _similarity_figure(model: Model, name: str, others: Sequence[str], *, color:
     for other in others:
         table = explore.similarity(model, name, other)
         fewer = table.select(pl.min_horizontal("count", "count_other"))["count"]
-        series.append(_series(other, table["similarity"].to_list(), fewer.to_list()))
+        series.append(series_of(other, table["similarity"].to_list(), fewer.to_list()))
     return figure(
         f"Similarity of {name} to {others[0] if len(others) == 1 else 'other words'}",
         "cosine similarity (1: same direction, 0: unrelated)", "lines", series=series, color=color,
     )  # fmt: skip
 
 
-def _series(
+def series_of(
     name: str,
     values: Sequence[float | None],
     counts: Sequence[int | None] | None = None,
     observed: Sequence[bool] | None = None,
 ) -> Series:
+    """Describe one line, or one set of bars, of a figure."""
     return {
         "name": name,
         "values": list(values),

@@ -25,7 +25,7 @@ from driftword.explore.drift_metrics import METRICS
 from driftword.explore.drift_ranking import check_between
 from driftword.explore.nearest_neighbors import near_words
 from driftword.model import Model, as_model
-from driftword.pages import content, passage_content
+from driftword.pages import content, overview_content, passage_content
 from driftword.pages.content import Content
 from driftword.pages.figures import STATIC
 from driftword.pages.rendering import templates
@@ -145,7 +145,7 @@ def report(
             _add_passages(text, pages, bar)
             if model.moves and model.predicts:
                 _add_intervals(model, everything, pages, bar)
-    overview = content.start(model, begin, end, n=min(n or 30, content.MAX_ROWS), **options)
+    overview = overview_content.start(model, begin, end, n=min(n or 30, content.MAX_ROWS), **options)
     html = _render(model, title, pages, overview)
     with replacing(path.resolve()) as partial:  # the file that a link leads to, not the link
         partial.write_text(printable(html), encoding="utf-8")

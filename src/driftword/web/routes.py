@@ -18,7 +18,7 @@ from driftword.corpus import Corpus
 from driftword.corpus.groups import OTHERS
 from driftword.model import Model
 from driftword.model_card import citation
-from driftword.pages import content, passage_content
+from driftword.pages import content, overview_content, passage_content
 from driftword.pages.content import Content
 
 MAX_SUGGESTIONS: Final = 12
@@ -46,7 +46,7 @@ def drift_options(
     n: Rows = 30,
     min_count: Number | None = None,
     skip: Number | None = None,
-    sort: Text = content.RANKED,
+    sort: Text = overview_content.RANKED,
     *,
     interpolated: bool = False,
 ) -> dict[str, Any]:
@@ -100,18 +100,18 @@ class Endpoints:
         self, options: DriftOptions, begin: Begin = "", end: End = "", since: Text = "", until: Text = ""
     ) -> Content:
         """Show an overview of the corpus."""
-        page = content.start(
+        page = overview_content.start(
             self.model, begin or None, end or None, since=since or None, until=until or None, **options
         )
         return page | {"_period": lambda label: address("/", since=label, until=label) + "#changed"}
 
     def between(self, options: DriftOptions, begin: Begin = "", end: End = "") -> Content:
         """Show the words that changed most between two slices."""
-        return content.between(self.model, begin or None, end or None, **options)
+        return overview_content.between(self.model, begin or None, end or None, **options)
 
     def one_slice(self, label: Name, options: DriftOptions) -> Content:
         """Show the words that moved most into a slice."""
-        return content.one_slice(self.model, label, **options)
+        return overview_content.one_slice(self.model, label, **options)
 
     def compare(self, words: Words) -> Content:
         """Show several words over time."""
@@ -150,7 +150,7 @@ class Endpoints:
 
     def words(self, like: Text) -> Content:
         """Show the words that match a pattern."""
-        return content.matching(self.model, like)
+        return overview_content.matching(self.model, like)
 
     def suggest(self, q: Text = "") -> list[str]:
         """Complete a word."""
