@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 import driftword as dw
 from driftword.corpus.passages import count_passages, find_in_document, find_in_slices, find_lines
 from driftword.corpus.phrases import join_strings
-from driftword.corpus.spans import find_in_windows, occurrences
+from driftword.corpus.spans import SplitText, find_in_windows, occurrences
 from driftword.corpus.tokens import TokenRule
 from driftword.errors import OptionError, UnknownWordError
 
@@ -84,11 +84,12 @@ def test_joining_only_where_needed_finds_what_joining_all_finds(sotu: dw.Corpus)
     connectors = sotu.options.connectors
     for text in sotu.documents.select("text").collect()["text"].gather([3, 120, 230]):
         words = [rule.spell(token) for token in rule.split(pl.Series([text]))[0][:2000]]
+        split = SplitText(text, [], words)
         whole = join_strings(words, sotu.phrases.rounds, connectors)
         for target in {name for name, _, _ in whole if name}:
             expected = [(first, last) for name, first, last in whole if name == target]
-            assert occurrences(sotu, words, target, 10**9) == expected, target
-            assert occurrences(sotu, words, target, 0)[0] == expected[0]
+            assert occurrences(sotu, split, target, 10**9) == expected, target
+            assert occurrences(sotu, split, target, 0)[0] == expected[0]
 
 
 def test_passages_of_documents_with_a_value(sotu: dw.Corpus) -> None:

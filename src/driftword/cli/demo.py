@@ -33,7 +33,7 @@ def demo(
     terminal.print_corpus(corpus, console)
 
     console.print("\n[bold]Held-out text: one embedding for all times, or one that drifts?[/bold]")
-    scores = compare(corpus, contexts=(8,), models=("static", "dynamic"), out=out, passes=8, overwrite=True)
+    scores = compare(corpus, contexts=(8,), models=("static", "dynamic"), out=out, passes=4, overwrite=True)
     terminal.print_comparison(scores, console)
 
     model = Model.open(out / "dynamic-8.model")
@@ -50,7 +50,7 @@ def demo(
     for word in WORDS:
         plot.save(plot.trajectory(model, word), out / f"{word}.svg")
     written = report(
-        model, out / "report.html", corpus=corpus, words=WORDS, n=60, title="the State of the Union", overwrite=True
+        model, out / "report.html", corpus=corpus, words=WORDS, n=24, title="the State of the Union", overwrite=True
     )
     program = "driftword" if shutil.which("driftword") else sys.argv[0]  # make's own is in .venv/bin
     console.print(

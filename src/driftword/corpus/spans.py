@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -45,18 +46,35 @@ def locate(corpus: TokenizedText, texts: Sequence[str], queries: Sequence[Occurr
             most[key] = max(query.rank, most.get(key, 0))
     unsure = sorted({text for text, _ in most})
     words = dict(zip(unsure, _split(corpus, [texts[i] for i in unsure]), strict=True))
-    spans |= {(i, word): find_in_text(corpus, texts[i], words[i], word, rank) for (i, word), rank in most.items()}
+    spans |= {(i, word): find_in_text(corpus, words[i], word, rank) for (i, word), rank in most.items()}
     return [next(iter(spans[query.text, query.word][query.rank : query.rank + 1]), None) for query in queries]
 
 
-class _Words(NamedTuple):
+class SplitText:
     """The words of a text, as written and as spelled in the vocabulary."""
 
-    raw: list[str]
-    spelled: list[str]
+    def __init__(self, text: str, raw: list[str], spelled: list[str]) -> None:
+        self.text, self.raw, self.spelled = text, raw, spelled
+
+    @cached_property
+    def begins(self) -> list[int]:
+        """Where each word begins in the text: at the first such letters after the one before it."""
+        begins, end = [], 0
+        for token in self.raw:
+            begins.append(self.text.index(token, end))
+            end = begins[-1] + len(token)
+        return begins
+
+    @cached_property
+    def places(self) -> dict[str, list[int]]:
+        """Which words of the text are spelled so."""
+        places: dict[str, list[int]] = {}
+        for i, word in enumerate(self.spelled):
+            places.setdefault(word, []).append(i)
+        return places
 
 
-def _split(corpus: TokenizedText, texts: Sequence[str]) -> list[_Words]:
+def _split(corpus: TokenizedText, texts: Sequence[str]) -> list[SplitText]:
     """Split texts as they were split when the corpus was made."""
     rule = TokenRule(corpus.options.tokens or "words", corpus.options.numbers)
     tokens, lengths = rule.split(pl.Series(texts, dtype=pl.String))
@@ -69,14 +87,13 @@ def _split(corpus: TokenizedText, texts: Sequence[str]) -> list[_Words]:
         spelled[token] = mend(rule.spell(token), counts)
     ends = np.cumsum(lengths).tolist()
     parts = [raw[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
-    return [_Words(part, [spelled[token] for token in part]) for part in parts]
+    return [SplitText(text, part, [spelled[token] for token in part]) for text, part in zip(texts, parts, strict=True)]
 
 
-def find_in_text(corpus: TokenizedText, text: str, words: _Words, word: str, rank: int) -> list[Span]:
+def find_in_text(corpus: TokenizedText, words: SplitText, word: str, rank: int) -> list[Span]:
     """Find the occurrences of a word up to the one numbered `rank`, in the whole text."""
-    hits = occurrences(corpus, words.spelled, word, rank)
-    begins = _begins(text, words.raw[: hits[-1][1] + 1]) if hits else []
-    return [(begins[first], begins[last] + len(words.raw[last])) for first, last in hits]
+    hits = occurrences(corpus, words, word, rank)
+    return [(words.begins[first], words.begins[last] + len(words.raw[last])) for first, last in hits]
 
 
 def find_in_windows(
@@ -85,9 +102,13 @@ def find_in_windows(
     """Find all occurrences of words in texts from the characters around each; uncertain words are left out."""
     spans: dict[tuple[int, str], list[Span]] = {}
     windows: list[tuple[tuple[int, str], int, int, int]] = []  # whose, its ends, and what looks like the word
+    lowered = {i: texts[i].lower() for i in {i for i, _ in totals}}
+    patterns = {word: _pattern(word) for word in {word for _, word in totals}}
     for key, total in totals.items():
         text = texts[key[0]]
-        alike = [match.start() for match in _pattern(key[1]).finditer(text)]
+        if len(text) != len(lowered[key[0]]):  # some letter has a longer small form, so positions differ
+            continue
+        alike = [match.start() for match in patterns[key[1]].finditer(lowered[key[0]])]
         if len(alike) >= total and 4 * _AROUND * len(alike) < len(text):  # or the whole text is no more work
             spans[key] = []
             windows += [(key, *_around(text, position), position) for position in alike]
@@ -95,7 +116,7 @@ def find_in_windows(
     connectors, barriers = _connectors(corpus), _barriers(corpus)
     for (key, begin, end, position), words in zip(windows, parts, strict=True):
         text = texts[key[0]]
-        begins = [begin + at for at in _begins(text[begin:end], words.raw)]
+        begins = [begin + at for at in words.begins]
         if key not in spans or position not in begins:  # it is the middle of another word
             continue
         first = last = begins.index(position)
@@ -113,26 +134,25 @@ def find_in_windows(
     return {key: located for key, located in spans.items() if len(located) == totals[key]}
 
 
-def occurrences(corpus: TokenizedText, words: Sequence[str], target: str, rank: int) -> list[tuple[int, int]]:
+def occurrences(corpus: TokenizedText, words: SplitText, target: str, rank: int) -> list[tuple[int, int]]:
     """Return the first and last token of a word's occurrences, up to the one numbered `rank`.
 
     No phrase reaches over a word that joins none, so only the stretches between such words that hold the
     target, or its first part, need to be joined.
     """
     connectors, barriers = _connectors(corpus), _barriers(corpus)
-    part = target.partition(" ")[0]
     hits: list[tuple[int, int]] = []
     done = 0  # words before this one have been looked at
-    for position in [i for i, word in enumerate(words) if word in (part, target)]:
+    for position in sorted(i for form in {target, target.partition(" ")[0]} for i in words.places.get(form, ())):
         if len(hits) > rank:
             break
         if position < done:
             continue
-        if words[position] in barriers:
-            hits += [(position, position)] if words[position] == target else []
+        if words.spelled[position] in barriers:
+            hits += [(position, position)] if words.spelled[position] == target else []
             continue
-        begin, done = _stretch(words, position, barriers)
-        joined = join_strings(words[begin:done], corpus.phrases.rounds, connectors)
+        begin, done = _stretch(words.spelled, position, barriers)
+        joined = join_strings(words.spelled[begin:done], corpus.phrases.rounds, connectors)
         hits += [(begin + first, begin + last) for name, first, last in joined if name == target]
     return hits
 
@@ -156,15 +176,6 @@ def _barriers(corpus: TokenizedText) -> frozenset[str]:
     return (NEVER_IN_PHRASES | frozenset(corpus.options.keep) | {""}) - _connectors(corpus)
 
 
-def _begins(text: str, tokens: Sequence[str]) -> list[int]:
-    """Return where tokens begin: each at the first such letters after the one before it."""
-    begins, end = [], 0
-    for token in tokens:
-        begins.append(text.index(token, end))
-        end = begins[-1] + len(token)
-    return begins
-
-
 def _around(text: str, position: int) -> Span:
     """Return the ends of the characters around a position, at spaces if possible."""
     begin, end = max(position - _AROUND, 0), min(position + _AROUND, len(text))
@@ -177,9 +188,9 @@ def _around(text: str, position: int) -> Span:
 
 
 def _pattern(word: str) -> re.Pattern[str]:
-    """Return what the first part of a word may look like in a text."""
+    """Return what the first part of a word may look like in a text in small letters."""
     forms = {"'": "['\u2019\u02bc]", "-": "[-\u2010\u2011]"}
-    return re.compile("".join(forms.get(c, re.escape(c)) for c in word.partition(" ")[0]), re.IGNORECASE)
+    return re.compile("".join(forms.get(c, re.escape(c)) for c in word.partition(" ")[0].lower()))
 
 
 class _Counts:

@@ -30,14 +30,12 @@ def sort_by_word(ids, begin, order):
 @njit(**_FAST)
 def sum_documents(ids, begin, end, low, high, alpha, sums):
     """Sum the context vectors of the words of documents low..high-1."""
-    total = np.zeros(sums.shape[1], dtype=np.float32)
     for d in range(low, high):
-        total[:] = float32(0.0)
+        sums[d] = float32(0.0)
         for i in range(begin[d], end[d]):
             word = ids[i]
-            for k in range(len(total)):
-                total[k] += alpha[word, k]
-        sums[d] = total
+            for k in range(sums.shape[1]):
+                sums[d, k] += alpha[word, k]
 
 
 @njit(**_FAST, inline="always")
@@ -180,7 +178,8 @@ def permute(scores, waves, begin, members, key, rows, out):
     for first in range(0, permutations, at_once):
         count = min(at_once, permutations - first)
         for p in range(count):
-            label[:] = members
+            for i in range(n):  # Numba takes seconds to compile a copy of the whole array
+                label[i] = members[i]
             for s in range(len(begin) - 1):
                 for i in range(begin[s + 1] - 1, begin[s], -1):  # Fisher and Yates
                     random = mix(uint64(key) ^ counter) >> uint64(32)
