@@ -13,8 +13,8 @@ from driftword.cli import app
 PAGE = Path(__file__).parent.parent / "docs" / "commands.md"
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 GROUPS = {
-    "Text": ("prepare", "info", "passages"),
-    "Models": ("plan", "fit", "extend", "evaluate", "compare", "benchmark", "card"),
+    "Text": ("prepare", "prepare-gold", "info", "passages"),
+    "Models": ("plan", "fit", "extend", "evaluate", "compare", "benchmark", "gold", "card"),
     "Questions": (
         *("neighbors", "drift", "trajectory", "frequency", "similarity", "towards"),
         *("equivalents", "analogy", "changes", "movers", "significance", "contrast"),

@@ -154,6 +154,11 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
 
     vectors = folder / "a.vec"
     vectors.write_text("2 2\nship 1 2\ncourt 2 1\n")
+    judged = folder / "judged.csv"
+    judged.write_text("word,mean,change\nship,0.2,1\ncourt,0.1,2\n")
+    for name in ("corpus1", "corpus2"):
+        (folder / "pair" / name).mkdir(parents=True)
+        (folder / "pair" / name / "text.txt").write_text("the ship sails\nthe court sits\n" * 20)
     spec = dw.Spec(dim=2, context=2, rounds=1)
     asked: dict[str, Any] = {"model": model}
     ranking = {"metric": "cosine", "between": (1900, 1902), "min_count": 1, "skip": 0, "interpolated": False}
@@ -233,6 +238,10 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
             "corpus": corpus, "dim": 2, "context": 2, **({} if name == "ppmi" else {"negatives": 2, "passes": 1}),
             "seed": 0, **({} if name == "incremental" else {"threads": 1}), "out": fresh(), "overwrite": True,
             "show_progress": False}) for name in dw.baselines.__all__},
+        "read_gold": Call(dw.read_gold, {"path": judged, "column": "change"}),
+        "score_gold": Call(dw.score_gold, {**asked, "gold": judged, "metric": "cosine", "between": (1900, 1902)}),
+        "prepare_gold": Call(dw.prepare_gold, {"folder": folder / "pair", "out": fresh(),
+                                               "periods": ["1900-1901", "1902-1903"], "overwrite": True}),
         "card": Call(dw.card, {**asked, "corpus": corpus, "score": True}),
         "plan": Call(dw.plan, {"corpus": corpus, "spec": spec, "tokens": None, "vocabulary": 50, "slices": 4,
                                "passes": 2, "cores": 2, "gpus": 0, "processes": 1, "dask_cores": 0, "core_speed": 1.0}),
@@ -324,6 +333,7 @@ NAMES = [
     *("neighbors", "significance"),
     *("similarity", "towards", "trajectory", "export", "read_word2vec", "read_word2vec label", "read_word2vec file"),
     *(f"baselines.{name}" for name in dw.baselines.__all__),
+    *("read_gold", "score_gold", "prepare_gold"),
     *("card", "report", "evaluate", "compare", "plan", "tune", "fit", "prepare"),
     *("plot.contrast", "trajectory of groups", "plot.trajectory of groups"),
     *(f"plot.{name}" for name in ("changes", "drift", "frequency", "history", "map", "neighbors", "similarity")),
@@ -402,7 +412,15 @@ def test_everything_public_is_called(calls: dict[str, Call]) -> None:
         public |= {f"{owner.__name__}.{name}" for name, _ in methods if not name.startswith("_")}
     assert public - set(calls) - NOT_CALLED == set()
     assert set(calls) == set(NAMES)
-    for name in public & set(calls) - {"Corpus.from_ids", "Spec.paper", "fit", "tune", "export", "plot.drift"}:
+    for name in public & set(calls) - {
+        "Corpus.from_ids",
+        "Spec.paper",
+        "fit",
+        "tune",
+        "export",
+        "plot.drift",
+        "prepare_gold",
+    }:
         parameters = set(inspect.signature(calls[name].function).parameters)
         assert parameters == set(calls[name].arguments), name
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import driftword.baselines as baselines
     import driftword.plot as plot
+    from driftword.benchmarking.gold_sets import prepare_gold, read_gold, score_gold
     from driftword.benchmarking.suite import benchmark
     from driftword.comparison import compare
     from driftword.corpus import Corpus, Slices, prepare
@@ -51,6 +52,7 @@ __version__ = "0.1.0"
 
 #: Public names by the module that defines them; it is loaded when the first of them is used.
 _MODULES = {
+    "benchmarking.gold_sets": ("prepare_gold", "read_gold", "score_gold"),
     "benchmarking.suite": ("benchmark",),
     "comparison": ("compare",),
     "corpus": ("Corpus", "Slices", "prepare"),
@@ -82,8 +84,8 @@ __all__ = [
     "BusyError", "Corpus", "DriftwordError", "DriftwordWarning", "ExistsError", "FitError", "Model", "OptionError",
     "Slices", "SourceError", "Spec", "StoreError", "UnknownSliceError", "UnknownWordError", "analogy", "baselines",
     "benchmark", "card", "changes", "compare", "contrast", "drift", "equivalents", "evaluate", "export", "extend",
-    "fit", "frequency", "movers", "neighborhoods", "neighbors", "plan", "plot", "prepare", "read_word2vec", "report",
-    "significance", "similarity", "towards", "trajectory", "tune",
+    "fit", "frequency", "movers", "neighborhoods", "neighbors", "plan", "plot", "prepare", "prepare_gold", "read_gold",
+    "read_word2vec", "report", "score_gold", "significance", "similarity", "towards", "trajectory", "tune",
 ]  # fmt: skip
 
 

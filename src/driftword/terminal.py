@@ -246,9 +246,13 @@ def print_benchmark(table: pl.DataFrame, console: Console) -> None:
     from driftword.benchmarking.suite import INTERVALS, MEASURES, benchmark_cells
 
     found = ("exchange_AP", "frequent_AP", "thinned", "dates", "equivalents")
+    tested, judged = ("power", "false_calls"), ("spearman", "AUC")
+    rest = [name for name in MEASURES if name not in (*found, *tested, *judged)]
     for title, wanted in (
         ("what they find of planted changes", found),
-        ("how they predict, repeat and cost", [name for name in MEASURES if name not in found]),
+        ("what the significance test finds of them", tested),
+        ("how far they agree with people", judged),
+        ("how they predict, repeat and cost", rest),
     ):
         heads, body = benchmark_cells(table, wanted, digits=2, sign="±")
         if body:
@@ -259,6 +263,17 @@ def print_benchmark(table: pl.DataFrame, console: Console) -> None:
     for name, meaning in MEASURES.items():
         if table[name].is_not_null().any():
             console.print(f"{name.replace('_', ' ')}: {meaning}", style="dim")
+
+
+def print_agreement(table: pl.DataFrame, console: Console) -> None:
+    """Print how far a model agrees with what people have judged."""
+    print_table(table, console, digits=2)
+    console.print(
+        "spearman: correlation of movement with how far people say that words changed, with its 90% interval over "
+        "words; AUC: chance that a changed word moved farther than an unchanged one (0.5: no relation); missing: "
+        "judged words that the model lacks.\nfrequency change and frequency are rules that know nothing of meaning.",
+        style="dim",
+    )
 
 
 def print_neighbors(table: pl.DataFrame, model: Model, word: str, console: Console) -> None:

@@ -8,6 +8,7 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.stats import t as student
 
@@ -94,6 +95,16 @@ def test_measures_are_those_of_plain_computations() -> None:
     assert ratio == pytest.approx([np.log(2), np.log(2), np.log(40.5 / 10.5) - np.log(2)])
 
 
+def test_what_a_test_calls_is_counted() -> None:
+    _, words = judged()  # words 0 and 1 changed; the last one is crowded
+    names = [f"w{v}" for v in range(40)]
+    rates = {"w0": 0.01, "w1": 0.2, "w5": 0.04, "w39": 0.001, "w6": None}
+    assert measures.called(rates, names, words) == {"power": 0.5, "false_calls": 0.5}
+    nothing = measures.called({}, names, words)
+    assert nothing["power"] == 0
+    assert np.isnan(nothing["false_calls"])
+
+
 def test_neighbours_that_two_models_share(small: dw.Corpus, small_model: dw.Model) -> None:
     random = np.random.default_rng(0)
     other = dw.Model(
@@ -145,6 +156,7 @@ def test_the_table_can_be_trusted_and_made_again(
     monkeypatch.setattr(planting, "GROUPS", 3)  # in so small a text, more would leave hardly any word alone
     asked: dict[str, Any] = {"models": ["dynamic"], "spec": SPEC, "passes": 3, "seeds": [0, 1], "threads": 1}
     table = dw.benchmark(text, **asked, out=tmp_path / "b")
+    assert table.select("power", "false_calls", "spearman", "AUC").null_count().row(0) == (table.height,) * 4
     rows = {row["model"]: row for row in table.iter_rows(named=True)}
     assert list(rows) == ["dynamic", *suite.RULES]
     dynamic, blind = rows["dynamic"], rows["frequency change"]
@@ -169,6 +181,22 @@ def test_the_table_can_be_trusted_and_made_again(
 
     monkeypatch.setattr(suite, "_in_another_process", not_again)
     assert dw.benchmark(text, **asked, out=tmp_path / "b").equals(table)
+    moved = measures.movement(fitted)
+    judged = {"word": text.words, "change": moved, "changed": moved > np.median(moved)}
+    more = dw.benchmark(text, **asked, tested=True, gold=pl.DataFrame(judged), out=tmp_path / "b")
+    assert more.drop("power", "false_calls", "spearman", "AUC", pl.selectors.matches("_(low|high)$")).equals(
+        table.drop("power", "false_calls", "spearman", "AUC", pl.selectors.matches("_(low|high)$"))
+    )
+    found = more.row(0, named=True)
+    shares = []
+    for seed in (0, 1):
+        _, words = plant(text, join=1, subsample=text.subsample, seed=seed)
+        q = dw.Model.open(tmp_path / "b" / f"planted-{seed}-dynamic-{seed}.model").significance.q
+        shares.append(np.mean([q[v] <= 0.05 for v in words.changed]))
+    assert found["power"] == pytest.approx(np.mean(shares)) > 0
+    assert 0.5 < found["spearman"] < found["spearman_high"]  # of two seeds, one agrees with itself
+    assert more["spearman"][1] < found["spearman"]
+    assert found["AUC"] > 0.7
     done = run_here(
         "benchmark", text.path, "--models", "dynamic", "--dim", 16, "--context", 4, "--passes", 3, "--seeds", "0,1",
         "--out", tmp_path / "b",

@@ -38,6 +38,22 @@ def test_labels_people_read() -> None:
     )
 
 
+def test_periods_may_leave_time_out() -> None:
+    made = laid("1810-1860, 1960-2010", date(1850, 1, 1))
+    assert made.labels == ("1810-1860", "1960-2010")
+    assert (made.first[1], made.last[0]) == (date(1960, 1, 1), date(1860, 12, 31))
+    assert made.find(days(date(1809, 12, 31), date(1860, 12, 31), date(1900, 1, 1), date(2010, 1, 1))).tolist() == [
+        -1, 0, -1, 1,
+    ]  # fmt: skip
+    dated = ["1914-07-28 to 1918-11-11", "1939-09-01 to 1945-05-08"]
+    assert laid(dated, date(1915, 1, 1)).labels == tuple(dated) == check_rule(dated)
+    for wrong in (["1960-2010", "1810-1860"], ["1810-1860", "1850-1900"]):
+        with pytest.raises(OptionError, match="without overlap"):
+            check_rule(wrong)
+    with pytest.raises(OptionError, match="cannot end before it begins"):
+        check_rule("1860-1810,1960-2010")
+
+
 def test_empty_slices_belong_to_the_grid() -> None:
     made = laid("1y", date(1900, 1, 1), date(1904, 1, 1))
     assert len(made) == 5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -14,6 +14,7 @@ from driftword.explore import changes, vectors
 from driftword.explore.drift_metrics import measure
 from driftword.keyed_vectors import attested_mean, unit
 from driftword.model import Model
+from driftword.significance_table import LEVEL
 
 NEAREST: Final = 10
 _WORDS, _SLICES = 400, 8  # by which stability is measured
@@ -95,6 +96,22 @@ def dated_within(model: Model, planted: Planted, slices: int, abrupt: float = 0.
     slice_of = dict(zip(table["word"], table["slice"], strict=True))
     off = [abs(model.slices.index(slice_of[word]) - true_slice) if word in slice_of else np.inf for word in words]
     return float(np.mean(np.array(off) <= slices))
+
+
+def called(rates: Mapping[str, float | None], words: Sequence[str], planted: Planted) -> dict[str, float]:
+    """Return the share of exchanged words that a test finds, and the share of its finds that did not change.
+
+    `rates` are false discovery rates by word; None for a word that was not tested.
+    """
+    found = np.array([(rate := rates.get(word)) is not None and rate <= LEVEL for word in words])
+    changed = np.zeros(len(words), dtype=bool)
+    changed[planted.changed] = True
+    unchanged = ~planted.crowded & ~changed
+    calls = int((found & (changed | unchanged)).sum())
+    return {
+        "power": float(found[changed].mean()),
+        "false_calls": float((found & unchanged).sum() / calls) if calls else float("nan"),
+    }
 
 
 def shared_neighbors(models: Sequence[Model], corpus: Corpus) -> list[float]:

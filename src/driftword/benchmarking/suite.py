@@ -33,12 +33,14 @@ from driftword import checks, store, tables
 from driftword.atomic_writes import replacing, reserved, writing
 from driftword.benchmarking import measures
 from driftword.benchmarking.fit_process import INTERRUPTED, METHODS, OWN
+from driftword.benchmarking.gold_sets import read_gold, score_gold
 from driftword.benchmarking.planting import BANDS, Planted, join_slices, plant
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
 from driftword.engines import choose_engine
 from driftword.errors import OptionError
 from driftword.evaluation import evaluate
+from driftword.evidence.significance import significance
 from driftword.model import Model
 from driftword.progress import Progress, progress
 from driftword.provenance import machine, versions
@@ -57,6 +59,11 @@ MEASURES: Final = {
     "0.01 is what a measure gets that does not see frequency",
     "dates": "share of abrupt changes that are dated right, or one slice off",
     "equivalents": "mean reciprocal rank of the word whose place a changed word has taken",
+    "power": "share of exchanged words that the significance test finds, at a false discovery rate of 0.05",
+    "false_calls": "share of the words it finds that did not change; 0.05 is what it allows",
+    "spearman": "correlation with how far people say that words changed, of the cosine between the first slice and the "
+    "last",
+    "AUC": "chance that a word of which people say that it changed moved farther than one that did not",
     "stability": "share of a word's ten nearest neighbours that two seeds have in common",
     "seconds": "for one fit to the text",
     "memory_GB": "the most that its process held",
@@ -73,6 +80,8 @@ def benchmark(
     passes: int = 5,
     seeds: int | Sequence[int] = (0, 1, 2),
     max_slices: int = MAX_SLICES,
+    tested: bool = False,
+    gold: pl.DataFrame | str | os.PathLike[str] | None = None,
     threads: int | None = None,
     engine: str = "auto",
     device: str | None = None,
@@ -96,6 +105,12 @@ def benchmark(
         A seed, or several: each plants other changes and fits anew.
     max_slices
         Slices are joined until there are at most this many.
+    tested
+        Also test every word for significance, in the text with planted changes: how many of these are found, and how
+        many words are called that did not change. It takes longer than the fits.
+    gold
+        Words whose change people have judged: what `read_gold` returned, or the path of such a data set. The first
+        slice and the last one must then be those that the judgements are about.
     threads, engine, device
         As in `fit`.
     out
@@ -115,6 +130,8 @@ def benchmark(
     max_slices = checks.whole("max_slices", max_slices, least=2)
     if len(text.slices) < 2:
         raise OptionError("The corpus has a single slice, so nothing can move; prepare it with shorter slices")
+    tested = checks.flag("tested", tested)
+    judged = gold if gold is None or isinstance(gold, pl.DataFrame) else read_gold(gold)
     folder, show_progress = checks.optional(checks.path, "out", out), checks.show_progress(show_progress)
     passes, threads = checks.whole("passes", passes, least=2), checks.threads(threads)
     if set(names) & set(OWN):
@@ -134,7 +151,8 @@ def benchmark(
         learning = {"threads": threads, "engine": engine, "device": device}
         fits = {"learning": learning, "spec": spec.to_dict(), "passes": passes}
         join = -(-len(text.slices) // max_slices)
-        table = _table(_Run(text, place, join, fits, bar).rows(names, numbers), len(numbers))
+        run = _Run(text, place, join, fits, bar, tested=tested, gold=judged)
+        table = _table(run.rows(names, numbers), len(numbers))
         if folder is not None:
             _write_report(folder, table, text, {**asked, "slices": -(-len(text.slices) // join)})
     return table
@@ -143,8 +161,12 @@ def benchmark(
 class _Run:
     """The work of one benchmark, in a folder."""
 
-    def __init__(self, text: Corpus, folder: Path, join: int, fits: Mapping[str, Any], bar: Progress) -> None:
+    def __init__(
+        self, text: Corpus, folder: Path, join: int, fits: Mapping[str, Any], bar: Progress, *, tested: bool,
+        gold: pl.DataFrame | None,
+    ) -> None:  # fmt: skip
         self.text, self.folder, self.join, self.fits, self.bar = text, folder, join, fits, bar
+        self.tested, self.gold = tested, gold
 
     def rows(self, names: Sequence[str], seeds: Sequence[int]) -> dict[str, dict[str, list[float]]]:
         """Return what was measured of every model and rule: one number for each seed, or pair of seeds."""
@@ -171,8 +193,15 @@ class _Run:
                 if model.predicts and text.has_split("test"):
                     row["L"].append(float(evaluate(model, text, **self.fits["learning"])["L"][0]))
                 if name in moving:
-                    found, _ = self._fit(name, seed, planted[seed][0])
-                    for column, value in _found(found, planted[seed][1]).items():
+                    self._agree(model, name, row)
+                    corpus, words = planted[seed]
+                    found, _ = self._fit(name, seed, corpus)
+                    measured = _found(found, words)
+                    if self.tested:
+                        self.bar.update(facts=f"{name}, seed {seed}: testing")
+                        q = significance(found, corpus, **self.fits["learning"], show_progress=False)
+                        measured |= measures.called(dict(q.select("word", "q").iter_rows()), found.words, words)
+                    for column, value in measured.items():
                         row[column].append(value)
             row["stability"] = measures.shared_neighbors(fitted, text)
         for rule in RULES:
@@ -185,7 +214,18 @@ class _Run:
                 rows[rule]["frequent_AP"].append(measures.precision_of(score, words, words.lasts, often))
                 rows[rule]["exchange_AP"].append(measures.precision_of(score, words, words.lasts))
                 rows[rule]["thinned"].append(measures.thinned_above(score, total, words))
+            if moving:
+                self._agree(fitted[-1], rule, rows[rule])
         return rows
+
+    def _agree(self, model: Model, name: str, row: Mapping[str, list[float]]) -> None:
+        """Note how well a model, or a rule, agrees with the judgements, if there are any."""
+        if self.gold is None:
+            return
+        table = score_gold(model, self.gold, between=(model.slices.labels[0], model.slices.labels[-1]))
+        found = table.row(by_predicate=pl.col("metric") == (name if name in RULES else "cosine"), named=True)
+        for column in ("spearman", "AUC"):
+            row[column].append(float("nan") if found[column] is None else found[column])
 
     def _plant(self, seed: int) -> tuple[Corpus, Planted]:
         """Plant changes, or open what was planted before: the words are chosen again, and are the same."""

@@ -9,14 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from driftword.checks import comma_separated
-from driftword.cli.app import CORPUS, CSV, FORMAT, JSON, THREADS, command, show, table_format
+from driftword.cli.app import CORPUS, CSV, FORMAT, JSON, MODEL, THREADS, command, show, table_format, two_slices
 from driftword.cli.models import DEVICE, ENGINE, PASSES, spec_options, warn_about_text
+from driftword.cli.queries import BETWEEN
 from driftword.errors import OptionError
 from driftword.spec import Spec
 from driftword.visible_text import visible
 
 if TYPE_CHECKING:
     from driftword.corpus import Corpus
+
+GOLD = typer.Option(
+    help="Also compare with words whose change people have judged: folder of such a data set, or its file.",
+    show_default=False,
+)
 
 
 @command("compare", no_args_is_help=True)
@@ -121,6 +127,13 @@ def benchmark_models(
     passes: Annotated[int, typer.Option(help="Passes over the text, for all of them.")] = 5,
     seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "0,1,2",
     max_slices: Annotated[int, typer.Option(help="Slices are joined until there are at most this many.")] = 16,
+    tested: Annotated[
+        bool,
+        typer.Option(
+            "--tested", help="Also test all words for significance in the text with planted changes; takes longer."
+        ),
+    ] = False,
+    gold: Annotated[str | None, GOLD] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -153,9 +166,76 @@ def benchmark_models(
     chosen = table_format(format, as_json, as_csv)
     compare_with_baselines(
         Corpus.open(path), models=None if models is None else comma_separated(models), spec=spec, passes=passes,
-        seeds=_numbers("seeds", seeds), max_slices=max_slices, threads=threads, engine=engine, device=device, out=out,
-        chosen=chosen,
+        seeds=_numbers("seeds", seeds), max_slices=max_slices, tested=tested, gold=gold, threads=threads, engine=engine,
+        device=device, out=out, chosen=chosen,
     )  # fmt: skip
+
+
+@command("gold", no_args_is_help=True)
+def score(
+    path: Annotated[str, MODEL],
+    data: Annotated[str, typer.Argument(metavar="GOLD", help="Folder of a data set, or its file of judged words.")],
+    column: Annotated[
+        str | None,
+        typer.Option(help="Column to read, where there are several; in RuShiftEval 1, 2 or 3, for pairs of periods."),
+    ] = None,
+    metric: Annotated[
+        str, typer.Option(help="How movement is measured, as in 'drift'; several are separated by commas.")
+    ] = "cosine",
+    between: Annotated[str | None, BETWEEN] = None,
+    format: Annotated[str, FORMAT] = "table",
+    as_json: Annotated[bool, JSON] = False,
+    as_csv: Annotated[bool, CSV] = False,
+) -> None:
+    """Compare how far words moved with what people have judged, in data sets that you have on disk.
+
+    Reads SemEval-2020 task 1, DWUG, NorDiaChange, DURel, RuSemShift, RuShiftEval, LiverpoolFC and the ratings of
+    Gulordava and Baroni, and any table of words and how far they changed.
+
+    [bold]Examples[/bold]
+
+      driftword gold semeval.model semeval2020_ulscd_eng
+
+      driftword gold news.model dwug_de --metric cosine,neighbors --between 1800-1899,1946-1990
+    """
+    from driftword.benchmarking.gold_sets import read_gold, score_gold
+    from driftword.terminal import print_agreement
+
+    chosen = table_format(format, as_json, as_csv)
+    table = score_gold(
+        path, read_gold(data, column=column), metric=comma_separated(metric), between=two_slices(between)
+    )
+    show(table, chosen, print_agreement)
+
+
+@command("prepare-gold", no_args_is_help=True)
+def make_corpus(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder with corpus1 and corpus2 in it.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Directory to write.")],
+    periods: Annotated[
+        str | None,
+        typer.Option(
+            help="The two periods, such as 1810-1860,1960-2010; known for SemEval's English, German and Swedish texts.",
+            show_default=False,
+        ),
+    ] = None,
+    vocabulary: Annotated[int, typer.Option(help="Number of words to keep, the most frequent ones.")] = 25_000,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the corpus if it exists.")] = False,
+) -> None:
+    """Make a corpus of the two texts that come with a data set of judged words, such as SemEval-2020 task 1.
+
+    Words are taken as they are, none are joined into phrases, and all judged words are kept.
+
+    [bold]Example[/bold]
+
+      driftword prepare-gold semeval2020_ulscd_eng --out semeval.corpus
+    """
+    from driftword import terminal
+    from driftword.benchmarking.gold_sets import prepare_gold
+
+    named = None if periods is None else comma_separated(periods)
+    corpus = prepare_gold(folder, out=out, periods=named, vocabulary=vocabulary, overwrite=overwrite)
+    terminal.print_corpus(corpus, terminal.out())
 
 
 def compare_with_baselines(corpus: Corpus, *, chosen: str, out: Path | None, **options: Any) -> None:

@@ -55,7 +55,7 @@ def prepare(
         str,
         typer.Option(
             help="How to divide time: 1y, 2y, 10y, 1q, 1mo, 1w; equal:N for N slices with about as many words each; "
-            "or edges such as 1946,1970,1991,2023."
+            "edges such as 1946,1970,1991,2023; or periods such as 1810-1860,1960-2010."
         ),
     ] = "1y",
     vocabulary: Annotated[int, typer.Option(help="How many words to keep, the most frequent ones.")] = 25_000,

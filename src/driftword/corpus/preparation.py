@@ -99,7 +99,8 @@ def prepare(
     text, time
         Names of the columns; by default the usual names are looked for, such as ``text`` and ``year``.
     slices
-        ``"1y"``, ``"10y"``, ``"1q"``, ``"1mo"``, ``"1w"``, ``"equal:N"``, or a list of edges.
+        ``"1y"``, ``"10y"``, ``"1q"``, ``"1mo"``, ``"1w"``, ``"equal:N"``, a list of edges, or a list of periods such
+        as ``["1810-1860", "1960-2010"]``; what was written between them is left out.
     vocabulary
         Number of words to keep, the most frequent ones.
     min_count

@@ -3,6 +3,7 @@
 A slice is a closed range of days (both ends belong to it), so that year 9999
 needs no year 10000. Calendar slices form a regular grid without holes;
 explicit edges and ``equal:N`` slices follow each other without holes too.
+Periods that a user names may leave time out between them.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ _DAY: Final = timedelta(days=1)
 _DAYS_IN_YEAR: Final = 365.2425
 _GRID = re.compile(r"(\d{1,9})\s*(y|q|mo?|w|d)")
 _EQUAL = re.compile(r"equal:(\d{1,9})")
+_PERIOD = re.compile(r"\d{3,4}-\d{4}|\S+ to \S+")
 _HELP = (
     "write a number and a unit (1y, 2y, 10y, 1q, 1mo, 1w), equal:N for N slices of about equal size, "
-    "or edges such as 1946,1970,1991,2023"
+    "edges such as 1946,1970,1991,2023, or periods such as 1810-1860,1960-2010"
 )
 
 _DAYS: Final = "give a list of days, such as datetime.date(1990, 1, 1)"
@@ -197,7 +199,7 @@ def make_slices(rule: SliceRule, days: npt.NDArray[np.int32], tokens: npt.NDArra
     Parameters
     ----------
     rule
-        ``"1y"``, ``"10y"``, ``"1q"``, ``"1mo"``, ``"1w"``, ``"equal:N"``, or edges.
+        ``"1y"``, ``"10y"``, ``"1q"``, ``"1mo"``, ``"1w"``, ``"equal:N"``, edges, or periods.
     days
         Date of each document, as days since 1970-01-01.
     tokens
@@ -205,7 +207,8 @@ def make_slices(rule: SliceRule, days: npt.NDArray[np.int32], tokens: npt.NDArra
     """
     rule = check_rule(rule)
     if not isinstance(rule, str) or "," in rule:
-        return _from_edges([_edge(value) for value in (rule.split(",") if isinstance(rule, str) else rule)])
+        values = rule.split(",") if isinstance(rule, str) else rule
+        return _from_periods(values) if _are_periods(values) else _from_edges([_edge(value) for value in values])
     low, high = _to_date(int(days.min())), _to_date(int(days.max()))
     if equal := _EQUAL.fullmatch(rule):
         return _equal(int(equal[1]), days, tokens)
@@ -215,7 +218,7 @@ def make_slices(rule: SliceRule, days: npt.NDArray[np.int32], tokens: npt.NDArra
 
 
 def check_rule(rule: SliceRule) -> str | tuple[str, ...]:
-    """Check that a rule can be laid over some documents; return it, edges as texts."""
+    """Check that a rule can be laid over some documents; return it, edges and periods as texts."""
     rule = checks.plain(rule)
     if isinstance(rule, str) and "," not in rule:
         match = _GRID.fullmatch(rule) or _EQUAL.fullmatch(rule)
@@ -225,6 +228,9 @@ def check_rule(rule: SliceRule) -> str | tuple[str, ...]:
             raise OptionError(f"`slices` is {checks.shown(rule)}; its number must be from 1 to 9999")
         return str(rule)
     values = rule.split(",") if isinstance(rule, str) else checks.several("slices", rule, remedy=_HELP)
+    if _are_periods(values):
+        _from_periods(values)
+        return str(rule) if isinstance(rule, str) else tuple(values)
     edges = [_edge(value) for value in values]
     if len(edges) < 2:
         raise OptionError(f"`slices` needs at least two edges, such as 1946,1970,1991,2023, but has {len(edges)}")
@@ -236,6 +242,15 @@ def check_rule(rule: SliceRule) -> str | tuple[str, ...]:
 def is_grid(rule: SliceRule) -> bool:
     """Tell whether slices by this rule have a fixed length, so that they could go on."""
     return isinstance(rule, str) and _GRID.fullmatch(rule) is not None
+
+
+def _are_periods(values: Sequence[Any]) -> bool:
+    """Tell whether slices are named one by one, each by the years or dates from which and until which it lasts."""
+    return bool(values) and all(isinstance(value, str) and _PERIOD.fullmatch(value.strip()) for value in values)
+
+
+def _from_periods(values: Sequence[Any]) -> Slices:
+    return Slices.from_labels([value.strip() for value in values])
 
 
 def _edge(value: int | str | date) -> date:

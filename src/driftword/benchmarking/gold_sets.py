@@ -1,0 +1,340 @@
+"""Words whose change people have judged: read from the files of public data sets, and compared with what a model finds.
+
+Nothing of these data sets is part of driftword; a user has them on disk. They come in few shapes: a table with a
+column of words and one of how far each changed (SemEval-2020 task 1, LiverpoolFC, the ratings of Gulordava and
+Baroni), or of how related the uses of two periods are, which is the opposite (DURel, RuSemShift, RuShiftEval), or the
+statistics of word usage graphs (DWUG, NorDiaChange).
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from driftword import checks
+from driftword.benchmarking.measures import frequency_change
+from driftword.benchmarking.planting import Array
+from driftword.corpus import Corpus
+from driftword.corpus import prepare as prepare_corpus
+from driftword.corpus.compression import DAMAGED
+from driftword.corpus.slices import At
+from driftword.corpus.text_streams import ReadingState, open_text
+from driftword.errors import OptionError, SourceError
+from driftword.explore.drift_metrics import METRICS
+from driftword.explore.drift_ranking import rank_drift
+from driftword.model import Model, as_model
+
+_WORD: Final = ("word", "lemma", "target")
+_CHANGE: Final = ("change_graded", "graded", "shift_index", "mean", "average")
+_RELATED: Final = ("compare",)  # how related uses of the two periods are: the less, the more it changed
+_CHANGED: Final = ("change_binary", "binary", "ground_truth")
+#: Where the judgements are in the folders that the data sets come in.
+_PLACES: Final = (
+    "truth/graded.txt", "stats/semeval/stats_groupings.csv", "stats/opt/stats_groupings.csv",
+    "stats/opt/stats_groupings.tsv", "stats/stats_groupings.csv", "stats/stats_groupings.tsv", "annotated_all.tsv",
+    "Dataset/annotated_words.csv", "annotated_words.csv", "testset.tsv", "testset.csv",
+)  # fmt: skip
+#: The periods of SemEval-2020 task 1, by the end of the folder's name (Schlechtweg et al. 2020).
+_PERIODS: Final = {
+    "eng": ("1810-1860", "1960-2010"), "ger": ("1800-1899", "1946-1990"), "swe": ("1790-1830", "1895-1903"),
+}  # fmt: skip
+_TAG: Final = re.compile(r"_[a-z]{1,5}$")  # SemEval writes attack_nn
+_DRAWS: Final = 2_000
+_FEW: Final = 3  # words, of which fewer have no correlation
+
+
+def read_gold(path: str | os.PathLike[str], *, column: str | None = None) -> pl.DataFrame:
+    """Read what people have judged about words: how far each changed, and whether it did.
+
+    Parameters
+    ----------
+    path
+        The folder of a data set (SemEval-2020 task 1, DWUG, NorDiaChange, RuShiftEval, RuSemShift, LiverpoolFC), or a
+        file: tab- or comma-separated, with a column of words (``word`` or ``lemma``) and one of changes
+        (``change_graded``, ``shift_index``, ``mean``) or of relatedness (``COMPARE``), or without a head.
+    column
+        Which column to read, where there are several; in RuShiftEval ``"1"``, ``"2"`` or ``"3"`` for its pairs of
+        periods. Relatedness is turned around.
+
+    Returns
+    -------
+    One row per word: `change`, larger for words that changed more, and `changed`, null where nobody said.
+    """
+    file = _find(checks.path("path", path))
+    column = checks.optional(checks.text, "column", column)
+    rows = _rows(file)
+    head = [name.strip().lower() for name in rows[0]]
+    with_head = any(name in head for name in _WORD)
+    table = _with_head(file, head, rows[1:], column) if with_head else _without_head(file, rows, column)
+    if table["changed"].is_null().all():
+        table = table.drop("changed").join(_judged_beside(file), on="word", how="left", maintain_order="left")
+    table = table.filter(pl.col("change").is_not_null(), pl.col("word") != "")
+    if not table.height:
+        raise SourceError(f"{_shown(file)} has no word with a number beside it")
+    return table.unique("word", keep="first", maintain_order=True)
+
+
+def prepare_gold(
+    folder: str | os.PathLike[str],
+    *,
+    out: str | os.PathLike[str],
+    periods: Sequence[str] | None = None,
+    **options: Any,
+) -> Corpus:
+    """Make a corpus with two slices of the texts that come with a data set.
+
+    Parameters
+    ----------
+    folder
+        A folder with ``corpus1`` and ``corpus2`` in it, as in SemEval-2020 task 1; of each, the part ``lemma`` is read
+        if there is one. Every line is a text, of words separated by spaces.
+    out
+        Directory to write.
+    periods
+        The two periods, such as ``("1810-1860", "1960-2010")``; those of SemEval's English, German and Swedish texts
+        are known.
+    **options
+        Options of `prepare`. By default words are taken as they are, none are joined into phrases, and all judged words
+        are kept.
+    """
+    place = checks.path("folder", folder)
+    pair = [_files(place / name) for name in ("corpus1", "corpus2")]
+    known = _PERIODS.get(place.name.rpartition("_")[2])
+    if periods is None and known is None:
+        raise OptionError('The periods of these texts are unknown; give `periods`, such as ("1810-1860", "1960-2010")')
+    names = checks.word_list("periods", known if periods is None else periods)
+    if len(names) != 2:
+        raise OptionError(f"`periods` has {len(names)} names; give two, such as ('1810-1860', '1960-2010')")
+    judged = read_gold(place)["word"].to_list() if any((place / name).is_file() for name in _PLACES) else []
+    chosen = {"slices": names, "tokens": "whitespace", "phrases": False, "keep": judged, **options}
+    texts = (_lines(file, name) for files, name in zip(pair, names, strict=True) for file in files)
+    return prepare_corpus(chain.from_iterable(texts), out=out, **chosen)
+
+
+def score_gold(
+    model: Model | str | os.PathLike[str],
+    gold: pl.DataFrame | str | os.PathLike[str],
+    *,
+    metric: str | Sequence[str] = "cosine",
+    between: Sequence[At | None] | None = None,
+) -> pl.DataFrame:
+    """Compare how far words moved in a model with what people have judged.
+
+    Parameters
+    ----------
+    model
+        A `Model`, or its path.
+    gold
+        What `read_gold` returned, or the path of a data set.
+    metric
+        How movement is measured, as in `drift`; or several of them. Choose one before you look: the best of nine by
+        chance is better than it should be.
+    between
+        The two slices that the judgements are about; by default the first and the last one with enough text.
+
+    Returns
+    -------
+    One row per metric, and one for each of two rules that know nothing of meaning: how many judged words the model has
+    and lacks; Spearman's correlation with `change`, with its 90% interval over words (by the bootstrap); and of
+    `changed` the area under the curve, the chance that a changed word moved farther than an unchanged one (0.5 for
+    no relation). Null where nobody judged that, or where fewer than three words are left.
+    """
+    model = as_model(model)
+    gold = _checked(gold) if isinstance(gold, pl.DataFrame) else read_gold(gold)
+    metrics = checks.some_of("metric", [metric] if isinstance(metric, str) else metric, tuple(METRICS))
+    if not metrics:
+        raise OptionError(f"`metric` is empty; name some of {', '.join(METRICS)}")
+    spelled = [_spelled(model, word) for word in gold["word"]]
+    known = gold.with_columns(word=pl.Series(spelled, dtype=pl.String)).drop_nulls("word").unique("word", keep="first")
+    words = known["word"].to_list()
+    if not words:
+        raise OptionError(f"The model has none of the {gold.height} judged words; was its text prepared as theirs was?")
+    scores: dict[str, list[float]] = {}
+    ends: list[int] = []
+    for name in metrics:
+        ranking = rank_drift(model, words, metric=name, between=between, n=None)
+        ends = [model.slices.index(label) for label in ranking.between]
+        moved = dict(ranking.table.select("word", "drift").iter_rows())
+        scores[name] = [_number(moved.get(word)) for word in words]
+    counts = np.asarray(model.counts)[ends]
+    numbers = [model.word_id(word) for word in words]
+    scores["frequency change"] = frequency_change(counts)[numbers].tolist()
+    scores["frequency"] = counts.sum(axis=0)[numbers].astype(float).tolist()
+    rows = []
+    for name, values in scores.items():
+        rows.append({"metric": name, **agreement(np.array(values), known), "missing": gold.height - len(words)})
+    order = ["metric", "words", "missing", "spearman", "spearman_low", "spearman_high", "AUC"]
+    return pl.DataFrame(rows, schema_overrides=dict.fromkeys(order[3:], pl.Float64)).select(order)
+
+
+def agreement(score: Array, gold: pl.DataFrame) -> dict[str, Any]:
+    """Return how well numbers agree with judgements of the same words, in the same order."""
+    change, changed = gold["change"].to_numpy(), gold["changed"]
+    used = np.isfinite(score) & np.isfinite(change)
+    found: dict[str, Any] = {"words": int(used.sum()), "spearman": None, "spearman_low": None, "spearman_high": None}
+    if used.sum() >= _FEW:
+        one, other = score[used], change[used]
+        found["spearman"] = _number_or_none(spearman(one, other))
+        draws = np.random.default_rng(0).integers(0, len(one), size=(_DRAWS, len(one)))
+        drawn = np.array([spearman(one[draw], other[draw]) for draw in draws])
+        if np.isfinite(drawn).any():
+            found["spearman_low"], found["spearman_high"] = np.nanquantile(drawn, [0.05, 0.95]).tolist()
+    said = used & changed.is_not_null().to_numpy()
+    labels = changed.fill_null(value=False).to_numpy()[said]
+    return {**found, "AUC": area_under_curve(score[said], labels)}
+
+
+def spearman(one: Array, other: Array) -> float:
+    """Return Spearman's correlation; not a number where all values are the same."""
+    ranks = [_ranks(values) for values in (one, other)]
+    first, second = (values - values.mean() for values in ranks)
+    size = math.sqrt(float(first @ first) * float(second @ second))
+    return float(first @ second) / size if size else math.nan
+
+
+def area_under_curve(score: Array, changed: Array) -> float | None:
+    """Return the chance that a changed word scores higher than an unchanged one; ties count half."""
+    positive = int(changed.sum())
+    pairs = positive * (len(changed) - positive)
+    return float((_ranks(score)[changed].sum() - positive * (positive + 1) / 2) / pairs) if pairs else None
+
+
+def _ranks(values: Array) -> Array:
+    """Return ranks from one on; equal values have the mean of theirs."""
+    _, number, count = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(count) - (count - 1) / 2)[number])
+
+
+def _find(place: Path) -> Path:
+    if place.is_file():
+        return place
+    found = next((place / name for name in _PLACES if (place / name).is_file()), None)
+    if found is None:
+        why = "has no judgements where the known data sets have them" if place.is_dir() else "does not exist"
+        raise SourceError(f"{_shown(place)} {why}; name the file of words and how far they changed")
+    return found
+
+
+def _rows(file: Path) -> list[list[str]]:
+    """Return the rows of a small table, separated by what its first line has."""
+    try:
+        with open_text(file, ReadingState()) as text:
+            lines = [line.rstrip("\r\n") for line in text if line.strip()]
+    except (*DAMAGED, UnicodeError) as error:
+        raise SourceError(f"{_shown(file)} cannot be read: {error}") from error
+    if not lines:
+        raise SourceError(f"{_shown(file)} is empty")
+    separator = next((mark for mark in "\t;," if mark in lines[0]), None)
+    if separator is None:
+        raise SourceError(f"{_shown(file)} has a single column; it needs words and how far they changed")
+    try:  # what is separated by tabs has no quotation marks around it
+        return list(csv.reader(lines, delimiter=separator, quotechar=None if separator == "\t" else '"'))
+    except csv.Error as error:
+        raise SourceError(f"{_shown(file)} is not a table: {error}") from error
+
+
+def _with_head(file: Path, head: list[str], rows: list[list[str]], column: str | None) -> pl.DataFrame:
+    word = next(head.index(name) for name in _WORD if name in head)
+    asked = (column.lower(),) if column else (*_CHANGE, *_RELATED)
+    chosen = next((name for name in asked if name in head), None)
+    if chosen is None:
+        what = f"has no column {checks.quoted(column)}" if column else "has no column of changes that is known"
+        raise SourceError(f"{_shown(file)} {what}; its columns are {', '.join(head)}; name one as `column`")
+    sign = -1 if chosen in _RELATED else 1
+    said = next((name for name in _CHANGED if name in head), None)
+    return _table(
+        [_cell(row, word) for row in rows], [sign * _number(_cell(row, head.index(chosen))) for row in rows],
+        [None if said is None else _number(_cell(row, head.index(said))) for row in rows],
+    )  # fmt: skip
+
+
+def _without_head(file: Path, rows: list[list[str]], column: str | None) -> pl.DataFrame:
+    width = len(rows[0])
+    if width > 2 and column is None:
+        raise SourceError(f"{_shown(file)} has {width - 1} columns of numbers; name one as `column`, from 1 on")
+    number = 1 if column is None else next((n for n in range(1, width) if str(n) == column), None)
+    if number is None:
+        raise SourceError(f"{_shown(file)} has no column {checks.quoted(str(column))}; they are 1 to {width - 1}")
+    sign = -1 if width > 2 else 1  # several are those of RuShiftEval: relatedness in pairs of periods
+    values = [sign * _number(_cell(row, number)) for row in rows]
+    return _table([_cell(row, 0) for row in rows], values, [None] * len(rows))
+
+
+def _judged_beside(file: Path) -> pl.DataFrame:
+    """Return which words changed, where a file beside that of the degrees says so, as SemEval's does."""
+    beside = file.with_name("binary.txt") if file.name == "graded.txt" else file.parent.parent / "task1" / file.name
+    if file.name != "graded.txt" and file.parent.name != "task2":
+        beside = Path()
+    rows = _rows(beside) if beside.is_file() else []
+    return _table([_cell(row, 0) for row in rows], [0.0] * len(rows), [_number(_cell(row, 1)) for row in rows]).drop(
+        "change"
+    )
+
+
+def _table(words: list[str], change: list[float], changed: Sequence[float | None]) -> pl.DataFrame:
+    judged = [None if value is None or not math.isfinite(value) else value > 0 for value in changed]
+    return pl.DataFrame(
+        {"word": words, "change": [_number_or_none(value) for value in change], "changed": judged},
+        schema={"word": pl.String, "change": pl.Float64, "changed": pl.Boolean},
+    )
+
+
+def _cell(row: Sequence[str], number: int) -> str:
+    return row[number].strip() if number < len(row) else ""
+
+
+def _number(text: Any) -> float:
+    """Return a number as people write it, with a point or a comma; not a number where it is none."""
+    try:
+        return float(text.replace(",", ".")) if isinstance(text, str) else float(text)
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def _number_or_none(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _checked(gold: pl.DataFrame) -> pl.DataFrame:
+    if not {"word", "change", "changed"} <= set(gold.columns):
+        raise OptionError("`gold` lacks one of the columns word, change and changed; give what `read_gold` returned")
+    return gold
+
+
+def _spelled(model: Model, word: str) -> str | None:
+    """Return a judged word as the model spells it; None where the model lacks it."""
+    forms = (word, word.lower(), _TAG.sub("", word), _TAG.sub("", word).lower())
+    return next((form for form in forms if form in model.word_index), None)
+
+
+def _files(folder: Path) -> list[Path]:
+    """Return the texts of a period."""
+    place = folder / "lemma" if (folder / "lemma").is_dir() else folder
+    files = sorted(file for file in place.rglob("*") if file.is_file() and ".txt" in file.suffixes)
+    if not files:
+        raise SourceError(f"{_shown(place)} has no .txt files; give the folder that the data set was unpacked into")
+    return files
+
+
+def _lines(file: Path, period: str) -> Iterator[tuple[str, int]]:
+    """Yield the texts of a file, one on each line, dated by the beginning of their period."""
+    try:
+        with open_text(file, ReadingState()) as text:
+            for line in text:
+                if line.strip():
+                    yield line, int(period[:4])
+    except DAMAGED as error:
+        raise SourceError(f"{_shown(file)} cannot be read: {error}") from error
+
+
+def _shown(file: Path) -> str:
+    return checks.quoted(str(file))
