@@ -56,14 +56,20 @@ def test_snippets_run(page: Path, tmp_path: Path, made: Path, monkeypatch: pytes
                         shutil.copytree(out, kept, copy_function=os.link)
                 if not out.exists():
                     shutil.copytree(kept, out, copy_function=os.link)
+        elif kind == "r":
+            if shutil.which("Rscript"):  # shown for those who have R, and run where it is
+                subprocess.run(["Rscript", "--vanilla", "-e", code], check=True, capture_output=True)
         else:
             assert kind == "text", f"{page.name} has a block of unknown kind '{kind}'"
 
 
 def run(arguments: list[str]) -> None:
     """Run a command in this process; one of its own for each would take minutes."""
-    done = CliRunner(env={"COLUMNS": "140"}).invoke(app, arguments)
+    asked, _, file = " ".join(map(shlex.quote, arguments)).partition(" '>' ")
+    done = CliRunner(env={"COLUMNS": "140"}).invoke(app, shlex.split(asked))
     assert done.exit_code == 0, f"{arguments}\n{done.output}"
+    if file:
+        Path(file).write_text(done.stdout, encoding="utf-8")
 
 
 def test_links_lead_somewhere() -> None:

@@ -18,7 +18,8 @@ ORDER = (
     "progress", "tables", "provenance", "corpus", "keyed_vectors", "spec", "planning", "memory",
     "significance_table", "model", "engines", "held_out", "walks", "schedule", "checkpoints", "continuation",
     "group_fitting", "fitting", "extending", "tuning", "evaluation", "baselines", "comparison", "evidence", "explore",
-    "benchmarking", "model_card", "plot", "exporting", "pages", "web", "terminal", "cli", "entry", "__main__",
+    "benchmarking", "model_card", "plot", "exporting", "importing", "text_vectors",
+    "pages", "web", "terminal", "cli", "entry", "__main__",
 )  # fmt: skip
 READING = {"explore", "plot", "exporting", "pages", "web"}
 

@@ -38,14 +38,16 @@ if TYPE_CHECKING:
         towards,
         trajectory,
     )  # fmt: skip
-    from driftword.exporting import export, read_word2vec
+    from driftword.exporting import export
     from driftword.extending import extend
     from driftword.fitting import fit
+    from driftword.importing import from_vectors, read_word2vec
     from driftword.model import Model
     from driftword.model_card import card
     from driftword.pages.offline_report import report
     from driftword.planning import plan
     from driftword.spec import Spec
+    from driftword.text_vectors import TextVectorizer
     from driftword.tuning import tune
 
 __version__ = "0.1.0"
@@ -66,14 +68,16 @@ _MODULES = {
         "analogy", "changes", "contrast", "drift", "equivalents", "frequency", "movers", "neighborhoods", "neighbors",
         "similarity", "towards", "trajectory",
     ),
-    "exporting": ("export", "read_word2vec"),
+    "exporting": ("export",),
     "extending": ("extend",),
     "fitting": ("fit",),
+    "importing": ("from_vectors", "read_word2vec"),
     "model": ("Model",),
     "model_card": ("card",),
     "pages.offline_report": ("report",),
     "planning": ("plan",),
     "spec": ("Spec",),
+    "text_vectors": ("TextVectorizer",),
     "tuning": ("tune",),
 }  # fmt: skip
 #: Public modules.
@@ -82,10 +86,11 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 
 __all__ = [
     "BusyError", "Corpus", "DriftwordError", "DriftwordWarning", "ExistsError", "FitError", "Model", "OptionError",
-    "Slices", "SourceError", "Spec", "StoreError", "UnknownSliceError", "UnknownWordError", "analogy", "baselines",
-    "benchmark", "card", "changes", "compare", "contrast", "drift", "equivalents", "evaluate", "export", "extend",
-    "fit", "frequency", "movers", "neighborhoods", "neighbors", "plan", "plot", "prepare", "prepare_gold", "read_gold",
-    "read_word2vec", "report", "score_gold", "significance", "similarity", "towards", "trajectory", "tune",
+    "Slices", "SourceError", "Spec", "StoreError", "TextVectorizer", "UnknownSliceError", "UnknownWordError",
+    "analogy", "baselines", "benchmark", "card", "changes", "compare", "contrast", "drift", "equivalents", "evaluate",
+    "export", "extend", "fit", "frequency", "from_vectors", "movers", "neighborhoods", "neighbors", "plan", "plot",
+    "prepare", "prepare_gold", "read_gold", "read_word2vec", "report", "score_gold", "significance", "similarity",
+    "towards", "trajectory", "tune",
 ]  # fmt: skip
 
 

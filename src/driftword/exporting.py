@@ -1,4 +1,4 @@
-"""Embeddings in other programs' formats, and back.
+"""Embeddings in other programs' formats; `importing` has the way back.
 
 A folder of one file per slice (word2vec, projector) or a single file (parquet,
 safetensors, numpy), written beside its place and then moved there: never half.
@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import os
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +19,10 @@ import polars as pl
 
 from driftword import checks
 from driftword.atomic_writes import already_exists, check_file, partial_path, put_in_place, reserved, writing
-from driftword.corpus import Slices
 from driftword.corpus.slices import At
-from driftword.corpus.vocabulary import UNKNOWN, Vocabulary
-from driftword.errors import ExistsError, OptionError, SourceError
+from driftword.errors import ExistsError, OptionError
 from driftword.explore import vectors
 from driftword.model import Model, as_model
-from driftword.provenance import Provenance
-from driftword.spec import Spec
 
 FORMATS: Final = ("word2vec", "word2vec-binary", "projector", "parquet", "safetensors", "numpy")
 _FOLDERS: Final = FORMATS[:3]
@@ -231,112 +227,3 @@ _WRITERS: Final[dict[str, Callable[[Model, Path, list[int], int], None]]] = {
 
 def _file_name(model: Model, t: int) -> str:
     return "".join(c if c.isalnum() or c in "-_." else "-" for c in model.slices.labels[t])
-
-
-def read_word2vec(
-    files: Mapping[str | int, str | os.PathLike[str]],
-    *,
-    out: str | os.PathLike[str] | None = None,
-    overwrite: bool = False,
-) -> Model:
-    """Make a model of word2vec files, one per slice, so that aligned embeddings made elsewhere can be explored.
-
-    Parameters
-    ----------
-    files
-        The file of each slice by its label, in order of time: ``{"1990-1999": "1990s.vec", "2000-2009": "2000s.vec"}``.
-        A label is a year, a range of years, a decade, a month or a day. Files are text, or binary where the name ends
-        in .bin.
-    out
-        Where to store the model; None keeps it in memory.
-    overwrite
-        Replace a model at `out`.
-
-    Returns
-    -------
-    The model. The files say which words occur in a slice, but not how often, so its counts are unknown: tables show
-    them as null, and a word that is in a file counts as attested. A word that is missing from a file has the vector
-    of the nearest slice that has it, and is marked as interpolated there.
-    """
-    if not isinstance(files, Mapping):
-        raise OptionError(
-            f"`files` is {checks.shown(files)}; name the file of each slice, such as {{1990: '1990.vec'}}"
-        )
-    if not files:
-        raise OptionError("`files` is empty; name a file for each slice")
-    out = checks.optional(checks.path, "out", out)
-    overwrite = checks.flag("overwrite", overwrite)
-    paths = [checks.path("files", path) for path in files.values()]
-    slices = Slices.from_labels(list(files))
-    contents = [_read_one(path) for path in paths]
-    sizes = {rows.shape[1] for _, rows in contents}
-    if len(sizes) > 1:
-        raise SourceError(f"The files hold vectors of different lengths ({', '.join(map(str, sorted(sizes)))})")
-    words = list(dict.fromkeys(word for names, _ in contents for word in names))
-    index = {word: v for v, word in enumerate(words)}
-    rho = np.zeros((len(contents), len(words), sizes.pop()), dtype=np.float32)
-    counts = np.zeros(rho.shape[:2], dtype=np.int32)
-    for t, (names, rows) in enumerate(contents):
-        ids = [index[word] for word in names]
-        rho[t, ids], counts[t, ids] = rows, UNKNOWN
-    times = np.arange(len(contents))
-    for v in np.flatnonzero((counts == 0).any(axis=0)):
-        present = times[counts[:, v] != 0]
-        rho[:, v] = rho[present[np.abs(times[:, None] - present).argmin(axis=1)], v]
-    model = Model(
-        rho,
-        np.zeros(rho.shape[1:], dtype=np.float32),
-        vocabulary=Vocabulary(tuple(words), slices, counts, counts),
-        spec=Spec(model="binned" if len(contents) > 1 else "static", dim=rho.shape[2]),
-        provenance=Provenance(engine="imported"),
-    )
-    return model if out is None else model.save(out, overwrite=overwrite)
-
-
-def _read_one(path: Path) -> tuple[list[str], npt.NDArray[np.float32]]:
-    try:
-        with path.open("rb") as file:
-            head = file.readline(1 << 16).split()
-            if len(head) != 2 or not all(number.isdigit() for number in head):
-                raise ValueError("its first line must say how many words and dimensions it has (GloVe's files lack it)")
-            count, dim = map(int, head)
-            if count * dim > os.fstat(file.fileno()).st_size:
-                raise ValueError(f"its first line promises {count:,} words of {dim:,} numbers, more than it can hold")
-            read = _read_binary if path.suffix == ".bin" else _read_text
-            words, vectors = read(file, count, dim)
-    except OSError as error:
-        raise SourceError(f"'{path}' cannot be read: {error.strerror or error}") from error
-    except (ValueError, UnicodeDecodeError) as error:
-        raise SourceError(f"'{path}' is not in word2vec's format: {error}") from error
-    words = [word.replace("_", " ") for word in words]
-    if len(set(words)) < len(words):
-        raise SourceError(f"'{path}' holds a word twice (_ and a space are the same)")
-    if not np.isfinite(vectors).all():
-        raise SourceError(f"'{path}' holds numbers that are not finite, in the vector of "
-                          f"'{words[int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])]}'")  # fmt: skip
-    return words, vectors
-
-
-def _read_text(file: BinaryIO, count: int, dim: int) -> tuple[list[str], npt.NDArray[np.float32]]:
-    words, vectors = [], np.empty((count, dim), dtype=np.float32)
-    for i in range(count):
-        word, *numbers = file.readline().decode("utf-8").rstrip("\n").rsplit(" ", dim)
-        if len(numbers) != dim:
-            raise ValueError(f"line {i + 2} holds {len(numbers)} numbers and should hold {dim}")
-        words.append(word)
-        vectors[i] = [float(number) for number in numbers]
-    return words, vectors
-
-
-def _read_binary(file: BinaryIO, count: int, dim: int) -> tuple[list[str], npt.NDArray[np.float32]]:
-    words, vectors = [], np.empty((count, dim), dtype=np.float32)
-    for i in range(count):
-        word = b""
-        while (letter := file.read(1)) not in (b" ", b""):
-            word += letter if letter != b"\n" else b""
-        numbers = file.read(4 * dim)
-        if len(numbers) < 4 * dim:
-            raise ValueError(f"it ends in word {i + 1} of {count}")
-        words.append(word.decode("utf-8"))
-        vectors[i] = np.frombuffer(numbers, dtype="<f4")
-    return words, vectors

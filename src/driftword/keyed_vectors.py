@@ -76,6 +76,19 @@ class SliceVectors:
     def _directions(self) -> npt.NDArray[np.float32]:
         return unit(np.asarray(self.vectors, dtype=np.float32) - self._center)
 
+    def to_gensim(self) -> Any:
+        """Return the embeddings as gensim's own `KeyedVectors`, for programs that need those."""
+        try:
+            from gensim.models import KeyedVectors
+        except ImportError as error:
+            raise OptionError("gensim is not installed; run: pip install 'driftword[baselines]'") from error
+        made = KeyedVectors(self.vector_size, dtype=np.float32)
+        made.add_vectors(self.index_to_key, np.array(self.vectors, dtype=np.float32))
+        if (np.asarray(self.counts) >= 0).all():
+            for word, count in zip(self.index_to_key, np.asarray(self.counts).tolist(), strict=True):
+                made.set_vecattr(word, "count", count)
+        return made
+
     def similarity(self, one: str, other: str) -> float:
         """Return the cosine between two words."""
         one, other = checks.text("one", one), checks.text("other", other)
