@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import os
 import re
 import shlex
@@ -70,6 +72,30 @@ def run(arguments: list[str]) -> None:
     assert done.exit_code == 0, f"{arguments}\n{done.output}"
     if file:
         Path(file).write_text(done.stdout, encoding="utf-8")
+
+
+def test_notebooks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cell by cell, in an empty folder; what a cell ends with must be something that a notebook can show."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
+    assert len(notebooks) == 2
+    for notebook in notebooks:
+        names: dict[str, Any] = {"__name__": notebook.stem}
+        for number, cell in enumerate(json.loads(notebook.read_text(encoding="utf-8"))["cells"]):
+            if cell["cell_type"] == "code":
+                assert cell["outputs"] == [], "results change; notebooks are kept without them"
+                run_cell("".join(cell["source"]), names, f"{notebook.name}, cell {number}")
+
+
+def run_cell(code: str, names: dict[str, Any], where: str) -> None:
+    tree = ast.parse(code, filename=where)
+    shown = ast.Expression(tree.body.pop().value) if isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, where, "exec"), names)
+    if shown is not None:
+        value = eval(compile(shown, where, "eval"), names)
+        pictured = getattr(value, "_repr_mimebundle_", None) or getattr(value, "_repr_html_", None)
+        assert value is None or str(pictured() if pictured else value)
 
 
 def test_links_lead_somewhere() -> None:

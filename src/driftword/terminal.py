@@ -199,7 +199,8 @@ def print_contrast(table: pl.DataFrame, console: Console, found: pl.DataFrame | 
     called = int((table["q"] <= LEVEL).sum())
     summary = "None of these words is used differently by more than chance"
     if called:
-        summary = f"{called:,} of these words are used differently, {SIGNIFICANT}"
+        verb = "is" if called == 1 else "are"
+        summary = f"{called:,} of these words {verb} used differently, {SIGNIFICANT}"
     console.print(
         f"\n{summary}; difference: cosine distance between the groups' mean vectors; effect: share of the variation "
         "between documents that the groups explain beyond chance, with its 90% interval; q: false discovery rate",

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from driftword.corpus import Corpus
     from driftword.model import Model
 
+_MUCH_MEMORY = 1e9  # bytes, of which the user is told
 ENGINE = typer.Option(help="auto (a GPU where PyTorch sees one), cpu, torch, or reference, which is slow.")
 DEVICE = typer.Option(help="Device of the torch engine: cuda, cuda:1, ... or cpu.", show_default="the first GPU")
 PASSES = typer.Option(help="Maximum number of passes over the training text.")
@@ -173,7 +174,8 @@ def fit_model(
         terminal.warn("Fitting on the GPU that PyTorch sees; --engine cpu uses the processor instead")
     if spec.contexts_drift or (corpus.groups and spec.model in WITH_GROUPS):
         size = fit_memory(spec, len(corpus.slices), len(corpus.words), len(corpus.groups))
-        terminal.warn(f"The fit takes about {size / 1e9:.1f} GB of memory")
+        if size > _MUCH_MEMORY:
+            terminal.warn(f"The fit takes about {size / 1e9:.1f} GB of memory")
     if spec.model != "static" and passes == 1:
         terminal.warn(f"With a single pass, which is static, a {spec.model} model does not move; use more --passes")
     try:
