@@ -147,7 +147,8 @@ def test_every_command_teaches() -> None:
     def answer(*arguments: str) -> str:
         return CliRunner().invoke(app, list(arguments)).output
 
-    assert all(name in answer("--help") for name in ("prepare", "info", "passages", "demo"))
+    listed = answer("--help")
+    assert all(name in listed for name in ("prepare", "info", "passages", "demo"))
     for name in ("prepare", "info", "passages"):
         assert "Example" in answer(name, "--help")
     assert run("prepare").returncode == 2

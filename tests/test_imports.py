@@ -13,7 +13,7 @@ import driftword
 PACKAGE = Path(driftword.__file__).parent
 #: From the bottom up; a module may import from those before it and from its own floor's folder.
 ORDER = (
-    "errors", "addresses", "process", "peers", "suggestions", "checks", "visible_text", "polars_faults",
+    "errors", "deprecations", "addresses", "process", "peers", "suggestions", "checks", "visible_text", "polars_faults",
     "randomness", "locks", "atomic_writes", "checksums", "remote_stores", "stored_arrays", "shards", "store",
     "progress", "tables", "provenance", "corpus", "keyed_vectors", "spec", "planning", "memory",
     "significance_table", "model", "engines", "held_out", "walks", "schedule", "checkpoints", "continuation",

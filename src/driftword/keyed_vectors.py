@@ -81,7 +81,7 @@ class SliceVectors:
         try:
             from gensim.models import KeyedVectors
         except ImportError as error:
-            raise OptionError("gensim is not installed; run: pip install 'driftword[baselines]'") from error
+            raise OptionError("This needs gensim; run: pip install 'driftword[baselines]'") from error
         made = KeyedVectors(self.vector_size, dtype=np.float32)
         made.add_vectors(self.index_to_key, np.array(self.vectors, dtype=np.float32))
         if (np.asarray(self.counts) >= 0).all():

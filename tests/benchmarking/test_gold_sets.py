@@ -15,7 +15,7 @@ from scipy import stats
 import driftword as dw
 from benchmarking.test_suite import judged as planted_model
 from conftest import run_here
-from driftword.benchmarking.gold_sets import agreement, area_under_curve, spearman
+from driftword.benchmarking.gold_sets import agreement, area_under_curve, drawn_spearman, spearman
 
 USAGE_GRAPHS = "lemma\tgrouping\tchange_binary\tchange_graded\tCOMPARE\nEgg\t1_2\t1\t0.5\t2.5\nrev\t1_2\t0\t0.1\t3.5\n"
 #: Files as the data sets have them (with other words), and what they say.
@@ -99,6 +99,15 @@ def test_correlation_and_area_are_those_of_scipy(rows: list[tuple[int, int, bool
         assert area_under_curve(one, changed) == pytest.approx(u / changed.sum() / (~changed).sum())
     else:
         assert area_under_curve(one, changed) is None
+
+
+def test_correlations_of_many_samples_are_those_of_each() -> None:
+    random = np.random.default_rng(0)
+    one, other = random.integers(0, 6, size=(2, 9))
+    draws = np.vstack([random.integers(0, 9, size=(30, 9)), np.zeros((1, 9), dtype=int)])
+    expected = [spearman(one[draw], other[draw]) for draw in draws]
+    assert drawn_spearman(one, other, draws) == pytest.approx(expected, nan_ok=True)
+    assert np.isnan(expected[-1])
 
 
 def test_the_interval_of_a_correlation_covers_it() -> None:

@@ -185,7 +185,7 @@ def agreement(score: Array, gold: pl.DataFrame) -> dict[str, Any]:
         one, other = score[used], change[used]
         found["spearman"] = _number_or_none(spearman(one, other))
         draws = np.random.default_rng(0).integers(0, len(one), size=(_DRAWS, len(one)))
-        drawn = np.array([spearman(one[draw], other[draw]) for draw in draws])
+        drawn = drawn_spearman(one, other, draws)
         if np.isfinite(drawn).any():
             found["spearman_low"], found["spearman_high"] = np.nanquantile(drawn, [0.05, 0.95]).tolist()
     said = used & changed.is_not_null().to_numpy()
@@ -199,6 +199,22 @@ def spearman(one: Array, other: Array) -> float:
     first, second = (values - values.mean() for values in ranks)
     size = math.sqrt(float(first @ first) * float(second @ second))
     return float(first @ second) / size if size else math.nan
+
+
+def drawn_spearman(one: Array, other: Array, draws: Array) -> Array:
+    """Return Spearman's correlation of many samples; `draws` has the numbers of the words of each, ``(draws, n)``."""
+    ranks = []
+    for values in (one, other):
+        number = np.unique(values, return_inverse=True)[1][draws]
+        rows = np.arange(len(draws))[:, None]
+        count = np.zeros((len(draws), int(number.max()) + 1))
+        np.add.at(count, (rows, number), 1)
+        found = (np.cumsum(count, axis=1) - (count - 1) / 2)[rows, number]  # equal values have the mean of their ranks
+        ranks.append(found - found.mean(axis=1, keepdims=True))
+    size = np.sqrt((ranks[0] ** 2).sum(axis=1) * (ranks[1] ** 2).sum(axis=1))
+    return np.asarray(
+        np.divide((ranks[0] * ranks[1]).sum(axis=1), size, out=np.full(len(size), np.nan), where=size > 0)
+    )
 
 
 def area_under_curve(score: Array, changed: Array) -> float | None:
