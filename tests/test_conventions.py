@@ -7,6 +7,7 @@ import importlib
 import inspect
 import re
 import types
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,12 @@ import commands_page
 import driftword as dw
 from conftest import ROOT
 from driftword import errors
+from driftword.benchmarking.fit_process import METHODS
 from driftword.cli.app import with_options
+from driftword.engines.registry import ENGINES
+from driftword.explore.drift_metrics import METRICS
+from driftword.exporting import FORMATS
+from driftword.spec import WALKS
 
 PACKAGE = Path(dw.__file__).parent
 ERRORS = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
@@ -126,3 +132,16 @@ def test_every_option_of_a_spec_is_on_the_command_line() -> None:
     fit, compare = ({parameter.name for parameter in COMMANDS[name].params} for name in ("fit", "compare"))
     assert set(dw.Spec().to_dict()) <= fit
     assert set(dw.Spec().to_dict()) - {"model", "context"} <= compare
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "names"),
+    [
+        ("drift", "metric", METRICS), ("fit", "engine", ENGINES), ("fit", "walk", WALKS),
+        ("benchmark", "models", METHODS), ("export", "format", FORMATS),
+    ],
+)  # fmt: skip
+def test_help_names_every_choice(command: str, option: str, names: Iterable[str]) -> None:
+    """Help is written by hand, since the modules that know the choices take long to import."""
+    asked = next(one for one in commands_page.COMMANDS[command].params if one.name == option)
+    assert all(re.search(rf"\b{name}\b", asked.help) for name in names), asked.help

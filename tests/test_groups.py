@@ -312,7 +312,9 @@ def test_a_model_of_one_group_is_no_model_of_groups(model: dw.Model, tmp_path: P
 
 
 def test_a_model_without_groups_says_so(small_model: dw.Model) -> None:
-    with pytest.raises(dw.OptionError, match="The model has no groups; prepare its corpus with `group`"):
+    with pytest.raises(
+        dw.OptionError, match="The model has no groups; name the column that says who speaks as `group`"
+    ):
         dw.contrast(small_model)
     assert small_model.groups == ()
     assert "groups" not in small_model.summary()

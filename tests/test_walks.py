@@ -10,7 +10,8 @@ import pytest
 import driftword as dw
 from driftword.engines.prior import Chain
 from driftword.schedule import Schedule
-from driftword.walks import TAIL, adapted, walk_chain
+from driftword.spec import WALKS
+from driftword.walks import KNOWN_BEFORE, TAIL, adapted, walk_chain
 
 STEPS = np.array([0.1, 0.25, 0.65])
 
@@ -73,7 +74,7 @@ def test_a_word_that_moves_may_move(rho: np.ndarray) -> None:
 
 def test_before_anything_moved_all_words_are_alike() -> None:
     still = np.ones((4, 30, 3))
-    for walk in ("jumps", "words"):
+    for walk in set(WALKS) - set(KNOWN_BEFORE):
         chain = prior_at(still, np.ones(30), walk=walk).rho
         expected = np.broadcast_to(prior_at(still, np.ones(30)).rho.walk[:, None], (3, 30))
         np.testing.assert_allclose(np.broadcast_to(chain.walk, (3, 30)), expected)
@@ -98,7 +99,7 @@ def test_the_mean_that_a_word_tends_to_is_its_own(rho: np.ndarray) -> None:
     np.testing.assert_allclose(prior.center[0, :, :-1], expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("options", [{"walk": "ou"}, {"walk": "jumps"}, {"walk": "words"}, {"dynamic_context": True}])
+@pytest.mark.parametrize("options", [*({"walk": walk} for walk in WALKS[1:]), {"dynamic_context": True}], ids=str)
 def test_every_walk_is_fitted_resumed_and_asked(small: dw.Corpus, tmp_path: Any, options: dict[str, Any]) -> None:
     spec = dw.Spec(dim=6, context=4, rounds=2, **options)
     whole = dw.fit(small, spec, passes=3)

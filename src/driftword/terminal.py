@@ -244,7 +244,7 @@ def print_comparison(table: pl.DataFrame, console: Console) -> None:
 
 def print_benchmark(table: pl.DataFrame, console: Console) -> None:
     """Print a comparison of models and baselines: means over seeds, and half of their intervals."""
-    from driftword.benchmarking.suite import INTERVALS, MEASURES, benchmark_cells
+    from driftword.benchmarking.suite import INTERVALS, MEASURES, RULES, benchmark_cells, measured
 
     found = ("exchange_AP", "frequent_AP", "thinned", "dates", "equivalents")
     tested, judged = ("power", "false_calls"), ("spearman", "AUC")
@@ -260,10 +260,11 @@ def print_benchmark(table: pl.DataFrame, console: Console) -> None:
             console.print(title, style="dim")
             print_table(pl.DataFrame([dict(zip(heads, row, strict=True)) for row in body]), console, digits=1)
             console.print()
-    console.print(INTERVALS, style="dim")
-    for name, meaning in MEASURES.items():
-        if table[name].is_not_null().any():
-            console.print(f"{name.replace('_', ' ')}: {meaning}", style="dim")
+    if table["seeds"].max() != 1:
+        console.print(INTERVALS, style="dim")
+    for name in measured(table):
+        console.print(f"{name.replace('_', ' ')}: {MEASURES[name]}", style="dim")
+    console.print(f"{' and '.join(RULES)}: rules that know nothing of meaning; what a method must beat", style="dim")
 
 
 def print_agreement(table: pl.DataFrame, console: Console) -> None:

@@ -18,6 +18,8 @@ from driftword.peers import peer_windows
 from driftword.spec import Spec
 
 Array = npt.NDArray[Any]
+#: Walks that are the same before and after a fit; all others depend on where embeddings are.
+KNOWN_BEFORE: Final = ("random", "ou")
 TAIL: Final = 4.0  # the smaller, the less a long step costs
 
 

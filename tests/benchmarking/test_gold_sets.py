@@ -77,7 +77,9 @@ def test_a_file_that_says_nothing_is_refused(text: str, message: str, tmp_path: 
 def test_a_place_without_judgements_is_refused(tmp_path: Path) -> None:
     with pytest.raises(dw.SourceError, match="does not exist"):
         dw.read_gold(tmp_path / "nowhere")
-    with pytest.raises(dw.SourceError, match="has no judgements where the known data sets have them"):
+    with pytest.raises(
+        dw.SourceError, match="has no truth/graded.txt, stats/opt/stats_groupings.csv or the like; name the file"
+    ):
         dw.read_gold(tmp_path)
     (tmp_path / "gold.txt.gz").write_bytes(gzip.compress(b"ship\t1\ncourt\t2\n" * 999)[:40])
     with pytest.raises(dw.SourceError, match="cannot be read"):
@@ -175,6 +177,9 @@ def test_texts_of_a_data_set_become_a_corpus_of_two_slices(tmp_path: Path) -> No
         dw.prepare_gold(plain, out=tmp_path / "u.corpus")
     with pytest.raises(dw.OptionError, match="`periods` has 1 names"):
         dw.prepare_gold(plain, out=tmp_path / "u.corpus", periods=["1810-1860"])
-    with pytest.raises(dw.SourceError, match="has no .txt files"):
+    with pytest.raises(dw.SourceError, match="is not a folder"):
         dw.prepare_gold(tmp_path / "elsewhere", out=tmp_path / "u.corpus", periods=["1810-1860", "1960-2010"])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(dw.SourceError, match="has no .txt files"):
+        dw.prepare_gold(tmp_path / "empty", out=tmp_path / "u.corpus", periods=["1810-1860", "1960-2010"])
     assert not (tmp_path / "u.corpus").exists()

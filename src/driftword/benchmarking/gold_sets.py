@@ -107,6 +107,8 @@ def prepare_gold(
         are kept.
     """
     place = checks.path("folder", folder)
+    if not place.is_dir():
+        raise SourceError(f"{_shown(place)} is not a folder; give the one that the data set was unpacked into")
     pair = [_files(place / name) for name in ("corpus1", "corpus2")]
     known = _PERIODS.get(place.name.rpartition("_")[2])
     if periods is None and known is None:
@@ -235,7 +237,7 @@ def _find(place: Path) -> Path:
         return place
     found = next((place / name for name in _PLACES if (place / name).is_file()), None)
     if found is None:
-        why = "has no judgements where the known data sets have them" if place.is_dir() else "does not exist"
+        why = f"has no {_PLACES[0]}, {_PLACES[2]} or the like" if place.is_dir() else "does not exist"
         raise SourceError(f"{_shown(place)} {why}; name the file of words and how far they changed")
     return found
 

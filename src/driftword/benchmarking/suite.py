@@ -18,6 +18,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from importlib.metadata import version
@@ -38,7 +39,7 @@ from driftword.benchmarking.planting import BANDS, Planted, join_slices, plant
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
 from driftword.engines import choose_engine
-from driftword.errors import OptionError
+from driftword.errors import DriftwordWarning, OptionError
 from driftword.evaluation import evaluate
 from driftword.evidence.significance import significance
 from driftword.model import Model
@@ -49,6 +50,7 @@ from driftword.spec import Spec, as_spec
 RULES: Final = {"frequency change": "how much its frequency changed", "frequency": "how frequent a word is"}
 MAX_SLICES: Final = 16  # more are joined: a slice needs text of its own
 INTERVALS: Final = "±: half of the 90% interval of the mean over seeds."
+_FEW_LEFT: Final = 2  # times as many words must be left unchanged as were exchanged
 #: Columns, and what they mean.
 MEASURES: Final = {
     "L": "held-out score of test text (higher is better); only of models that predict words",
@@ -236,6 +238,13 @@ class _Run:
         )
         if not words.changed.size:
             raise OptionError("No word occurs often enough to plant changes; use a larger corpus")
+        left = int((~words.crowded).sum()) - words.changed.size
+        if left < _FEW_LEFT * words.changed.size:
+            warnings.warn(
+                f"Changes were planted in {words.changed.size} words, and only {max(left, 0)} words are left that hardly "
+                "occur beside these; use a larger corpus, or chance alone finds most of them",
+                DriftwordWarning, stacklevel=2,
+            )  # fmt: skip
         return (Corpus.open(path) if done else corpus), words
 
     def _fit(self, method: str, seed: int, corpus: Corpus) -> tuple[Model, dict[str, float]]:
@@ -380,10 +389,15 @@ def benchmark_cells(
         places = digits + (name == "L")
         return f"{value:.{places}f}" + ("" if high is None else f"{sign}{high - value:.{places}f}")
 
-    shown = [name for name in wanted if table[name].is_not_null().any()]
+    shown = [name for name in wanted if name in measured(table)]
     rows = [[row["model"], *(cell(row, name) for name in shown)] for row in table.iter_rows(named=True)]
     rows = [row for row in rows if any(row[1:])]
     return ["model", *(name.replace("_", " ") for name in shown)], rows
+
+
+def measured(table: pl.DataFrame) -> list[str]:
+    """Return the measures that a table has."""
+    return [name for name in MEASURES if table[name].is_not_null().any()]
 
 
 def benchmark_table(table: pl.DataFrame) -> str:
@@ -407,9 +421,8 @@ def _write_report(folder: Path, table: pl.DataFrame, text: Corpus, asked: Mappin
         "",
         benchmark_table(table),
         "",
-        INTERVALS,
-        "",
-        *(f"- **{name.replace('_', ' ')}**: {meaning}" for name, meaning in MEASURES.items()),
+        *([INTERVALS, ""] if len(asked["seeds"]) > 1 else []),
+        *(f"- **{name.replace('_', ' ')}**: {MEASURES[name]}" for name in measured(table)),
         *(f"- **{name}**: a rule that knows nothing of meaning: {meaning}" for name, meaning in RULES.items()),
         "",
         f"{made['machine']}; " + ", ".join(f"{name} {number}" for name, number in facts["versions"].items()) + ".",

@@ -249,7 +249,8 @@ def compare_with_baselines(corpus: Corpus, *, chosen: str, out: Path | None, **o
         return
     show(table, chosen, print_benchmark)
     if out is not None and chosen == "table":
-        print(f"\nWritten to {visible(str(out / 'benchmark.md'))} and benchmark.json")
+        written = " and ".join(visible(str(out / f"benchmark.{ending}")) for ending in ("md", "json"))
+        print(f"\nWritten to {written}; what was fitted is beside them")
 
 
 def _numbers(name: str, text: str) -> list[int]:

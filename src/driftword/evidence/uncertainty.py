@@ -31,6 +31,7 @@ from driftword.held_out import measure_contexts
 from driftword.model import Model
 from driftword.process import available_cores
 from driftword.schedule import Schedule
+from driftword.walks import KNOWN_BEFORE
 
 Array = npt.NDArray[Any]
 DRAWS: Final = 200
@@ -50,7 +51,7 @@ class Uncertainty:
         centering = measure_contexts(corpus, spec.context // 2)
         schedule = Schedule(spec, 2, distances, 0, None)
         prior = schedule.prior
-        if spec.walk in ("jumps", "words"):
+        if spec.walk not in KNOWN_BEFORE:
             prior = schedule.prior_at(np.asarray(model.rho), corpus.raw_counts)
         if model.provenance.group is not None:  # its differences from all text are uncertain, and that is not
             prior = group_prior(schedule, np.zeros((schedule.n_slices, 0, 0)))

@@ -151,15 +151,17 @@ def two_groups(model: Model, groups: Any) -> tuple[str, str]:
     if (group := model.provenance.group) is not None:
         raise OptionError(f"The model is that of a group, {checks.quoted(group)}; ask the one that has all groups")
     if not model.groups:
-        raise OptionError("The model has no groups; prepare its corpus with `group`, and fit it again")
+        raise OptionError(
+            "The model has no groups; name the column that says who speaks as `group` of `prepare`, and fit again"
+        )
     if groups is None:
         named = [name for name in model.groups if name != OTHERS]
         if len(named) != 2:
             raise OptionError(f"The model has {len(model.groups)} groups; name two of them with `groups`")
         return named[0], named[1]
-    given = checks.several("groups", groups, remedy="name two groups")
+    given = checks.several("groups", groups, remedy="name two groups, such as ('left', 'right')")
     if len(given) != 2:
-        raise OptionError(f"`groups` is {checks.shown(groups)}; name two groups")
+        raise OptionError(f"`groups` is {checks.shown(groups)}; name two groups of {', '.join(model.groups)}")
     first, second = (model.groups[group_number(model.groups, name)] for name in given)
     if first == second:
         raise OptionError(f"'{first}' is compared with itself; name two different groups")
