@@ -241,8 +241,8 @@ class _Run:
         left = int((~words.crowded).sum()) - words.changed.size
         if left < _FEW_LEFT * words.changed.size:
             warnings.warn(
-                f"Changes were planted in {words.changed.size} words, and only {max(left, 0)} words are left that hardly "
-                "occur beside these; use a larger corpus, or chance alone finds most of them",
+                f"Changes were planted in {words.changed.size} words, and only {max(left, 0)} others hardly occur "
+                "beside these; use a larger corpus, or chance alone finds most of them",
                 DriftwordWarning, stacklevel=2,
             )  # fmt: skip
         return (Corpus.open(path) if done else corpus), words
