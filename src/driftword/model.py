@@ -482,7 +482,7 @@ class Model:
             **facts,
             "precision": f"drift {spec.drift_precision:g} per {spec.drift_unit}, prior {spec.prior:g}",
             **({"walk": f"{spec.walk}{', contexts drift' * spec.contexts_drift}"} if _other_walk(spec) else {}),
-            "learning": f"rate {spec.learning_rate:g}, {spec.rounds} rounds a pass, subsample {spec.resample}",
+            "learning": f"rate {spec.learning_rate:g}, {spec.rounds} rounds a pass, resample {spec.resample}",
             **({"passes": f"{len(self.history)}; the best was pass {self.best_pass}"} if self.history else {}),
             "validation": validation.format(**scores),
             "corpus": f"{made.corpus_path or 'in memory'} ({made.corpus})",
