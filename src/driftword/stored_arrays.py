@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import io
 import mmap
+import tokenize
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -93,7 +96,8 @@ class StoredArray:
 
 def read_array(data: bytes) -> Array:
     """Return the read-only array that the content of a ``.npy`` file holds."""
-    values: Array = np.load(io.BytesIO(data), allow_pickle=False)
+    with _damage_as_value_error():
+        values: Array = np.load(io.BytesIO(data), allow_pickle=False)
     values.setflags(write=False)
     return values
 
@@ -116,9 +120,19 @@ def columns(array: Array | StoredArray, numbers: Columns) -> Array:
 def _read_header(head: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
     """Return shape, order, type and first byte of the values of a ``.npy`` file."""
     file = io.BytesIO(head)
-    version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, fortran_order, dtype = read(file)
+    with _damage_as_value_error():
+        version = np.lib.format.read_magic(file)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, fortran_order, dtype = read(file)
     if dtype.hasobject:
         raise ValueError("it holds Python objects")
     return shape, fortran_order, dtype, file.tell()
+
+
+@contextlib.contextmanager
+def _damage_as_value_error() -> Iterator[None]:
+    """NumPy reads headers as Python code, which a changed byte may spoil in ways that depend on Python's version."""
+    try:
+        yield
+    except (SyntaxError, tokenize.TokenError) as error:
+        raise ValueError(f"its header is damaged: {error}") from error
