@@ -29,11 +29,11 @@ def demo(
 
     console = terminal.out()
     console.print("[bold]State of the Union addresses, 1790-2026[/bold]\n")
-    corpus = prepare("sotu", out=out / "sotu.corpus", slices="5y", overwrite=True)
+    corpus = prepare("sotu", out=out / "sotu.corpus", slices="5y", vocabulary=10_000, overwrite=True)
     terminal.print_corpus(corpus, console)
 
     console.print("\n[bold]Held-out text: one embedding for all times, or one that drifts?[/bold]")
-    scores = compare(corpus, contexts=(8,), models=("static", "dynamic"), out=out, passes=4, overwrite=True)
+    scores = compare(corpus, contexts=(8,), models=("static", "dynamic"), out=out, passes=3, overwrite=True)
     terminal.print_comparison(scores, console)
 
     model = Model.open(out / "dynamic-8.model")
@@ -50,7 +50,7 @@ def demo(
     for word in WORDS:
         plot.save(plot.trajectory(model, word), out / f"{word}.svg")
     written = report(
-        model, out / "report.html", corpus=corpus, words=WORDS, n=24, title="the State of the Union", overwrite=True
+        model, out / "report.html", corpus=corpus, words=WORDS, n=20, title="the State of the Union", overwrite=True
     )
     program = "driftword" if shutil.which("driftword") else sys.argv[0]  # make's own is in .venv/bin
     console.print(
