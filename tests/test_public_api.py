@@ -33,9 +33,6 @@ def test_the_list_has_every_public_name_with_types() -> None:
     }
     assert "driftword.fit(corpus: Corpus | str | os.PathLike[str]" in text
     assert "\ndriftword.Corpus.words\n" in text  # inherited
-    functions = [line for line in text.splitlines() if "(" in line and not line.startswith("class ")]
-    assert len(functions) > 80
-    assert not [line for line in functions if line.endswith("-> None") and ".__init__" not in line and "save" in line]
 
 
 def test_what_is_to_go_away_says_so() -> None:

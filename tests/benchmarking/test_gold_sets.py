@@ -149,7 +149,10 @@ def test_a_model_is_compared_with_judgements(tmp_path: Path) -> None:
     (tmp_path / "none.tsv").write_text("ufo\t0.1\nyeti\t0.2\n")
     done = run_here("gold", tmp_path / "m", tmp_path / "none.tsv")
     assert done.returncode == 2
-    assert "The model has none of the 2 judged words" in done.stderr
+    assert "None of the 2 judged words is known here" in done.stderr
+    assert dw.score_gold(model, tmp_path / "gold.tsv", metric=["cosine", "neighbors"]).equals(table)  # every time
+    imported = dw.from_vectors({1990: {"w1": [1.0, 2.0], "w2": [1.0, 0.5]}, 1991: {"w1": [0.1, 1.0], "w2": [2.0, 0.1]}})
+    assert dw.score_gold(imported, tmp_path / "gold.tsv")["metric"].to_list() == ["cosine"]  # no counts, no rules
     for wrong in ({"metric": []}, {"metric": "colour"}, {"between": ("2000", "1800")}, {"gold": pl.DataFrame()}):
         with pytest.raises(dw.DriftwordError):
             dw.score_gold(model, **{"gold": tmp_path / "gold.tsv", **wrong})
@@ -172,6 +175,9 @@ def test_texts_of_a_data_set_become_a_corpus_of_two_slices(tmp_path: Path) -> No
     done = run_here("prepare-gold", folder, "--periods", "1800-1850,1900-1950", "--out", tmp_path / "t.corpus")
     assert done.returncode == 0, done.stderr
     assert dw.Corpus.open(tmp_path / "t.corpus").slices.labels == ("1800-1850", "1900-1950")
+    for periods in (["800-1000", "1100-1200"], ["1914-07-28 to 1918-11-11", "1939-09-01 to 1945-05-08"]):
+        dated = dw.prepare_gold(folder, out=tmp_path / "d.corpus", periods=periods, overwrite=True)
+        assert np.asarray(dated.counts).sum(axis=1).tolist() == np.asarray(corpus.counts).sum(axis=1).tolist()
     plain = folder.rename(tmp_path / "plain")
     with pytest.raises(dw.OptionError, match="The periods of these texts are unknown; give `periods`"):
         dw.prepare_gold(plain, out=tmp_path / "u.corpus")

@@ -17,6 +17,7 @@ from conftest import run_here, toy_model
 from driftword.benchmarking import measures, planting, suite
 from driftword.benchmarking.fit_process import METHODS, OWN, fit_method
 from driftword.benchmarking.planting import BANDS, KINDS, Planted, join_slices, plant, share_moved
+from driftword.progress import Progress
 from explore.test_planted import plant as toy_text
 
 SPEC = dw.Spec(dim=16, context=4)
@@ -222,9 +223,11 @@ def test_wrong_requests_end_in_a_sentence(text: dw.Corpus, tmp_path: Path, monke
         ({"models": ["word2vec"]}, "word2vec"), ({"models": []}, "`models` is empty"), ({"models": 3}, "models"),
         ({"seeds": []}, "`seeds` is empty"), ({"seeds": "0"}, "seeds"), ({"seeds": [True]}, "seeds"),
         ({"passes": 1}, "passes"), ({"max_slices": 1}, "max_slices"), ({"spec": "dynamic"}, "spec"),
+        ({"gold": pl.DataFrame({"word": ["a"]})}, "`gold` lacks one of the columns"), ({"gold": "nowhere"}, "nowhere"),
+        ({"gold": pl.DataFrame({"word": ["ufo"], "change": [0.1], "changed": [None]})}, "None of the 1 judged words"),
         ({"threads": 0}, "threads"), ({"out": 3}, "out"), ({"show_progress": "no"}, "show_progress"),
     ):  # fmt: skip
-        with pytest.raises(dw.OptionError, match=message):
+        with pytest.raises(dw.DriftwordError, match=message):
             dw.benchmark(text, **wrong)
     single = join_slices(text, len(text.slices))
     with pytest.raises(dw.OptionError, match="a single slice"):
@@ -244,6 +247,12 @@ def test_wrong_requests_end_in_a_sentence(text: dw.Corpus, tmp_path: Path, monke
     done = run_here("compare", text.path, "--baselines", "--contexts", "2,4")
     assert done.returncode == 2
     assert "a single number to --contexts" in done.stderr
+
+
+def test_a_text_in_which_chance_finds_most_says_so(text: dw.Corpus, tmp_path: Path) -> None:
+    run = suite._Run(text, tmp_path, 1, {}, Progress(), tested=False, gold=None)
+    with pytest.warns(dw.DriftwordWarning, match="use a larger corpus, or chance alone finds most of them"):
+        run._plant(0)
 
 
 def test_an_interrupted_fit_ends_the_benchmark(text: dw.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,8 @@ import csv
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from datetime import date
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -26,7 +27,7 @@ from driftword.benchmarking.planting import Array
 from driftword.corpus import Corpus
 from driftword.corpus import prepare as prepare_corpus
 from driftword.corpus.compression import DAMAGED
-from driftword.corpus.slices import At
+from driftword.corpus.slices import At, Slices
 from driftword.corpus.text_streams import ReadingState, open_text
 from driftword.errors import OptionError, SourceError
 from driftword.explore.drift_metrics import METRICS
@@ -118,7 +119,8 @@ def prepare_gold(
         raise OptionError(f"`periods` has {len(names)} names; give two, such as ('1810-1860', '1960-2010')")
     judged = read_gold(place)["word"].to_list() if any((place / name).is_file() for name in _PLACES) else []
     chosen = {"slices": names, "tokens": "whitespace", "phrases": False, "keep": judged, **options}
-    texts = (_lines(file, name) for files, name in zip(pair, names, strict=True) for file in files)
+    begin = Slices.from_labels(names).first
+    texts = (_lines(file, day) for files, day in zip(pair, begin, strict=True) for file in files)
     return prepare_corpus(chain.from_iterable(texts), out=out, **chosen)
 
 
@@ -145,21 +147,17 @@ def score_gold(
 
     Returns
     -------
-    One row per metric, and one for each of two rules that know nothing of meaning: how many judged words the model has
-    and lacks; Spearman's correlation with `change`, with its 90% interval over words (by the bootstrap); and of
-    `changed` the area under the curve, the chance that a changed word moved farther than an unchanged one (0.5 for
-    no relation). Null where nobody judged that, or where fewer than three words are left.
+    One row per metric and, where counts are known, one for each of two rules that know nothing of meaning: how many
+    judged words the model has and lacks; Spearman's correlation with `change`, with its 90% interval over words (by the
+    bootstrap); and of `changed` the area under the curve, the chance that a changed word moved farther than an
+    unchanged one (0.5 for no relation). Null where nobody judged that, or where fewer than three words are left.
     """
-    model = as_model(model)
-    gold = _checked(gold) if isinstance(gold, pl.DataFrame) else read_gold(gold)
+    model, gold = as_model(model), as_gold(gold)
     metrics = checks.some_of("metric", [metric] if isinstance(metric, str) else metric, tuple(METRICS))
     if not metrics:
         raise OptionError(f"`metric` is empty; name some of {', '.join(METRICS)}")
-    spelled = [_spelled(model, word) for word in gold["word"]]
-    known = gold.with_columns(word=pl.Series(spelled, dtype=pl.String)).drop_nulls("word").unique("word", keep="first")
+    known = judged_words(gold, model.word_index)
     words = known["word"].to_list()
-    if not words:
-        raise OptionError(f"The model has none of the {gold.height} judged words; was its text prepared as theirs was?")
     scores: dict[str, list[float]] = {}
     ends: list[int] = []
     for name in metrics:
@@ -167,15 +165,33 @@ def score_gold(
         ends = [model.slices.index(label) for label in ranking.between]
         moved = dict(ranking.table.select("word", "drift").iter_rows())
         scores[name] = [_number(moved.get(word)) for word in words]
-    counts = np.asarray(model.counts)[ends]
-    numbers = [model.word_id(word) for word in words]
-    scores["frequency change"] = frequency_change(counts)[numbers].tolist()
-    scores["frequency"] = counts.sum(axis=0)[numbers].astype(float).tolist()
+    if model.vocabulary.counted:
+        counts, numbers = np.asarray(model.counts)[ends], [model.word_id(word) for word in words]
+        scores["frequency change"] = frequency_change(counts)[numbers].tolist()
+        scores["frequency"] = counts.sum(axis=0)[numbers].astype(float).tolist()
     rows = []
     for name, values in scores.items():
         rows.append({"metric": name, **agreement(np.array(values), known), "missing": gold.height - len(words)})
     order = ["metric", "words", "missing", "spearman", "spearman_low", "spearman_high", "AUC"]
     return pl.DataFrame(rows, schema_overrides=dict.fromkeys(order[3:], pl.Float64)).select(order)
+
+
+def as_gold(gold: pl.DataFrame | str | os.PathLike[str]) -> pl.DataFrame:
+    """Return judgements as `read_gold` does, whether they were read before or are named by a path."""
+    if not isinstance(gold, pl.DataFrame):
+        return read_gold(gold)
+    if not {"word", "change", "changed"} <= set(gold.columns):
+        raise OptionError("`gold` lacks one of the columns word, change and changed; give what `read_gold` returned")
+    return gold
+
+
+def judged_words(gold: pl.DataFrame, known: Container[str]) -> pl.DataFrame:
+    """Return the judgements of known words, as these are spelled there; refuse those of which none is known."""
+    spelled = pl.Series([_spelled(word, known) for word in gold["word"]], dtype=pl.String)
+    found = gold.with_columns(word=spelled).drop_nulls("word").unique("word", keep="first", maintain_order=True)
+    if not found.height:
+        raise OptionError(f"None of the {gold.height} judged words is known here; was the text prepared as theirs was?")
+    return found
 
 
 def agreement(score: Array, gold: pl.DataFrame) -> dict[str, Any]:
@@ -322,16 +338,10 @@ def _number_or_none(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _checked(gold: pl.DataFrame) -> pl.DataFrame:
-    if not {"word", "change", "changed"} <= set(gold.columns):
-        raise OptionError("`gold` lacks one of the columns word, change and changed; give what `read_gold` returned")
-    return gold
-
-
-def _spelled(model: Model, word: str) -> str | None:
-    """Return a judged word as the model spells it; None where the model lacks it."""
+def _spelled(word: str, known: Container[str]) -> str | None:
+    """Return a judged word as it is spelled among known ones; None where it is not."""
     forms = (word, word.lower(), _TAG.sub("", word), _TAG.sub("", word).lower())
-    return next((form for form in forms if form in model.word_index), None)
+    return next((form for form in forms if form in known), None)
 
 
 def _files(folder: Path) -> list[Path]:
@@ -343,13 +353,13 @@ def _files(folder: Path) -> list[Path]:
     return files
 
 
-def _lines(file: Path, period: str) -> Iterator[tuple[str, int]]:
-    """Yield the texts of a file, one on each line, dated by the beginning of their period."""
+def _lines(file: Path, day: date) -> Iterator[tuple[str, date]]:
+    """Yield the texts of a file, one on each line, dated by the first day of their period."""
     try:
         with open_text(file, ReadingState()) as text:
             for line in text:
                 if line.strip():
-                    yield line, int(period[:4])
+                    yield line, day
     except DAMAGED as error:
         raise SourceError(f"{_shown(file)} cannot be read: {error}") from error
 

@@ -34,7 +34,7 @@ from driftword import checks, store, tables
 from driftword.atomic_writes import replacing, reserved, writing
 from driftword.benchmarking import measures
 from driftword.benchmarking.fit_process import INTERRUPTED, METHODS, OWN
-from driftword.benchmarking.gold_sets import read_gold, score_gold
+from driftword.benchmarking.gold_sets import as_gold, judged_words, score_gold
 from driftword.benchmarking.planting import BANDS, Planted, join_slices, plant
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
@@ -133,7 +133,9 @@ def benchmark(
     if len(text.slices) < 2:
         raise OptionError("The corpus has a single slice, so nothing can move; prepare it with shorter slices")
     tested = checks.flag("tested", tested)
-    judged = gold if gold is None or isinstance(gold, pl.DataFrame) else read_gold(gold)
+    judged = None if gold is None else as_gold(gold)
+    if judged is not None:
+        judged_words(judged, text.word_index)  # before anything is fitted
     folder, show_progress = checks.optional(checks.path, "out", out), checks.show_progress(show_progress)
     passes, threads = checks.whole("passes", passes, least=2), checks.threads(threads)
     if set(names) & set(OWN):
