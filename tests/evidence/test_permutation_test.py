@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from twin import sums_over_time
 
+from driftword import randomness
 from driftword.evidence import permutation_test as test
+from driftword.evidence import score_kernels as kernels
 from driftword.evidence.document_scores import Expected, Scores, smooth
 from driftword.evidence.significance import false_discovery_rates
 from driftword.significance_table import HALF_WIDTH
@@ -52,25 +53,49 @@ def test_rotations_are_permutations_of_the_dates(documents: int) -> None:
         np.testing.assert_allclose(found[:, :, p], waves[dates].T @ scores, atol=1e-4)
 
 
+def exchanged(strata: Any, permutations: int, key: int = 5) -> Any:
+    """Return the document whose date each gets, permutation by permutation."""
+    members, begin = test.by_stratum(np.asarray(strata))
+    label, dates = np.empty(len(members), dtype=np.int64), np.empty((permutations, len(members)), dtype=np.int64)
+    counter = np.uint64(0)
+    for row in dates:
+        counter = np.uint64(kernels.exchange(begin, members, np.uint64(key), counter, label))
+        row[members] = label
+    return dates
+
+
 def test_few_documents_are_permuted_one_by_one() -> None:
-    scores = np.eye(12, dtype=np.float32)  # so that sums show which date each document got
-    waves = np.arange(12, dtype=np.float32)[:, None]
-    strata = np.zeros(12, dtype=np.int64)
-    found = test.permuted_sums(scores, waves, strata, permutations=500, seed=0, v=0)[0].T  # (permutations, documents)
+    found = exchanged(np.zeros(12, dtype=np.int64), 500)
     np.testing.assert_array_equal(np.sort(found, axis=1), np.tile(np.arange(12), (500, 1)))
-    first = np.bincount(found[:, 0].astype(int), minlength=12)
-    assert first.min() > 15
-    assert first.max() < 80
-    order = np.argsort(found[3])
-    np.testing.assert_allclose(sums_over_time(scores, waves, order)[0], found[3])
+    for document in range(12):
+        times = np.bincount(found[:, document], minlength=12)
+        assert times.min() > 15
+        assert times.max() < 80
+    assert len({tuple(row) for row in found.tolist()}) == 500
 
 
 def test_dates_are_exchanged_within_strata() -> None:
     strata = np.array([2, 0, 1, 0, 2, 1, 0, 2, 2, 1, 3, 0])
-    scores, waves = np.eye(12, dtype=np.float32), np.arange(12, dtype=np.float32)[:, None]
-    found = test.permuted_sums(scores, waves, strata, permutations=200, seed=0, v=0)[0].T.astype(int)
+    found = exchanged(strata, 200)
     np.testing.assert_array_equal(strata[found], np.tile(strata, (200, 1)))
     assert len({tuple(row) for row in found.tolist()}) > 150
+
+
+@pytest.mark.parametrize(("documents", "dim", "permutations"), [(9, 3, 19), (40, 33, 200), (63, 100, 21)])
+@pytest.mark.parametrize("n_strata", [1, 3])
+def test_lengths_are_those_of_sums_over_exchanged_dates(
+    documents: int, dim: int, permutations: int, n_strata: int
+) -> None:
+    random = np.random.default_rng(documents)
+    strata = random.integers(0, n_strata, documents)
+    scores, waves = (random.normal(size=(documents, n)).astype(np.float32) for n in (dim, 4))
+    noise = random.normal(size=(4, 5, dim)).astype(np.float32)
+    signs = random.choice([-1, 1], size=(5, permutations)).astype(np.float32)
+    found = test.permuted_lengths(scores, waves, strata, noise=noise, signs=signs, seed=3, v=8)
+    dates = exchanged(strata, permutations, key=randomness.key(3, "permutations", 8))
+    for p in range(permutations):
+        sums = waves[dates[p]].T @ scores + np.tensordot(signs[:, p], noise, axes=(0, 1))
+        np.testing.assert_allclose(found[:, p], (sums**2).sum(axis=1), rtol=1e-4)
 
 
 def test_waves_are_orthonormal_within_strata() -> None:

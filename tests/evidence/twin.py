@@ -70,8 +70,3 @@ class Twin:
         """Return the sum of the contexts of some positions, weighted by the chance of a word there, and of chances."""
         chance = self.chance(v)[positions]
         return chance @ self.relative[positions], float(chance.sum())
-
-
-def sums_over_time(scores: Array, waves: Array, order: Array) -> Array:
-    """Return the sums over time if document order[i] gets the date of document i."""
-    return waves.T @ scores[order]

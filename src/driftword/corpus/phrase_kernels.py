@@ -116,7 +116,7 @@ def join_pairs(ids, ends, role, n_connectors, keys, which, phrase, score, out, o
     Where two pairs share a word, the first gives way if the second scores higher.
     """
     written = 0
-    begin = 0
+    begin = np.int64(0)  # not a literal, for which Numba would compile `_pair_at` once more
     for d in range(ends.shape[0]):
         end = ends[d]
         i = begin

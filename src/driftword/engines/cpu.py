@@ -78,12 +78,14 @@ class CpuEngine(ArrayEngine):
         positive, negative = np.zeros(len(text.ids)), np.zeros(len(text.ids))
         borders = np.searchsorted(text.offsets, np.linspace(0, len(text.ids), 8 * self.threads + 1))
         borders = np.unique(np.r_[0, borders[1:-1], len(text.slice_of)])
+        rho, alpha = self.parameters.rho.view(), by_slice(self.parameters.alpha).view()
+        rho.flags.writeable = alpha.flags.writeable = False  # as in a stored model, or Numba would compile this twice
 
         def score_chunks(low: int, high: int) -> None:
             kernels.score(
                 text.ids, text.offsets, text.slice_of, text.position, low, high, np.uint64(key),
-                sampler.threshold, sampler.alias, self.parameters.rho, by_slice(self.parameters.alpha),
-                negatives, half_window, np.float32(INTERCEPT_UNIT), positive, negative,
+                sampler.threshold, sampler.alias, rho, alpha, negatives, half_window, np.float32(INTERCEPT_UNIT),
+                positive, negative,
             )  # fmt: skip
 
         list(self._pool.map(score_chunks, borders[:-1], borders[1:]))

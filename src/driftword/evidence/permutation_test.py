@@ -77,20 +77,19 @@ def testable(documents: int, slices: int) -> bool:
 
 def waves_over_time(slice_of: Array, n_slices: int, strata: Array | None = None) -> tuple[Array, Array]:
     """Return the cosines of time at the documents, centred and orthonormal, and their weights."""
-    time = (slice_of + 0.5) / n_slices
-    columns: list[Array] = []
-    weights = []
-    for k in range(1, WAVES + 1):
-        column = _centered(np.cos(np.pi * k * time)[:, None], strata)[:, 0]
-        length = float(np.linalg.norm(column))
+    time = (np.arange(n_slices) + 0.5) / n_slices
+    cosines = np.cos(np.pi * time[:, None] * np.arange(1, WAVES + 1))[slice_of]  # (D, WAVES)
+    found = np.empty((WAVES, len(slice_of)))
+    weights: list[float] = []
+    for k, column in enumerate(np.ascontiguousarray(_centered(cosines, strata).T), start=1):
+        others, length = found[: len(weights)], float(np.linalg.norm(column))
         for _ in range(2):  # the second time removes what rounding has left
-            for other in columns:
-                column = column - other * (other * column).sum()
+            column = column - np.einsum("nd,n->d", others, np.einsum("nd,d->n", others, column))
         rest = float(np.linalg.norm(column))
         if rest > COLLINEAR * max(length, 1e-12) and length > 1e-9:
-            columns.append(column / rest)
+            found[len(weights)] = column / rest
             weights.append(1 / k)
-    return np.stack(columns, axis=1) if columns else np.zeros((len(time), 0)), np.array(weights)
+    return np.ascontiguousarray(found[: len(weights)].T), np.array(weights)
 
 
 def center(scores: Scores, expected: Array, strata: Array | None = None) -> Centered:
@@ -130,13 +129,14 @@ def run(word: Prepared, *, permutations: int, seed: int, v: int) -> Result:
     scores, waves = word.scores.astype(np.float32), word.waves.astype(np.float32)
     # Not by BLAS, which may add in another order on another number of threads.
     sums = np.einsum("dn,dk->nk", word.waves, word.scores)
+    noise, sign = word.noise.astype(np.float32), signs(word, permutations, seed, v)
     if word.strata is None and len(scores) >= FEW_DOCUMENTS:
         permuted = rotated_sums(scores, waves, sums, permutations=permutations, seed=seed, v=v)
+        lengths = np.empty((len(sums), permutations), dtype=np.float32)
+        kernels.squared_lengths(permuted, noise, sign, lengths)
     else:
         strata = np.zeros(len(scores), dtype=np.int64) if word.strata is None else word.strata
-        permuted = permuted_sums(scores, waves, strata, permutations=permutations, seed=seed, v=v)
-    lengths = np.empty((len(sums), permutations), dtype=np.float32)
-    kernels.squared_lengths(permuted, word.noise.astype(np.float32), signs(word, permutations, seed, v), lengths)
+        lengths = permuted_lengths(scores, waves, strata, noise=noise, signs=sign, seed=seed, v=v)
     return summarize(word, sums, lengths)
 
 
@@ -176,17 +176,31 @@ def rotated_sums(scores: Array, waves: Array, sums: Array, *, permutations: int,
     return permuted
 
 
-def permuted_sums(scores: Array, waves: Array, strata: Array, *, permutations: int, seed: int, v: int) -> Array:
-    """Return the sums over time when dates are exchanged within strata, ``(waves, K, permutations)``."""
-    members = np.argsort(strata, kind="stable")
-    begin = np.r_[0, np.flatnonzero(np.diff(strata[members])) + 1, len(strata)]
-    rounded = np.zeros((len(scores), padded(scores.shape[1], LANES)), dtype=np.float32)
-    rounded[:, : scores.shape[1]] = scores
-    out = np.empty((permutations, waves.shape[1], rounded.shape[1]), dtype=np.float32)
-    rows = np.zeros((TILE * waves.shape[1], len(scores)), dtype=np.float32)
+def permuted_lengths(
+    scores: Array, waves: Array, strata: Array, *, noise: Array, signs: Array, seed: int, v: int
+) -> Array:
+    """Return the squared lengths of the sums over time when dates are exchanged within strata, with noise added.
+
+    ``(waves, permutations)``, for as many permutations as there are signs.
+    """
+    members, begin = by_stratum(strata)
+    more = padded(scores.shape[1], LANES) - scores.shape[1]
+    scores, noise = np.pad(scores, ((0, 0), (0, more))), np.pad(noise, ((0, 0), (0, 0), (0, more)))
+    permutations, n_waves = signs.shape[1], waves.shape[1]
+    of_permutation = np.zeros((padded(permutations, TILE), len(signs)), dtype=np.float32)
+    of_permutation[:permutations] = signs.T
+    rows = np.zeros((TILE * n_waves, len(scores)), dtype=np.float32)
+    sums = np.empty((TILE * n_waves, scores.shape[1]), dtype=np.float32)
+    lengths = np.empty((n_waves, permutations), dtype=np.float32)
     key = np.uint64(randomness.key(seed, "permutations", v))
-    kernels.permute(rounded, waves, begin, members, key, rows, out)
-    return np.ascontiguousarray(out[:, :, : scores.shape[1]].transpose(1, 2, 0))
+    kernels.permuted_lengths(scores, waves, begin, members, key, noise, of_permutation, rows, sums, lengths)
+    return lengths
+
+
+def by_stratum(strata: Array) -> tuple[Array, Array]:
+    """Return the documents ordered by stratum, and where each stratum begins and the last one ends."""
+    members = np.argsort(strata, kind="stable")
+    return members, np.r_[0, np.flatnonzero(np.diff(strata[members])) + 1, len(strata)]
 
 
 def smooth_length(n: int) -> int:

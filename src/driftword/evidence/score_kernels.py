@@ -13,7 +13,7 @@ from numba import float32, njit, uint64
 
 from driftword.corpus.token_kernels import mix
 from driftword.engines.cpu_kernels import sigmoid
-from driftword.engines.matmul_kernels import add_product
+from driftword.engines.matmul_kernels import TILE, add_product
 
 _FAST = {"fastmath": {"reassoc", "contract", "arcp", "nsz"}, "cache": True, "nogil": True, "error_model": "numpy"}
 
@@ -163,40 +163,52 @@ def squared_lengths(sums, noise, signs, out):
 
 
 @njit(**_FAST)
-def permute(scores, waves, begin, members, key, rows, out):
-    """Exchange dates within strata; write the sums over time of each permutation, (permutations, waves, width).
+def exchange(begin, members, key, counter, label):
+    """Exchange dates within strata: ``members[i]`` gets that of document ``label[i]``; return the next counter.
 
-    Stratum s holds documents ``members[begin[s]:begin[s + 1]]``. `scores` are padded to whole vectors; `rows` is room
-    for the waves of some permutations, TILE times as many as there are waves.
+    Stratum s holds documents ``members[begin[s]:begin[s + 1]]``.
+    """
+    for i in range(len(members)):  # Numba takes seconds to compile a copy of the whole array
+        label[i] = members[i]
+    for s in range(len(begin) - 1):
+        for i in range(begin[s + 1] - 1, begin[s], -1):  # Fisher and Yates
+            random = mix(uint64(key) ^ counter) >> uint64(32)
+            counter += uint64(1)
+            j = begin[s] + np.int64((random * uint64(i + 1 - begin[s])) >> uint64(32))
+            label[i], label[j] = label[j], label[i]
+    return counter
+
+
+@njit(**_FAST)
+def permuted_lengths(scores, waves, begin, members, key, noise, signs, rows, sums, out):
+    """Exchange dates many times; write the squared lengths of the sums over time, (waves, permutations).
+
+    What `squared_lengths` does with sums that are there already. `scores`, (D, width), and `noise`, (waves, blocks,
+    width), are padded to whole vectors, `signs`, (permutations, blocks), to whole tiles; `rows`, (TILE * waves, D), and
+    `sums`, (TILE * waves, width), are room for a tile of permutations, wave after wave.
     """
     n, n_waves = waves.shape
-    permutations, _, width = out.shape
+    width, permutations = scores.shape[1], out.shape[1]
     label = np.empty(n, dtype=np.int64)
     counter = uint64(0)
-    at_once = len(rows) // n_waves
-    sums = np.empty((len(rows), width), dtype=np.float32)
-    for first in range(0, permutations, at_once):
-        count = min(at_once, permutations - first)
+    for first in range(0, permutations, TILE):
+        count = min(TILE, permutations - first)
         for p in range(count):
-            for i in range(n):  # Numba takes seconds to compile a copy of the whole array
-                label[i] = members[i]
-            for s in range(len(begin) - 1):
-                for i in range(begin[s + 1] - 1, begin[s], -1):  # Fisher and Yates
-                    random = mix(uint64(key) ^ counter) >> uint64(32)
-                    counter += uint64(1)
-                    j = begin[s] + np.int64((random * uint64(i + 1 - begin[s])) >> uint64(32))
-                    label[i], label[j] = label[j], label[i]
+            counter = exchange(begin, members, key, counter, label)
             for i in range(n):
                 for q in range(n_waves):
-                    rows[p * n_waves + q, members[i]] = waves[label[i], q]
-        for i in range(len(rows)):
+                    rows[q * TILE + p, members[i]] = waves[label[i], q]
+        for i in range(len(sums)):
             for k in range(width):
                 sums[i, k] = float32(0.0)
         add_product(rows, scores, len(rows), width, n, sums)
-        for p in range(count):
-            for q in range(n_waves):
+        for q in range(n_waves):
+            add_product(signs[first:], noise[q], TILE, width, noise.shape[1], sums[q * TILE :])
+            for p in range(count):
+                length = float32(0.0)
                 for k in range(width):
-                    out[first + p, q, k] = sums[p * n_waves + q, k]
+                    length += sums[q * TILE + p, k] * sums[q * TILE + p, k]
+                out[q, first + p] = length
 
 
 @njit(**_FAST)
