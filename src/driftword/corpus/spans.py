@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -55,23 +54,26 @@ class SplitText:
 
     def __init__(self, text: str, raw: list[str], spelled: list[str]) -> None:
         self.text, self.raw, self.spelled = text, raw, spelled
+        self._begins: list[int] = []  # of the words asked for so far, and all before them
 
-    @cached_property
-    def begins(self) -> list[int]:
-        """Where each word begins in the text: at the first such letters after the one before it."""
-        begins, end = [], 0
-        for token in self.raw:
-            begins.append(self.text.index(token, end))
-            end = begins[-1] + len(token)
+    def begins(self, end: int | None = None) -> list[int]:
+        """Return where at least the words before `end` begin: at the first such letters after the one before each."""
+        begins, index = self._begins, self.text.index
+        at = begins[-1] + len(self.raw[len(begins) - 1]) if begins else 0
+        for token in self.raw[len(begins) : end]:
+            at = index(token, at)
+            begins.append(at)
+            at += len(token)
         return begins
 
-    @cached_property
-    def places(self) -> dict[str, list[int]]:
-        """Which words of the text are spelled so."""
-        places: dict[str, list[int]] = {}
-        for i, word in enumerate(self.spelled):
-            places.setdefault(word, []).append(i)
-        return places
+    def places(self, word: str) -> list[int]:
+        """Return which words of the text are spelled so."""
+        places: list[int] = []
+        try:
+            while True:
+                places.append(self.spelled.index(word, places[-1] + 1 if places else 0))
+        except ValueError:
+            return places
 
 
 def _split(corpus: TokenizedText, texts: Sequence[str]) -> list[SplitText]:
@@ -93,7 +95,8 @@ def _split(corpus: TokenizedText, texts: Sequence[str]) -> list[SplitText]:
 def find_in_text(corpus: TokenizedText, words: SplitText, word: str, rank: int) -> list[Span]:
     """Find the occurrences of a word up to the one numbered `rank`, in the whole text."""
     hits = occurrences(corpus, words, word, rank)
-    return [(words.begins[first], words.begins[last] + len(words.raw[last])) for first, last in hits]
+    begins = words.begins(hits[-1][1] + 1) if hits else []
+    return [(begins[first], begins[last] + len(words.raw[last])) for first, last in hits]
 
 
 def find_in_windows(
@@ -116,7 +119,7 @@ def find_in_windows(
     connectors, barriers = _connectors(corpus), _barriers(corpus)
     for (key, begin, end, position), words in zip(windows, parts, strict=True):
         text = texts[key[0]]
-        begins = [begin + at for at in words.begins]
+        begins = [begin + at for at in words.begins()]
         if key not in spans or position not in begins:  # it is the middle of another word
             continue
         first = last = begins.index(position)
@@ -143,7 +146,7 @@ def occurrences(corpus: TokenizedText, words: SplitText, target: str, rank: int)
     connectors, barriers = _connectors(corpus), _barriers(corpus)
     hits: list[tuple[int, int]] = []
     done = 0  # words before this one have been looked at
-    for position in sorted(i for form in {target, target.partition(" ")[0]} for i in words.places.get(form, ())):
+    for position in sorted(i for form in {target, target.partition(" ")[0]} for i in words.places(form)):
         if len(hits) > rank:
             break
         if position < done:
