@@ -102,6 +102,6 @@ def _splat(builder: ir.IRBuilder, number: Any) -> Any:
 @njit(cache=True, nogil=True, error_model="numpy")
 def add_product(left: Any, right: Any, rows: int, columns: int, n: int, out: Any) -> None:
     """Compute out += left @ right over n > 0 terms; `rows` is a multiple of TILE, `columns` of LANES."""
-    for i in range(0, rows, TILE):
-        for k in range(0, columns, LANES):
+    for k in range(0, columns, LANES):  # first, so that these columns of `right` stay in the nearest cache
+        for i in range(0, rows, TILE):
             _add_tile(left, right, out, i, k, n)

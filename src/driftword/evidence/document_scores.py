@@ -40,7 +40,7 @@ DOCUMENT_PRIOR: Final = 1_000
 SLICE_PRIOR: Final = 50  # documents that the neighbours of a slice count for, and again the whole text
 REACH: Final = 0.1  # of all slices: how far neighbours are
 _WORDS: Final = 512  # that are averaged at a time
-_POSITIONS: Final = 256  # whose chances are computed at a time
+_POSITIONS: Final = 96  # whose chances are computed at a time
 _FLAT: Final = 1e-4  # of the largest variance: directions with less count as having as much
 
 

@@ -79,17 +79,9 @@ def waves_over_time(slice_of: Array, n_slices: int, strata: Array | None = None)
     """Return the cosines of time at the documents, centred and orthonormal, and their weights."""
     time = (np.arange(n_slices) + 0.5) / n_slices
     cosines = np.cos(np.pi * time[:, None] * np.arange(1, WAVES + 1))[slice_of]  # (D, WAVES)
-    found = np.empty((WAVES, len(slice_of)))
-    weights: list[float] = []
-    for k, column in enumerate(np.ascontiguousarray(_centered(cosines, strata).T), start=1):
-        others, length = found[: len(weights)], float(np.linalg.norm(column))
-        for _ in range(2):  # the second time removes what rounding has left
-            column = column - np.einsum("nd,n->d", others, np.einsum("nd,d->n", others, column))
-        rest = float(np.linalg.norm(column))
-        if rest > COLLINEAR * max(length, 1e-12) and length > 1e-9:
-            found[len(weights)] = column / rest
-            weights.append(1 / k)
-    return np.ascontiguousarray(found[: len(weights)].T), np.array(weights)
+    columns, kept = np.ascontiguousarray(_centered(cosines, strata).T), np.empty(WAVES, dtype=np.int64)
+    n = kernels.orthonormal(columns, COLLINEAR, kept)
+    return np.ascontiguousarray(columns[:n].T), 1 / (1.0 + kept[:n])
 
 
 def center(scores: Scores, expected: Array, strata: Array | None = None) -> Centered:
@@ -184,17 +176,23 @@ def permuted_lengths(
     ``(waves, permutations)``, for as many permutations as there are signs.
     """
     members, begin = by_stratum(strata)
-    more = padded(scores.shape[1], LANES) - scores.shape[1]
-    scores, noise = np.pad(scores, ((0, 0), (0, more))), np.pad(noise, ((0, 0), (0, 0), (0, more)))
-    permutations, n_waves = signs.shape[1], waves.shape[1]
-    of_permutation = np.zeros((padded(permutations, TILE), len(signs)), dtype=np.float32)
-    of_permutation[:permutations] = signs.T
-    rows = np.zeros((TILE * n_waves, len(scores)), dtype=np.float32)
-    sums = np.empty((TILE * n_waves, scores.shape[1]), dtype=np.float32)
+    permutations, n_waves, width = signs.shape[1], waves.shape[1], padded(scores.shape[1], LANES)
+    exchanged = np.zeros((len(scores), TILE * n_waves), dtype=np.float32)
+    sums = np.empty((TILE * n_waves, width), dtype=np.float32)
     lengths = np.empty((n_waves, permutations), dtype=np.float32)
-    key = np.uint64(randomness.key(seed, "permutations", v))
-    kernels.permuted_lengths(scores, waves, begin, members, key, noise, of_permutation, rows, sums, lengths)
+    kernels.permuted_lengths(
+        _in_zeros(scores, (len(scores), width)), waves, begin, members,
+        np.uint64(randomness.key(seed, "permutations", v)), _in_zeros(noise, (*noise.shape[:2], width)),
+        _in_zeros(signs.T, (padded(permutations, TILE), len(signs))), exchanged, sums, lengths,
+    )  # fmt: skip
     return lengths
+
+
+def _in_zeros(values: Array, shape: tuple[int, ...]) -> Array:
+    """Return an array of this shape that begins with these values; `numpy.pad` takes longer than a test may."""
+    out = np.zeros(shape, dtype=np.float32)
+    out[tuple(map(slice, values.shape))] = values
+    return out
 
 
 def by_stratum(strata: Array) -> tuple[Array, Array]:

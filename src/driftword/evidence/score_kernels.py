@@ -144,6 +144,29 @@ def document_scores(
 
 
 @njit(**_FAST)
+def orthonormal(columns, least, kept):
+    """Make centred columns, the rows of (n, D), orthonormal in place; note which ones are kept; return how many.
+
+    A column of which no more than the share `least` is new is dropped (Gram and Schmidt).
+    """
+    n = 0
+    for k in range(len(columns)):
+        length = np.sqrt((columns[k] * columns[k]).sum())
+        for _ in range(2):  # the second time removes what rounding has left
+            for other in range(n):
+                product = (columns[other] * columns[k]).sum()
+                for d in range(columns.shape[1]):
+                    columns[k, d] -= columns[other, d] * product
+        rest = np.sqrt((columns[k] * columns[k]).sum())
+        if rest > least * max(length, 1e-12) and length > 1e-9:
+            for d in range(columns.shape[1]):
+                columns[n, d] = columns[k, d] / rest
+            kept[n] = k
+            n += 1
+    return n
+
+
+@njit(**_FAST)
 def squared_lengths(sums, noise, signs, out):
     """Add noise with random signs to sums over time, (waves, dim, n), and write their squared lengths, (waves, n)."""
     waves, dim, n = sums.shape
@@ -180,12 +203,12 @@ def exchange(begin, members, key, counter, label):
 
 
 @njit(**_FAST)
-def permuted_lengths(scores, waves, begin, members, key, noise, signs, rows, sums, out):
+def permuted_lengths(scores, waves, begin, members, key, noise, signs, exchanged, sums, out):
     """Exchange dates many times; write the squared lengths of the sums over time, (waves, permutations).
 
-    What `squared_lengths` does with sums that are there already. `scores`, (D, width), and `noise`, (waves, blocks,
-    width), are padded to whole vectors, `signs`, (permutations, blocks), to whole tiles; `rows`, (TILE * waves, D), and
-    `sums`, (TILE * waves, width), are room for a tile of permutations, wave after wave.
+    As `squared_lengths` does with sums that are there already. `scores`, (D, width), and `noise`, (waves, blocks,
+    width), are padded to whole vectors, `signs`, (permutations, blocks), to whole tiles; `exchanged`,
+    (D, TILE * waves), and `sums`, (TILE * waves, width), are room for a tile of permutations, one after the other.
     """
     n, n_waves = waves.shape
     width, permutations = scores.shape[1], out.shape[1]
@@ -196,18 +219,20 @@ def permuted_lengths(scores, waves, begin, members, key, noise, signs, rows, sum
         for p in range(count):
             counter = exchange(begin, members, key, counter, label)
             for i in range(n):
+                here, there = exchanged[members[i]], waves[label[i]]
                 for q in range(n_waves):
-                    rows[q * TILE + p, members[i]] = waves[label[i], q]
+                    here[p * n_waves + q] = there[q]
         for i in range(len(sums)):
             for k in range(width):
                 sums[i, k] = float32(0.0)
-        add_product(rows, scores, len(rows), width, n, sums)
+        add_product(exchanged.T, scores, len(sums), width, n, sums)
         for q in range(n_waves):
-            add_product(signs[first:], noise[q], TILE, width, noise.shape[1], sums[q * TILE :])
+            add_product(signs[first:], noise[q], TILE, width, noise.shape[1], sums[q::n_waves])
             for p in range(count):
+                row = sums[p * n_waves + q]
                 length = float32(0.0)
                 for k in range(width):
-                    length += sums[q * TILE + p, k] * sums[q * TILE + p, k]
+                    length += row[k] * row[k]
                 out[q, first + p] = length
 
 
