@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from rich.cells import cell_len
 from rich.text import Text
 
 import driftword as dw
@@ -44,6 +45,21 @@ def test_whatever_is_printed_is_printable(console: terminal.Console) -> None:
 def test_columns_stay_in_line(console: terminal.Console) -> None:
     terminal.print_table(pl.DataFrame({"word": ["plain", CONTROL], "n": [1, 2]}), console)
     assert [len(line.rstrip()) for line in lines(console).splitlines()] == [len("␛[31m\ufffd2J  n")] * 3
+
+
+@pytest.mark.parametrize("width", [200, 60, 30])
+def test_words_give_way_where_a_table_is_too_wide_and_numbers_never(width: int) -> None:
+    console = terminal._Console(highlight=False, soft_wrap=True, width=width, file=io.StringIO())
+    table = pl.DataFrame({"word": ["wide" * 20, "漢字" * 20], "first": ["1900", "1910"], "a_long_name": [1.5, 2],
+                          "another_long_name": [123456789, 1]})  # fmt: skip
+    terminal.print_table(table, console)
+    head, *rows = (line.rstrip() for line in lines(console).splitlines())
+    assert all(name in head for name in table.columns)
+    assert all(row.endswith(f"{number:,}") and f" {first} " in row for row, number, first in zip(
+        rows, table["another_long_name"], table["first"], strict=True))  # fmt: skip
+    (found,) = {cell_len(line) for line in (head, *rows)}
+    assert found in {200: [119], 60: [60], 30: [51, 53]}[width]  # old versions of rich pad the ends
+    assert ("wide" * 20 in rows[0]) == (width == 200)
 
 
 def test_names_that_look_like_markup_are_shown(console: terminal.Console) -> None:

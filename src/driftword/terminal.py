@@ -27,6 +27,7 @@ _CHART_ROWS: Final = 4
 _CHART_COLUMNS: Final = 72
 _SIDE_BY_SIDE: Final = 5
 _LINE: Final = 24
+_LEAST_TEXT: Final = 12  # columns that a table leaves to words and labels
 _LEFT_OUT: Final = "another fit, and the smoothing of the walk, are not part of this"
 
 
@@ -95,21 +96,23 @@ def print_table(table: pl.DataFrame, console: Console, *, digits: int = 3) -> No
     if table.is_empty():
         console.print("[dim]No rows.[/dim]")
         return
+    rows = [[Text(visible(cell(value, digits))) for value in row] for row in table.iter_rows()]
+    heads = [Text(visible(name)) for name in table.columns]
+    widths = [max(text.cell_len for text in column) for column in zip(heads, *rows, strict=True)]
+    needed, texts = sum(widths) + 2 * (len(widths) - 1), [i for i, kind in enumerate(table.dtypes) if kind == pl.String]
+    while needed > console.width and (widest := max(texts, key=widths.__getitem__, default=-1)) >= 0:
+        if widths[widest] <= _LEAST_TEXT:
+            break  # a long word gives way, a number never: rather too wide than cut
+        widths[widest], needed = widths[widest] - 1, needed - 1
     grid = Table(box=None, pad_edge=False, header_style="bold")
-    texts = sum(kind == pl.String for kind in table.dtypes)
-    rows = [[visible(cell(value, digits)) for value in row] for row in table.iter_rows()]
-    names = [visible(name) for name in table.columns]
-    widths = [max(len(name), *(len(row[i]) for row in rows)) for i, name in enumerate(names)]
-    taken = sum(w + 2 for w, kind in zip(widths, table.dtypes, strict=True) if kind != pl.String)
-    room: int | None = None
-    if sum(w + 2 for w in widths) - 2 > console.width:
-        room = max((console.width - taken) // max(texts, 1) - 2, 12)  # a long word gives way, a number never
-    for name, kind in zip(names, table.dtypes, strict=True):
-        width = room if kind == pl.String else None
-        grid.add_column(Text(name), justify="right" if kind.is_numeric() else "left", no_wrap=True, max_width=width)
+    for head, kind, width in zip(heads, table.dtypes, widths, strict=True):
+        least = width if needed > console.width else None
+        grid.add_column(head, justify="right" if kind.is_numeric() else "left", no_wrap=True, min_width=least)
     for row in rows:
-        grid.add_row(*map(Text, row))
-    console.print(grid, soft_wrap=False)
+        for i in texts:
+            row[i].truncate(widths[i], overflow="ellipsis")
+        grid.add_row(*row)
+    console.print(grid, soft_wrap=False, crop=False)
 
 
 def print_plan(table: pl.DataFrame, console: Console) -> None:
