@@ -38,19 +38,22 @@ def prepared(documents: int, *, strata: Any = None, **options: Any) -> test.Prep
 
 @pytest.mark.parametrize("documents", [70, 97, 250])  # of which two are no products of small factors
 def test_rotations_are_permutations_of_the_dates(documents: int) -> None:
-    word = prepared(documents)
-    scores, waves = word.scores.astype(np.float32), word.waves.astype(np.float32)
-    sums = waves.T @ scores
-    found = test.rotated_sums(scores, waves, sums, permutations=300, seed=4, v=2)
-    order, chosen = test.rotations(documents, 300, 4, 2)
-    length = order.shape[1]
-    assert (chosen % length != 0).all()  # which would change nothing
+    word, random = prepared(documents), np.random.default_rng(documents)
+    scores, waves = word.documents.scores.astype(np.float32), word.waves.astype(np.float32)
+    noise = random.normal(size=(waves.shape[1], 4, scores.shape[1])).astype(np.float32)
+    signs = random.choice([-1, 1], size=(4, 300)).astype(np.float32)
+    found = test.rotated_lengths(scores, waves, waves.T @ scores, noise=noise, signs=signs, seed=4, v=2)
+    order, cycle, turn = test.rotations(documents, 300, 4, 2)
+    assert (turn != 0).all()  # which would change nothing
+    assert (turn < order.shape[1]).all()
+    assert len(set(zip(cycle, turn, strict=True))) == 300
     for p in (0, 17, 299):
-        cycle, turn = order[chosen[p] // length], chosen[p] % length
+        chosen = order[cycle[p]]
         dates = np.arange(documents)  # the date that each document gets
-        dates[cycle] = np.roll(cycle, -turn)
+        dates[chosen] = np.roll(chosen, -turn[p])
         assert sorted(dates) == list(range(documents))
-        np.testing.assert_allclose(found[:, :, p], waves[dates].T @ scores, atol=1e-4)
+        sums = waves[dates].T @ scores + np.tensordot(signs[:, p], noise, axes=(0, 1))
+        np.testing.assert_allclose(found[:, p], (sums**2).sum(axis=1), rtol=1e-4)
 
 
 def exchanged(strata: Any, permutations: int, key: int = 5) -> Any:

@@ -63,7 +63,7 @@ class Centered:
 class Prepared:
     """A word's documents, ready to exchange their dates."""
 
-    scores: Array  # (D, K)
+    documents: Centered
     waves: Array  # (D, n) orthonormal
     weights: Array  # (n,) of the waves
     noise: Array  # (n, NOISE_BLOCKS, K) that expected contexts contribute
@@ -87,11 +87,14 @@ def waves_over_time(slice_of: Array, n_slices: int, strata: Array | None = None)
 def center(scores: Scores, expected: Array, strata: Array | None = None) -> Centered:
     """Take away what is expected in each slice, ``(T, K)``, and what all documents have in common."""
     weight = scores.weights.astype(np.float64)[:, None]
-    rest = scores.contexts - weight * expected[scores.slice_of]
+    rest = expected[scores.slice_of]
+    rest *= -weight
+    rest += scores.contexts
     rest -= weight * (_sums(rest, strata) / np.maximum(_sums(weight, strata), LEAST_WEIGHT))
     # A text that uses a word fifty times must not count fifty times.
     root = np.sqrt(np.maximum(weight, LEAST_WEIGHT))
-    return Centered(_centered(rest / root, strata), root[:, 0], scores.slice_of)
+    rest /= root
+    return Centered(_centered(rest, strata), root[:, 0], scores.slice_of)
 
 
 def prepare(
@@ -113,19 +116,17 @@ def prepare(
     leverage = np.stack([np.bincount(documents.slice_of, weights=pull, minlength=n_slices) for pull in pulls.T])
     noise = (leverage / expected.chances @ smoothing.weights)[:, :, None] * expected.noise  # (n, T, K)
     borders = np.unique(np.arange(NOISE_BLOCKS) * n_slices // NOISE_BLOCKS)
-    return Prepared(documents.scores, waves, weights, np.add.reduceat(noise, borders, axis=1), strata)
+    return Prepared(documents, waves, weights, np.add.reduceat(noise, borders, axis=1), strata)
 
 
 def run(word: Prepared, *, permutations: int, seed: int, v: int) -> Result:
     """Test one word; `v` numbers the random permutations."""
-    scores, waves = word.scores.astype(np.float32), word.waves.astype(np.float32)
+    scores, waves = word.documents.scores.astype(np.float32), word.waves.astype(np.float32)
     # Not by BLAS, which may add in another order on another number of threads.
-    sums = np.einsum("dn,dk->nk", word.waves, word.scores)
+    sums = np.einsum("dn,dk->nk", word.waves, word.documents.scores)
     noise, sign = word.noise.astype(np.float32), signs(word, permutations, seed, v)
     if word.strata is None and len(scores) >= FEW_DOCUMENTS:
-        permuted = rotated_sums(scores, waves, sums, permutations=permutations, seed=seed, v=v)
-        lengths = np.empty((len(sums), permutations), dtype=np.float32)
-        kernels.squared_lengths(permuted, noise, sign, lengths)
+        lengths = rotated_lengths(scores, waves, sums, noise=noise, signs=sign, seed=seed, v=v)
     else:
         strata = np.zeros(len(scores), dtype=np.int64) if word.strata is None else word.strata
         lengths = permuted_lengths(scores, waves, strata, noise=noise, signs=sign, seed=seed, v=v)
@@ -139,33 +140,40 @@ def signs(word: Prepared, permutations: int, seed: int, v: int) -> Array:
     return (1 - 2 * ((bits >> blocks) & np.uint64(1)).astype(np.float32)).astype(np.float32)
 
 
-def rotations(n: int, permutations: int, seed: int, v: int) -> tuple[Array, Array]:
-    """Draw random cycles of documents, ``(cycles, length)``, and choose rotations of them, all cycles in turn.
+def rotations(n: int, permutations: int, seed: int, v: int) -> tuple[Array, Array, Array]:
+    """Draw random cycles of documents, ``(cycles, length)``, and choose rotations of them: a cycle and a turn for each.
 
     The length of cycles has small factors, or the transform would be slow; a few documents, others in each cycle, then
-    keep their dates. Rotation r of cycle c has the number ``c * length + r``; r is never 0, which changes nothing.
+    keep their dates. No turn is 0, which changes nothing.
     """
     length = smooth_length(n)
     cycles = -(-permutations // (length - 1))
     random = randomness.bits(randomness.key(seed, "permutations", v), np.arange(cycles * n)).reshape(cycles, n)
     order = np.argsort(random, axis=1, kind="stable")[:, :length]
     number = np.arange(permutations) * (cycles * (length - 1)) // permutations  # spread over all that there are
-    return order, number // (length - 1) * length + number % (length - 1) + 1
+    return order, number // (length - 1), number % (length - 1) + 1
 
 
-def rotated_sums(scores: Array, waves: Array, sums: Array, *, permutations: int, seed: int, v: int) -> Array:
-    """Return the sums over time when the documents are rotated, ``(waves, K, permutations)``."""
-    order, chosen = rotations(len(scores), permutations, seed, v)
+def rotated_lengths(
+    scores: Array, waves: Array, sums: Array, *, noise: Array, signs: Array, seed: int, v: int
+) -> Array:
+    """Return the squared lengths of the sums over time when the documents are rotated, with noise added.
+
+    ``(waves, permutations)``, for as many permutations as there are signs. `sums` are those of the true dates.
+    """
+    permutations = signs.shape[1]
+    order, cycle, turn = rotations(len(scores), permutations, seed, v)
     length = order.shape[1]
     spectrum = np.fft.rfft(np.ascontiguousarray(scores[order].transpose(2, 0, 1)), axis=2).conj()  # (K, cycles, -)
-    permuted = np.empty((waves.shape[1], scores.shape[1], permutations), dtype=np.float32)
-    for q in range(waves.shape[1]):
-        product = np.fft.rfft(waves[order, q], axis=1) * spectrum
-        all_sums = np.fft.irfft(product, n=length, axis=2)
-        kept = sums[q].astype(np.float32)[:, None] - all_sums[:, :, 0]  # by documents that keep their dates
-        all_sums += kept[:, :, None]
-        np.take(all_sums.reshape(scores.shape[1], -1), chosen, axis=1, out=permuted[q])
-    return permuted
+    # Memory that is asked for anew for every wave would make threads wait for each other.
+    product, rotated = np.empty_like(spectrum), np.empty((*spectrum.shape[:2], length), dtype=np.float32)
+    lengths = np.empty((waves.shape[1], permutations), dtype=np.float32)
+    for q in range(len(lengths)):
+        np.multiply(np.fft.rfft(waves[order, q], axis=1), spectrum, out=product)
+        np.fft.irfft(product, n=length, axis=2, out=rotated)
+        kept = sums[q].astype(np.float32)[:, None] - rotated[:, :, 0]  # by documents that keep their dates
+        kernels.rotated_lengths(rotated, kept, cycle, turn, noise[q], signs, lengths[q])
+    return lengths
 
 
 def permuted_lengths(
@@ -218,13 +226,15 @@ def summarize(word: Prepared, sums: Array, lengths: Array) -> Result:
     own = (sums**2).sum(axis=1)
     statistic, null = float(own @ word.weights), word.weights @ lengths.astype(np.float64)
     spread = max(float(null.std(ddof=1)), 1e-300) if len(null) > 1 else 1.0
-    squares = (word.scores**2).sum(axis=1)
+    scores = word.documents.scores
+    squares = np.einsum("dk,dk->d", scores, scores)
     total = max(float(squares.sum()), 1e-300)
     shares = lengths.sum(axis=0, dtype=np.float64) / total
     share = float(own.sum()) / total
     # The influence of every document on the share, as in a regression of the scores on the waves.
-    fitted = np.einsum("dn,nk->dk", word.waves, sums)
-    influence = 2 * (word.scores * fitted).sum(axis=1) - (fitted**2).sum(axis=1) - share * squares
+    products = np.einsum("nk,mk->nm", sums, sums)
+    towards = 2 * np.einsum("dk,nk->dn", scores, sums) - np.einsum("dn,nm->dm", word.waves, products)
+    influence = np.einsum("dn,dn->d", word.waves, towards) - share * squares
     chance = float(shares.var(ddof=1)) if len(shares) > 1 else 0.0
     # The squared influences hold the variance by chance twice.
     variance = max(float((influence**2).sum()) / total**2 - chance, chance)

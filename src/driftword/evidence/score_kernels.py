@@ -167,22 +167,25 @@ def orthonormal(columns, least, kept):
 
 
 @njit(**_FAST)
-def squared_lengths(sums, noise, signs, out):
-    """Add noise with random signs to sums over time, (waves, dim, n), and write their squared lengths, (waves, n)."""
-    waves, dim, n = sums.shape
+def rotated_lengths(sums, kept, cycle, turn, noise, signs, out):
+    """Write the squared lengths of sums over time, of one wave, for some rotations of some cycles, (rotations,).
+
+    `sums` holds those of all rotations, (dim, cycles, length), to which `kept`, (dim, cycles), comes from documents
+    that keep their dates; noise, (blocks, dim), is added with random signs, (blocks, rotations).
+    """
+    n = len(out)
     row = np.zeros(n, dtype=np.float32)
-    for q in range(waves):
+    for j in range(n):
+        out[j] = float32(0.0)
+    for k in range(len(sums)):
         for j in range(n):
-            out[q, j] = float32(0.0)
-        for k in range(dim):
+            row[j] = sums[k, cycle[j], turn[j]] + kept[k, cycle[j]]
+        for b in range(signs.shape[0]):
+            size = noise[b, k]
             for j in range(n):
-                row[j] = sums[q, k, j]
-            for b in range(signs.shape[0]):
-                size = noise[q, b, k]
-                for j in range(n):
-                    row[j] += signs[b, j] * size
-            for j in range(n):
-                out[q, j] += row[j] * row[j]
+                row[j] += signs[b, j] * size
+        for j in range(n):
+            out[j] += row[j] * row[j]
 
 
 @njit(**_FAST)
@@ -206,7 +209,7 @@ def exchange(begin, members, key, counter, label):
 def permuted_lengths(scores, waves, begin, members, key, noise, signs, exchanged, sums, out):
     """Exchange dates many times; write the squared lengths of the sums over time, (waves, permutations).
 
-    As `squared_lengths` does with sums that are there already. `scores`, (D, width), and `noise`, (waves, blocks,
+    Noise is added as in `rotated_lengths`. `scores`, (D, width), and `noise`, (waves, blocks,
     width), are padded to whole vectors, `signs`, (permutations, blocks), to whole tiles; `exchanged`,
     (D, TILE * waves), and `sums`, (TILE * waves, width), are room for a tile of permutations, one after the other.
     """

@@ -24,7 +24,7 @@ from driftword.evidence import change_dates, permutation_test
 from driftword.evidence.change_dates import ChangeDate
 from driftword.evidence.document_scores import FREQUENT, DocumentScores, Scores
 from driftword.evidence.occurrences import Cells, DocumentText, read_documents
-from driftword.evidence.permutation_test import Result, testable
+from driftword.evidence.permutation_test import Centered, Result, center, testable
 from driftword.model import Model, as_model, corpus_of
 from driftword.process import available_cores
 from driftword.progress import Progress, progress
@@ -320,18 +320,17 @@ def _test_batch(scores: DocumentScores, words: Array, question: Question) -> dic
             if prepared is not None:
                 result = permutation_test.run(prepared, permutations=question.permutations, seed=question.seed, v=v)
                 found[v].result = result
-                found[v].change = _change(scores, question, own, expected.mean, result)
+                found[v].change = _change(scores, question, prepared.documents, result)
     return found
 
 
 def _change(
-    scores: DocumentScores, question: Question, own: Scores, expected: Array, result: Result | None
+    scores: DocumentScores, question: Question, documents: Centered, result: Result | None
 ) -> ChangeDate | None:
     """Return when a word changed, if it may be significant, over all of the time."""
     if not question.dated or result is None or result.p > LEVEL:
         return None
-    strata = question.strata_of(own, scores.text)
-    return change_dates.find(permutation_test.center(own, expected, strata), scores.variance)
+    return change_dates.find(documents, scores.variance)
 
 
 def _test_on_device(
@@ -360,7 +359,7 @@ def _test_on_device(
                     generator=generator,
                 )  # fmt: skip
                 when = pool.map(
-                    lambda v, result, mean: _change(scores, question, v[0], mean, result),
+                    lambda own, result, mean: _change(scores, question, center(own[0], mean, own[2]), result),
                     tested, results, contexts[0].cpu().numpy(),
                 )  # fmt: skip
                 for v, result, change in zip(batch, results, when, strict=True):
