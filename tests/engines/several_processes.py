@@ -6,6 +6,7 @@ starting each of them. Followers use nothing that threads of this process may ho
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import socket
@@ -52,6 +53,9 @@ def together(size: int, lead: Callable[[], Any], follow: Callable[[int], None]) 
     common = {"WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
     os.environ |= {name: str(value) for name, value in common.items()}
     children = []
+    # A follower must not tidy up what earlier fits left here: it would wait for threads that it does not have.
+    gc.collect()
+    gc.freeze()
     for rank in range(1, size):
         child = os.fork()
         if not child:
@@ -63,6 +67,7 @@ def together(size: int, lead: Callable[[], Any], follow: Callable[[int], None]) 
                 os._exit(2)
             os._exit(0)
         children.append(child)
+    gc.unfreeze()
     os.environ |= {"RANK": "0", "LOCAL_RANK": "0"}
     try:
         result = lead()

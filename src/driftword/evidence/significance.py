@@ -33,6 +33,7 @@ from driftword.significance_table import HALF_WIDTH, LEVEL, SCHEMA, Significance
 Array = npt.NDArray[Any]
 _BATCH: Final = 64  # words whose expected contexts are computed at a time
 _DEVICE_BATCH: Final = 1024  # on a device
+_THREADS: Final = 4  # that test words, at most: more wait for Python's lock so long that the test takes longer
 _PARTS_PER_WORKER: Final = 3  # into which words are divided: each reads the text again, and the last one is waited for
 _QUICKEST: Final = 1e-3  # seconds that a core needs for a word, at least
 _POOLED: Final = 400  # permuted values of every word that are pooled
@@ -126,7 +127,8 @@ def significance(
     seed
         Seed of the exchanges; the same seed gives the same table on any number of threads.
     threads
-        Number of threads; all cores by default.
+        Number of threads; all cores by default, of which at most four test words at a time: many cores are better used
+        with ``dask="local"``.
     engine, device
         As in `fit`: auto takes a GPU where PyTorch sees one. Its exchanges are others than those of a CPU.
     dask
@@ -259,6 +261,8 @@ def _find(
             _ = text.by_word  # sorted once, by one thread
         bar.stage("testing words", total=len(words))
         if device is None:
+            pool.shutdown()
+            pool = ThreadPoolExecutor(min(threads, _THREADS))
             batches = [words[i : i + _BATCH] for i in range(0, len(words), _BATCH)]
             tests = as_completed([pool.submit(_test_batch, scores, batch, question) for batch in batches])
             found: Iterator[dict[int, Found]] = (done.result() for done in tests)
