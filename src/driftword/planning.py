@@ -69,8 +69,9 @@ PREPARE_ALONE: Final = 7.4e-8  # seconds that one core works for a word while th
 PREPARE_DASK: Final = 2.1  # how much more work it is in parts
 STORED_TEXT: Final = 2.0  # bytes that a word takes in documents.parquet
 WRITTEN: Final = 6.5e8  # bytes of a model that are stored in a second
-SIGNIFICANCE_WORD: Final = 3.6e-3  # core-seconds for a word of the vocabulary, with its permutations
-SIGNIFICANCE_TOKEN: Final = 7.4e-6  # core-seconds for a word of text that a pass sees
+SIGNIFICANCE_WORD: Final = 2.9e-3  # core-seconds for a word of the vocabulary, with its permutations
+SIGNIFICANCE_TOKEN: Final = 5.9e-6  # core-seconds for a word of text that a pass sees
+SIGNIFICANCE_THREADS: Final = 4  # at most, as in `evidence.significance`
 TEXT_BYTES: Final = 64  # in memory, of a word that a pass sees
 SCORED: Final = 1 << 22  # held-out words at most, as in `held_out`
 DISK: Final = 2e9  # bytes that a machine reads from its disk in a second; assumed, not measured
@@ -301,8 +302,9 @@ class _Plan:
 
     def _significance(self) -> tuple[str, float, float, float, float, str]:
         seen = self.size.seen / (1 - 2 * HELD_OUT)
-        cores = self.dask_cores or self.cores
+        cores = self.dask_cores or min(self.cores, SIGNIFICANCE_THREADS)
         seconds = (self.size.words * SIGNIFICANCE_WORD + seen * SIGNIFICANCE_TOKEN) / cores / self.core_speed
         memory = (seen * 16 + self._contexts * 4) / GIGA
-        limit = "cores; every worker reads all text" if self.dask_cores else "cores"
+        few = "cores" if cores == self.cores else f"{cores} threads; a cluster has more"
+        limit = "cores; every worker reads all text" if self.dask_cores else few
         return ("significance", seconds, memory, 0.0, 0.0, limit)
