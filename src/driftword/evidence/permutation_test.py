@@ -8,9 +8,8 @@ first:
 
 If the use of the word does not depend on time, its documents may exchange their dates. So Q is compared with what it is
 when they do. Exchanges are the rotations of a random cycle of the documents: one Fourier transform gives the sums of
-all of them. For few documents, and where dates are exchanged
-within strata only, drawing permutations one by one is quicker. What the expected contexts contribute by chance is added
-to the permuted sums with random signs.
+all of them. For few documents, and where dates are exchanged within strata only, drawing permutations one by one is
+quicker. What the expected contexts contribute by chance is added to the permuted sums with random signs.
 """
 
 from __future__ import annotations
@@ -165,7 +164,7 @@ def rotated_lengths(
     order, cycle, turn = rotations(len(scores), permutations, seed, v)
     length = order.shape[1]
     spectrum = np.fft.rfft(np.ascontiguousarray(scores[order].transpose(2, 0, 1)), axis=2).conj()  # (K, cycles, -)
-    # Memory that is asked for anew for every wave would make threads wait for each other.
+    # Room that all waves use in turn.
     product, rotated = np.empty_like(spectrum), np.empty((*spectrum.shape[:2], length), dtype=np.float32)
     lengths = np.empty((waves.shape[1], permutations), dtype=np.float32)
     for q in range(len(lengths)):
@@ -197,7 +196,7 @@ def permuted_lengths(
 
 
 def _in_zeros(values: Array, shape: tuple[int, ...]) -> Array:
-    """Return an array of this shape that begins with these values; `numpy.pad` takes longer than a test may."""
+    """Return an array of this shape that begins with these values; `numpy.pad` is slow for small ones."""
     out = np.zeros(shape, dtype=np.float32)
     out[tuple(map(slice, values.shape))] = values
     return out
