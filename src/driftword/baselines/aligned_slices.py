@@ -87,6 +87,8 @@ def ppmi(
 ) -> Model:
     """Factorise the positive pointwise mutual information of every slice and rotate each slice onto the one before.
 
+    With these vectors, a significance test calls more words changed than it should (docs/benchmarks.md).
+
     It needs SciPy, which comes with ``pip install 'driftword[baselines]'``.
 
     Parameters
