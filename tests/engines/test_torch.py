@@ -217,8 +217,8 @@ signatures = [
     ("prior_step", [F] * 3 + ["i32"] * 3 + ["fp32", F, F, F, "i32", "i32"], [512, True]),
     ("score", [F, F] + [L] * 5 + [I, F, F, "i32", "i32", "i32", "fp32"], [4, 20, 100, 104, 128, 8]),
 ]
-for capability, compiled in ((80, signatures[:1]), (90, signatures)):  # matrix products differ from GPU to GPU
-    for name, kinds, constants in compiled:
+for capability in (80, 90):
+    for name, kinds, constants in signatures:
         kernel = getattr(kernels, name)
         names = kernel.arg_names
         fixed = dict(zip(names[len(kinds):], constants, strict=True))
