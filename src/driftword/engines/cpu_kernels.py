@@ -2,7 +2,7 @@
 
 Work arrays are padded with zeros to the whole tiles and vectors of `matmul_kernels`.
 No compiler flag rules out NaN: a diverging fit must stay visible. Numba compiles a function once more for every literal
-it is called with, so numbers such as `_NONE` have a type here.
+it is called with, so numbers such as `_ZERO` have a type here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from driftword.engines.adagrad_kernels import fetch, take_step
 from driftword.engines.matmul_kernels import LANES, TILE, add_product, padded
 from driftword.engines.thread_barrier import add_and_get, wait_for_all
 
-_NONE = np.int64(0)
+_ZERO = np.int64(0)
 _AHEAD = 6  # rows that are fetched before it is their turn
 _FAST = {"fastmath": {"reassoc", "contract", "arcp", "nsz"}, "cache": True, "nogil": True, "error_model": "numpy"}
 
@@ -175,7 +175,7 @@ def likelihood_step(
                 n_rho[j],
                 thread,
                 threads,
-                _NONE,
+                _ZERO,
                 rho[t],
                 rho_accumulator[t],
                 learning_rate,
@@ -224,7 +224,7 @@ def _gradients(
 ):
     """Write the gradients of a block, one for each occurrence; return the text's log-likelihood."""
     dim, columns_of_rho, width = alpha.shape[1], values.shape[1], context.shape[1]
-    n_rows = _NONE
+    n_rows = _ZERO
     for r in range(first_run, end_run):
         for j in range(max(chunk_begin[r], run_begin[r] - half_window), min(chunk_end[r], run_end[r] + half_window)):
             fetch(alpha, ids[j])
@@ -235,7 +235,7 @@ def _gradients(
         rho_words[n_rows + m] = _draw(key, number * uint64(pool) + uint64(m), threshold, alias)
     for r in range(n_rows + pool):
         fetch(values, rho_words[r])
-    n_rows = _NONE
+    n_rows = _ZERO
     for r in range(first_run, end_run):
         length = run_end[r] - run_begin[r]
         left = max(chunk_begin[r], run_begin[r] - half_window) - run_begin[r]
@@ -244,7 +244,7 @@ def _gradients(
             word = ids[run_begin[r] + j]
             for k in range(dim):
                 token_vectors[j - left, k] = alpha[word, k]
-        _window_sums(token_vectors, left, right, prefix_sums, half_window, _NONE, length, context[n_rows:])
+        _window_sums(token_vectors, left, right, prefix_sums, half_window, _ZERO, length, context[n_rows:])
         n_rows += length
     if columns_of_rho > dim:
         for i in range(n_rows):
@@ -293,7 +293,7 @@ def _gradients(
         right = min(chunk_end[r], run_end[r] + half_window) - run_begin[r]
         # The gradient of a context vector is a sum over the positions that see it: the same windows.
         _window_sums(
-            context_gradient[row:], _NONE, length, prefix_sums, half_window, left, right, alpha_gradients[n_tokens:]
+            context_gradient[row:], _ZERO, length, prefix_sums, half_window, left, right, alpha_gradients[n_tokens:]
         )
         for j in range(left, right):
             alpha_words[n_tokens + j - left] = ids[run_begin[r] + j]

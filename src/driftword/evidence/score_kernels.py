@@ -209,9 +209,9 @@ def exchange(begin, members, key, counter, label):
 def permuted_lengths(scores, waves, begin, members, key, noise, signs, exchanged, sums, out):
     """Exchange dates many times; write the squared lengths of the sums over time, (waves, permutations).
 
-    Noise is added as in `rotated_lengths`. `scores`, (D, width), and `noise`, (waves, blocks,
-    width), are padded to whole vectors, `signs`, (permutations, blocks), to whole tiles; `exchanged`,
-    (D, TILE * waves), and `sums`, (TILE * waves, width), are room for a tile of permutations, one after the other.
+    Noise is added as in `rotated_lengths`. `scores`, (D, width), and `noise`, (waves, blocks, width), are padded to
+    whole vectors, `signs`, (permutations, blocks), to whole tiles; `exchanged`, (D, TILE * waves), and `sums`,
+    (TILE * waves, width), are room for a tile of permutations, one after the other.
     """
     n, n_waves = waves.shape
     width, permutations = scores.shape[1], out.shape[1]

@@ -33,7 +33,7 @@ from driftword.significance_table import HALF_WIDTH, LEVEL, SCHEMA, Significance
 Array = npt.NDArray[Any]
 _BATCH: Final = 64  # words whose expected contexts are computed at a time
 _DEVICE_BATCH: Final = 1024  # on a device
-_THREADS: Final = 4  # that test words, at most: more wait for Python's lock so long that the test takes longer
+_THREADS: Final = 4  # that test words, at most: with more it takes longer, as they wait for each other (docs/scale.md)
 _PARTS_PER_WORKER: Final = 3  # into which words are divided: each reads the text again, and the last one is waited for
 _QUICKEST: Final = 1e-3  # seconds that a core needs for a word, at least
 _POOLED: Final = 400  # permuted values of every word that are pooled
