@@ -29,13 +29,13 @@ import numpy as np
 import torch
 
 import driftword as dw
-from driftword.engines import triton_launch
 from driftword.engines.parameters import initial_parameters
 from driftword.engines.rounds import Centering, PassPlan, Sampler, Step
-from driftword.engines.torch import BATCH_BLOCKS, TorchEngine
-from driftword.engines.torch_blocks import BlockBatch, DeviceRound, make_batch, make_rounds
-from driftword.engines.torch_steps import DevicePrior
-from driftword.schedule import Schedule
+from driftword.engines.torch import triton_launch
+from driftword.engines.torch.blocks import BlockBatch, DeviceRound, make_batch, make_rounds
+from driftword.engines.torch.engine import BATCH_BLOCKS, TorchEngine
+from driftword.engines.torch.steps import DevicePrior
+from driftword.fitting.schedule import Schedule
 from machine import describe
 
 DEVICE = torch.device("cuda")

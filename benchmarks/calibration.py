@@ -42,7 +42,7 @@ import polars as pl
 import driftword as dw
 from driftword.benchmarking.measures import average_precision
 from driftword.benchmarking.planting import BANDS, KINDS, TEMPORARY, Planted, plant, share_moved
-from driftword.significance_table import HALF_WIDTH
+from driftword.models.significance_table import HALF_WIDTH
 from machine import describe
 from options import parse_arguments
 from planted import measures, rules_without_meaning

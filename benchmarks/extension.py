@@ -22,8 +22,8 @@ import numpy as np
 import polars as pl
 
 import driftword as dw
-from driftword.evaluation import score
-from driftword.held_out import mean_and_error
+from driftword.fitting.evaluation import score
+from driftword.fitting.held_out import mean_and_error
 from machine import describe
 from options import parse_arguments
 

@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 
 import driftword as dw
-from driftword.comparison import paired_gain
-from driftword.evaluation import score
-from driftword.held_out import Scores
+from driftword.fitting.comparison import paired_gain
+from driftword.fitting.evaluation import score
+from driftword.fitting.held_out import Scores
 from machine import describe
 from options import parse_arguments
 

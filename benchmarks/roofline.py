@@ -19,8 +19,8 @@ from numba import njit
 
 import driftword as dw
 import speed
-from driftword.engines import cpu_kernels as kernels
-from driftword.engines.matmul_kernels import LANES, TILE, add_product, padded
+from driftword.engines.cpu import block_kernels as kernels
+from driftword.engines.cpu.matmul_kernels import LANES, TILE, add_product, padded
 from machine import describe
 
 REPEATS = 2000

@@ -20,8 +20,8 @@ import driftword as dw
 from driftword.engines import make_engine
 from driftword.engines.parameters import broadcast, initial_parameters
 from driftword.engines.rounds import Sampler, make_rounds, read_text
-from driftword.held_out import frequency_log_odds, measure_contexts
-from driftword.schedule import Schedule
+from driftword.fitting.held_out import frequency_log_odds, measure_contexts
+from driftword.fitting.schedule import Schedule
 from machine import DATA, describe
 
 THREADS = 2

@@ -20,8 +20,8 @@ from typing import Any
 import driftword as dw
 from driftword.benchmarking.measures import precision_of
 from driftword.benchmarking.planting import TEMPORARY, plant
-from driftword.evaluation import score
-from driftword.held_out import mean_and_error
+from driftword.fitting.evaluation import score
+from driftword.fitting.held_out import mean_and_error
 from machine import describe
 from options import parse_arguments
 from planted import dates, measures

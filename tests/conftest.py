@@ -24,9 +24,9 @@ from hypothesis import settings
 
 import driftword as dw
 from driftword.corpus.vocabulary import Vocabulary
-from driftword.model import GroupEmbeddings
-from driftword.provenance import Provenance
-from driftword.significance_table import SCHEMA, SignificanceTable
+from driftword.models.model import GroupEmbeddings
+from driftword.models.provenance import Provenance
+from driftword.models.significance_table import SCHEMA, SignificanceTable
 
 # A busy machine is not a failure, and what CI tries must not change from run to run.
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)

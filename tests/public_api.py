@@ -1,7 +1,7 @@
 """The public interface, as griffe reads it from the code: ``python tests/public_api.py`` rewrites the list of it.
 
 A test compares the list with the code, so that no name, parameter, default or type changes unnoticed. A change that a
-user's program would notice also needs a line in CHANGELOG.md and, where something goes away, `deprecated`.
+user's program would notice also needs a line in CHANGELOG.md.
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ import polars as pl
 import pytest
 
 import driftword as dw
-from driftword import checks
-from driftword.errors import DriftwordError, OptionError, UnknownSliceError
-from driftword.keyed_vectors import SliceVectors
+from driftword.basics import checks
+from driftword.basics.errors import DriftwordError, OptionError, UnknownSliceError
+from driftword.models.slice_vectors import SliceVectors
 from driftword.pages import offline_report
 
 #: Things that few arguments can be.
@@ -430,7 +430,9 @@ def test_everything_public_is_called(calls: dict[str, Call]) -> None:
         assert parameters == set(calls[name].arguments), name
 
 
-@pytest.mark.filterwarnings("ignore::driftword.errors.DriftwordWarning")  # of a fit that there is nothing to resume of
+@pytest.mark.filterwarnings(
+    "ignore::driftword.basics.errors.DriftwordWarning"
+)  # of a fit that there is nothing to resume of
 @pytest.mark.parametrize("name", NAMES)
 def test_wrong_calls_end_in_a_sentence(calls: dict[str, Call], name: str) -> None:
     """A number is not True or "5", and a switch is not "no", which Python would take for yes."""

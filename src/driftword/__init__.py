@@ -6,11 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import driftword.baselines as baselines
     import driftword.plot as plot
-    from driftword.benchmarking.gold_sets import prepare_gold, read_gold, score_gold
-    from driftword.benchmarking.suite import benchmark
-    from driftword.comparison import compare
-    from driftword.corpus import Corpus, Slices, prepare
-    from driftword.errors import (
+    from driftword.basics.errors import (
         BusyError,
         DriftwordError,
         DriftwordWarning,
@@ -21,9 +17,15 @@ if TYPE_CHECKING:
         StoreError,
         UnknownSliceError,
         UnknownWordError,
-    )  # fmt: skip
-    from driftword.evaluation import evaluate
+    )
+    from driftword.benchmarking.gold_sets import prepare_gold, read_gold, score_gold
+    from driftword.benchmarking.suite import benchmark
+    from driftword.corpus import Corpus, Slices
     from driftword.evidence.significance import significance
+    from driftword.exchange.exporting import export
+    from driftword.exchange.importing import from_vectors, read_word2vec
+    from driftword.exchange.model_card import card
+    from driftword.exchange.text_vectors import TextVectorizer
     from driftword.explore import (
         analogy,
         changes,
@@ -37,18 +39,17 @@ if TYPE_CHECKING:
         similarity,
         towards,
         trajectory,
-    )  # fmt: skip
-    from driftword.exporting import export
-    from driftword.extending import extend
-    from driftword.fitting import fit
-    from driftword.importing import from_vectors, read_word2vec
-    from driftword.model import Model
-    from driftword.model_card import card
+    )
+    from driftword.fitting.comparison import compare
+    from driftword.fitting.evaluation import evaluate
+    from driftword.fitting.extending import extend
+    from driftword.fitting.fitting import fit
+    from driftword.fitting.planning import plan
+    from driftword.fitting.tuning import tune
+    from driftword.models.model import Model
+    from driftword.models.spec import Spec
     from driftword.pages.offline_report import report
-    from driftword.planning import plan
-    from driftword.spec import Spec
-    from driftword.text_vectors import TextVectorizer
-    from driftword.tuning import tune
+    from driftword.preparing import prepare
 
 __version__ = "0.1.0"
 
@@ -56,29 +57,30 @@ __version__ = "0.1.0"
 _MODULES = {
     "benchmarking.gold_sets": ("prepare_gold", "read_gold", "score_gold"),
     "benchmarking.suite": ("benchmark",),
-    "comparison": ("compare",),
-    "corpus": ("Corpus", "Slices", "prepare"),
-    "errors": (
+    "fitting.comparison": ("compare",),
+    "corpus": ("Corpus", "Slices"),
+    "preparing": ("prepare",),
+    "basics.errors": (
         "BusyError", "DriftwordError", "DriftwordWarning", "ExistsError", "FitError", "OptionError", "SourceError",
         "StoreError", "UnknownSliceError", "UnknownWordError",
     ),
-    "evaluation": ("evaluate",),
+    "fitting.evaluation": ("evaluate",),
     "evidence.significance": ("significance",),
     "explore": (
         "analogy", "changes", "contrast", "drift", "equivalents", "frequency", "movers", "neighborhoods", "neighbors",
         "similarity", "towards", "trajectory",
     ),
-    "exporting": ("export",),
-    "extending": ("extend",),
-    "fitting": ("fit",),
-    "importing": ("from_vectors", "read_word2vec"),
-    "model": ("Model",),
-    "model_card": ("card",),
+    "exchange.exporting": ("export",),
+    "fitting.extending": ("extend",),
+    "fitting.fitting": ("fit",),
+    "exchange.importing": ("from_vectors", "read_word2vec"),
+    "models.model": ("Model",),
+    "exchange.model_card": ("card",),
     "pages.offline_report": ("report",),
-    "planning": ("plan",),
-    "spec": ("Spec",),
-    "text_vectors": ("TextVectorizer",),
-    "tuning": ("tune",),
+    "fitting.planning": ("plan",),
+    "models.spec": ("Spec",),
+    "exchange.text_vectors": ("TextVectorizer",),
+    "fitting.tuning": ("tune",),
 }  # fmt: skip
 #: Public modules.
 _PARTS = ("baselines", "plot")

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import driftword as dw
-from driftword import randomness
 from driftword.baselines.aligned_slices import aligned, left_factors, mutual_information
 from driftword.baselines.assembling import EXPONENT, RATES, Task
 from driftword.baselines.shared_space import fit_slice
+from driftword.basics import randomness
 from explore.test_planted import WORDS_IN_GROUP, plant
 
 METHODS = dw.baselines.__all__

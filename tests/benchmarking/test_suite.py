@@ -14,10 +14,10 @@ from scipy.stats import t as student
 
 import driftword as dw
 from conftest import run_here, toy_model
+from driftword.basics.progress import Progress
 from driftword.benchmarking import measures, planting, suite
 from driftword.benchmarking.fit_process import METHODS, OWN, fit_method
 from driftword.benchmarking.planting import BANDS, KINDS, Planted, join_slices, plant, share_moved
-from driftword.progress import Progress
 from explore.test_planted import plant as toy_text
 
 SPEC = dw.Spec(dim=16, context=4)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import driftword as dw
-from driftword import randomness
+from driftword.basics import randomness
+from driftword.basics.errors import OptionError, StoreError, UnknownSliceError, UnknownWordError
 from driftword.corpus import corpus as corpus_module
-from driftword.errors import OptionError, StoreError, UnknownSliceError, UnknownWordError
 
 
 def tiny(**changes: Any) -> dw.Corpus:

@@ -4,10 +4,11 @@ import json
 from pathlib import Path
 
 import driftword as dw
-from driftword.corpus.metadata import CorpusMetadata, Input
+from driftword.corpus.metadata import CorpusMetadata
 from driftword.corpus.options import CorpusOptions
 from driftword.corpus.preparation_report import PreparationReport
 from driftword.corpus.summary import summarize
+from driftword.sources.opening import Input
 
 
 def test_a_report_survives_json() -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driftword.basics.errors import OptionError, UnknownSliceError
 from driftword.corpus.slices import Slices, check_rule, make_slices
-from driftword.errors import OptionError, UnknownSliceError
 
 
 def days(*values: date) -> np.ndarray:

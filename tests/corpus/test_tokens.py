@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driftword.basics.errors import OptionError, SourceError
 from driftword.corpus.tokens import TokenRule, make_rule, mend
-from driftword.errors import OptionError, SourceError
 
 
 def words(text: str, rule: TokenRule | None = None) -> list[str]:

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driftword.basics.errors import OptionError, UnknownWordError
 from driftword.corpus.slices import Slices
 from driftword.corpus.subsampling import AUTO_TOKENS, choose_subsample, keep_probabilities
 from driftword.corpus.vocabulary import Vocabulary, choose_words
-from driftword.errors import OptionError, UnknownWordError
 
 WORDS = ["", "the", "ship", "boat", "anchor", "zeal"]
 COUNTS = np.array([99, 50, 7, 7, 3, 1])

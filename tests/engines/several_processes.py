@@ -20,10 +20,10 @@ import numpy as np
 import torch
 
 import driftword as dw
-from driftword import fitting
-from driftword.engines import distributed
+from driftword.basics.errors import DriftwordError
 from driftword.engines.array_engine import ArrayEngine
-from driftword.errors import DriftwordError
+from driftword.engines.distributed import engine as distributed
+from driftword.fitting import fitting
 
 SLICES, WORDS = 9, 120
 SPEC: dict[str, Any] = {"dim": 8, "context": 4, "rounds": 2, "block": 64, "prior_precision": 0.1}

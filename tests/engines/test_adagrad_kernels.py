@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from driftword.engines.adagrad_kernels import WIDTH, fetch, take_step
+from driftword.engines.cpu.adagrad_kernels import WIDTH, fetch, take_step
 
 
 @njit

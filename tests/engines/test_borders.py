@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from driftword.engines import borders
-from driftword.engines.borders import Equations, eliminate, solve
+from driftword.engines.distributed import borders
+from driftword.engines.distributed.borders import Equations, eliminate, solve
 from driftword.engines.prior import Chain
-from driftword.engines.torch_steps import DevicePrior, prior_step
+from driftword.engines.torch.steps import DevicePrior, prior_step
 
 CPU = torch.device("cpu")
 DIM, COLUMNS, WORDS, RATE = 4, 5, 7, 0.3

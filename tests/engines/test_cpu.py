@@ -10,9 +10,9 @@ from cases import NAMES, SETTING, make_case, make_parameters, make_plan, make_st
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driftword import randomness
-from driftword.engines.cpu import CpuEngine
-from driftword.engines.cpu_kernels import mix
+from driftword.basics import randomness
+from driftword.engines.cpu.block_kernels import mix
+from driftword.engines.cpu.engine import CpuEngine
 from driftword.engines.prior import Chain
 from driftword.engines.reference import ReferenceEngine
 from driftword.engines.rounds import Centering, Sampler, make_rounds

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import driftword as dw
-from driftword.engines.ranks import LOST, divide
+from driftword.engines.distributed.ranks import LOST, divide
 
 SCRIPT = Path(__file__).with_name("several_processes.py")
 

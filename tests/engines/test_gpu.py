@@ -12,15 +12,15 @@ import torch
 from cases import NAMES, make_parameters, make_plan, make_step, make_text, single
 
 import driftword as dw
+from driftword.basics.errors import OptionError
 from driftword.engines import choose_engine
-from driftword.engines import torch_steps as plain
 from driftword.engines.parameters import Parameters
 from driftword.engines.prior import Chain
 from driftword.engines.rounds import Sampler
-from driftword.engines.torch import TorchEngine
-from driftword.engines.torch_blocks import BlockBatch, DeviceSampler, make_batch, make_rounds
-from driftword.engines.torch_rho import download
-from driftword.errors import OptionError
+from driftword.engines.torch import steps as plain
+from driftword.engines.torch.blocks import BlockBatch, DeviceSampler, make_batch, make_rounds
+from driftword.engines.torch.embeddings import download
+from driftword.engines.torch.engine import TorchEngine
 
 pytestmark = [
     pytest.mark.gpu,
@@ -50,7 +50,7 @@ def tensors_of(parameters: Parameters) -> list[torch.Tensor]:
 def test_compiled_kernels_are_the_plain_steps(
     precision: str, tolerance: float, half_window: int, contexts: bool
 ) -> None:
-    from driftword.engines import triton_launch as fast
+    from driftword.engines.torch import triton_launch as fast
 
     parameters, batch = make_blocks(half_window, contexts=contexts)
     step = make_step(SLICES, half_window=half_window, pool=64)
@@ -72,7 +72,7 @@ def test_compiled_kernels_are_the_plain_steps(
 @pytest.mark.parametrize("by_word", [False, True])
 @pytest.mark.parametrize("slices", [2, 77, 200, 700])
 def test_the_prior_is_solved_for_any_number_of_slices(slices: int, by_word: bool) -> None:
-    from driftword.engines import triton_launch as fast
+    from driftword.engines.torch import triton_launch as fast
 
     random = torch.Generator("cuda").manual_seed(0)
     rho = torch.randn(slices, 300, 20, device="cuda", generator=random)

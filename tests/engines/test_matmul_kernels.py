@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftword.engines.matmul_kernels import LANES, TILE, add_product
+from driftword.engines.cpu.matmul_kernels import LANES, TILE, add_product
 
 
 @given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 40), st.booleans())

@@ -7,10 +7,10 @@ import pytest
 from cases import make_parameters
 
 import driftword as dw
+from driftword.basics.errors import OptionError
 from driftword.engines import choose_engine, make_engine, registry
 from driftword.engines.registry import ENGINES
 from driftword.engines.rounds import Sampler
-from driftword.errors import OptionError
 
 SAMPLER = Sampler.make(np.ones(5), 1)
 

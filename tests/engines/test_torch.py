@@ -17,12 +17,13 @@ from cases import NAMES, SETTING, make_case, make_parameters, make_plan, make_st
 from hypothesis import given, settings
 
 import driftword as dw
-from driftword.engines import choose_engine, torch_blocks
+from driftword.basics.errors import OptionError
+from driftword.engines import choose_engine
 from driftword.engines.reference import ReferenceEngine
 from driftword.engines.rounds import PassPlan, Sampler, Text, make_rounds, read_pass
-from driftword.engines.torch import TorchEngine
-from driftword.engines.torch_blocks import DeviceCorpus, DeviceRound, DeviceSampler
-from driftword.errors import OptionError
+from driftword.engines.torch import blocks as torch_blocks
+from driftword.engines.torch.blocks import DeviceCorpus, DeviceRound, DeviceSampler
+from driftword.engines.torch.engine import TorchEngine
 
 CPU = torch.device("cpu")
 torch.set_num_threads(1)  # for numbers as few as these, more threads only wait for each other

@@ -10,10 +10,10 @@ import pytest
 from twin import Twin
 
 import driftword as dw
+from driftword.basics.randomness import bits, key, uniform
 from driftword.evidence import document_scores
 from driftword.evidence.document_scores import DocumentScores, background_positions, expected_context, smooth
 from driftword.evidence.occurrences import read_documents
-from driftword.randomness import bits, key, uniform
 
 
 @pytest.fixture(scope="module")

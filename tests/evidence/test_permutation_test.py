@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftword import randomness
+from driftword.basics import randomness
 from driftword.evidence import permutation_test as test
 from driftword.evidence import score_kernels as kernels
 from driftword.evidence.document_scores import Expected, Scores, smooth
 from driftword.evidence.significance import false_discovery_rates
-from driftword.significance_table import HALF_WIDTH
+from driftword.models.significance_table import HALF_WIDTH
 
 
 def random_word(documents: int, *, slices: int = 6, dim: int = 5, shift: float = 0.0, seed: int = 0) -> Any:

@@ -14,12 +14,12 @@ from distributed import Client, LocalCluster
 from fastapi.testclient import TestClient
 
 import driftword as dw
-from driftword import store
-from driftword.errors import DriftwordWarning, OptionError
+from driftword.basics.errors import DriftwordWarning, OptionError
 from driftword.evidence.significance import takes_less_than
 from driftword.explore import rank_drift
+from driftword.models.significance_table import SCHEMA, SignificanceTable, ranked
 from driftword.pages import content, overview_content
-from driftword.significance_table import SCHEMA, SignificanceTable, ranked
+from driftword.storage import store
 from driftword.web.app import make_app
 
 SLICES, DOCUMENTS, LENGTH, TOPICS = 6, 300, 60, 6

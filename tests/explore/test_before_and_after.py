@@ -11,7 +11,7 @@ from driftword import explore
 from driftword.corpus.vocabulary import Vocabulary
 from driftword.explore.before_and_after import SLICES
 from driftword.explore.vectors import MIN_COUNT
-from driftword.model import Provenance
+from driftword.models.model import Provenance
 
 WORDS = ["energy", "vigour", "zeal", "effort", "oil", "gas", "coal", "table"]
 SLICE_COUNT = 10

@@ -11,7 +11,7 @@ import pytest
 import driftword as dw
 from conftest import toy_model
 from driftword import explore
-from driftword.errors import DriftwordError, OptionError
+from driftword.basics.errors import DriftwordError, OptionError
 from driftword.explore import representative_slices, vectors
 from driftword.explore.drift_metrics import METRICS
 

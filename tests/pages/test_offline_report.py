@@ -19,7 +19,7 @@ import pytest
 import driftword as dw
 from conftest import grouped_model, random_model
 from driftword import explore as dw_explore
-from driftword.errors import ExistsError, OptionError
+from driftword.basics.errors import ExistsError, OptionError
 from driftword.pages import offline_report
 from driftword.pages.offline_report import report
 
@@ -68,7 +68,7 @@ def test_the_command_needs_jinja_alone(
     arguments = ["driftword", "report", str(small_model.path), "-n", "2", "-o", str(tmp_path / "r.html")]
     code = (
         f"import sys; sys.modules.update(dict.fromkeys({missing})); sys.argv = {arguments}; "
-        "from driftword.entry import main; main()"
+        "from driftword.__main__ import main; main()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == status, done.stderr

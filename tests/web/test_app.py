@@ -22,8 +22,9 @@ from polars.testing import assert_frame_equal
 
 import driftword as dw
 from conftest import grouped_model, letters, random_model
-from driftword import explore, store
-from driftword.errors import OptionError, StoreError
+from driftword import explore
+from driftword.basics.errors import OptionError, StoreError
+from driftword.storage import store
 from driftword.web.app import STORE_ERROR, make_app
 
 HERE = "http://127.0.0.1"

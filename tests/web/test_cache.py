@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from driftword.errors import StoreError
+from driftword.basics.errors import StoreError
 from driftword.web.cache import ResponseCache, size_of
 
 

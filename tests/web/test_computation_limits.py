@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 import driftword as dw
-from driftword.errors import OptionError
+from driftword.basics.errors import OptionError
 from driftword.web.app import make_app
 from driftword.web.cache import CachedResponse
 from driftword.web.limits import ComputationLimits, is_heavy
@@ -34,7 +34,7 @@ def test_long_addresses_are_refused_before_anything_is_parsed(
         raise AssertionError("this should not be reached")
 
     monkeypatch.setattr("driftword.corpus.slices.Slices.index", parse)
-    monkeypatch.setattr("driftword.model.Model.word_id", parse)
+    monkeypatch.setattr("driftword.models.model.Model.word_id", parse)
     answer = TestClient(make_app(small_model), base_url=HERE).get(address)
     assert answer.status_code == status
     assert len(answer.text) < 10_000

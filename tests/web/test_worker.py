@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 import driftword as dw
-from driftword.errors import OptionError, StoreError
+from driftword.basics.errors import OptionError, StoreError
 from driftword.web.app import make_app
 from driftword.web.worker import Worker
 

@@ -2,7 +2,7 @@
 
 Every question, figure, page and test works on what they return; held-out scores and intervals, which need
 probabilities of words, do not. They see the same training text as driftword's own models, after the same subsampling.
-Those that use skip-grams need gensim: ``pip install 'driftword[baselines]'``.
+Those that use skip-grams need gensim: ``pip install 'driftword[baselines]'``. It imports the rooms up to `models`.
 """
 
 from driftword.baselines.aligned_slices import ppmi, procrustes

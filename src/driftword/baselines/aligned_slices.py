@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from driftword import randomness
 from driftword.baselines.assembling import EXPONENT, Array, Task, gensim_version, train, vectors_of, word2vec
+from driftword.basics import randomness
+from driftword.basics.errors import OptionError
 from driftword.corpus import Corpus
-from driftword.errors import OptionError
-from driftword.keyed_vectors import unit
-from driftword.model import Model
+from driftword.models.model import Model
+from driftword.models.slice_vectors import unit
 
 _MORE_DIRECTIONS = 10  # than are kept, for the random projection
 _POWER_STEPS = 3

@@ -15,16 +15,17 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from driftword import checks, store
+from driftword.basics import checks
+from driftword.basics.errors import OptionError
+from driftword.basics.process import available_cores, machine, versions
+from driftword.basics.progress import Progress, progress
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
-from driftword.errors import OptionError
-from driftword.keyed_vectors import unit
-from driftword.model import KIND, Model
-from driftword.process import available_cores
-from driftword.progress import Progress, progress
-from driftword.provenance import Provenance, machine, versions
-from driftword.spec import Spec
+from driftword.models.model import KIND, Model
+from driftword.models.provenance import Provenance
+from driftword.models.slice_vectors import unit
+from driftword.models.spec import Spec
+from driftword.storage import store
 
 Array = npt.NDArray[Any]
 RATES: Final = (0.025, 0.0001)  # at the beginning and the end of a training: those of word2vec

@@ -6,10 +6,10 @@ import os
 
 import numpy as np
 
-from driftword import randomness
 from driftword.baselines.assembling import EXPONENT, RATES, Array, Task, gensim_version, train, vectors_of, word2vec
+from driftword.basics import randomness
 from driftword.corpus import Corpus
-from driftword.model import Model
+from driftword.models.model import Model
 
 
 def incremental(

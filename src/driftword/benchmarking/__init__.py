@@ -1,1 +1,4 @@
-"""How good is a model? Changes planted in real text, stability between seeds, held-out scores, and gold sets."""
+"""How good a model is: changes planted in real text, stability between seeds, held-out scores, and gold sets.
+
+It imports the rooms up to `explore`; others take `suite.benchmark` and the functions of `gold_sets`.
+"""

@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from driftword import baselines
+from driftword.basics.errors import DriftwordError
 from driftword.corpus import Corpus
-from driftword.errors import DriftwordError
-from driftword.fitting import fit
-from driftword.spec import Spec
+from driftword.fitting.fitting import fit
+from driftword.models.spec import Spec
 
 OWN: Final = ("static", "binned", "dynamic")
 METHODS: Final = (*OWN, "procrustes", "incremental", "compass", "ppmi")

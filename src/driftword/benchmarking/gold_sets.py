@@ -21,18 +21,18 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from driftword import checks
+from driftword.basics import checks
+from driftword.basics.errors import OptionError, SourceError
 from driftword.benchmarking.measures import frequency_change
 from driftword.benchmarking.planting import Array
 from driftword.corpus import Corpus
-from driftword.corpus import prepare as prepare_corpus
-from driftword.corpus.compression import DAMAGED
 from driftword.corpus.slices import At, Slices
-from driftword.corpus.text_streams import ReadingState, open_text
-from driftword.errors import OptionError, SourceError
 from driftword.explore.drift_metrics import METRICS
 from driftword.explore.drift_ranking import rank_drift
-from driftword.model import Model, as_model
+from driftword.models.model import Model, as_model
+from driftword.preparing import prepare as prepare_corpus
+from driftword.sources.compression import DAMAGED
+from driftword.sources.text_streams import ReadingState, open_text
 
 _WORD: Final = ("word", "lemma", "target")
 _CHANGE: Final = ("change_graded", "graded", "shift_index", "mean", "average")

@@ -12,9 +12,9 @@ from driftword.benchmarking.planting import BANDS, KINDS, Array, Planted, share_
 from driftword.corpus import Corpus
 from driftword.explore import changes, vectors
 from driftword.explore.drift_metrics import measure
-from driftword.keyed_vectors import attested_mean, unit
-from driftword.model import Model
-from driftword.significance_table import LEVEL
+from driftword.models.model import Model
+from driftword.models.significance_table import LEVEL
+from driftword.models.slice_vectors import attested_mean, unit
 
 NEAREST: Final = 10
 _WORDS, _SLICES = 400, 8  # by which stability is measured

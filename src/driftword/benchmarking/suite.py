@@ -30,8 +30,10 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from driftword import checks, store, tables
-from driftword.atomic_writes import replacing, reserved, writing
+from driftword.basics import checks, tables
+from driftword.basics.errors import DriftwordWarning, OptionError
+from driftword.basics.process import machine, versions
+from driftword.basics.progress import Progress, progress
 from driftword.benchmarking import measures
 from driftword.benchmarking.fit_process import INTERRUPTED, METHODS, OWN
 from driftword.benchmarking.gold_sets import as_gold, judged_words, score_gold
@@ -39,13 +41,12 @@ from driftword.benchmarking.planting import BANDS, Planted, join_slices, plant
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
 from driftword.engines import choose_engine
-from driftword.errors import DriftwordWarning, OptionError
-from driftword.evaluation import evaluate
 from driftword.evidence.significance import significance
-from driftword.model import Model
-from driftword.progress import Progress, progress
-from driftword.provenance import machine, versions
-from driftword.spec import Spec, as_spec
+from driftword.fitting.evaluation import evaluate
+from driftword.models.model import Model
+from driftword.models.spec import Spec, as_spec
+from driftword.storage import store
+from driftword.storage.atomic_writes import replacing, reserved, writing
 
 RULES: Final = {"frequency change": "how much its frequency changed", "frequency": "how frequent a word is"}
 MAX_SLICES: Final = 16  # more are joined: a slice needs text of its own

@@ -20,8 +20,8 @@ from typing import Annotated, Any
 
 import typer
 
-from driftword.errors import DriftwordError, DriftwordWarning, OptionError
-from driftword.visible_text import visible, visible_lines
+from driftword.basics.errors import DriftwordError, DriftwordWarning, OptionError
+from driftword.basics.visible_text import visible, visible_lines
 
 app = typer.Typer(
     name="driftword",
@@ -96,7 +96,7 @@ def command(name: str | None = None, **settings: Any) -> Callable[[Callable[...,
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     """Show a warning of ours as a sentence; those of others are for developers."""
     if isinstance(message, DriftwordWarning):
-        from driftword import terminal
+        from driftword.cli import terminal
 
         terminal.warn(with_options(str(message)))
 
@@ -171,7 +171,8 @@ def table_format(format: str, as_json: bool, as_csv: bool) -> str:
 
 def show(table: Any, format: str, for_people: Any = None) -> None:
     """Write a table for programs or papers; for people in columns, or as `for_people` does."""
-    from driftword import tables, terminal
+    from driftword.basics import tables
+    from driftword.cli import terminal
 
     if format == "json":
         terminal.print_json(table.to_dicts())

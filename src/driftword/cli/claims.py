@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from driftword import checks
-from driftword.checks import comma_separated
+from driftword.basics import checks
+from driftword.basics.checks import comma_separated
+from driftword.basics.errors import OptionError
 from driftword.cli.app import DASK, MODEL, THREADS, question, two_slices
 from driftword.cli.models import DEVICE, ENGINE, WHERE_CORPUS
 from driftword.cli.queries import INTERVALS
-from driftword.errors import OptionError
 
 
 @question
@@ -64,9 +64,9 @@ def significance(
 
       driftword significance archive.model --dask tcp://scheduler:8786   (words tested by the workers of a cluster)
     """
-    from driftword import terminal
+    from driftword.cli import terminal
     from driftword.evidence.significance import significance as test
-    from driftword.model import Model
+    from driftword.models.model import Model
 
     names = comma_separated(words) or None
     model = Model.open(path)
@@ -131,8 +131,9 @@ def contrast(
 
       driftword contrast un.model security --groups USA,RUS
     """
-    from driftword import explore, terminal
-    from driftword.model import Model
+    from driftword import explore
+    from driftword.cli import terminal
+    from driftword.models.model import Model
 
     model = Model.open(path)
     period = None if at is None else tuple(part.strip() for part in at.split(":")) if ":" in at else at

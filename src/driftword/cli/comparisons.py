@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from driftword.checks import comma_separated
+from driftword.basics.checks import comma_separated
+from driftword.basics.errors import OptionError
+from driftword.basics.visible_text import visible
 from driftword.cli.app import CORPUS, CSV, FORMAT, JSON, MODEL, THREADS, command, show, table_format, two_slices
 from driftword.cli.models import DEVICE, ENGINE, PASSES, spec_options, warn_about_text
 from driftword.cli.queries import BETWEEN
-from driftword.errors import OptionError
-from driftword.spec import Spec
-from driftword.visible_text import visible
+from driftword.models.spec import Spec
 
 if TYPE_CHECKING:
     from driftword.corpus import Corpus
@@ -80,9 +80,9 @@ def compare_models(
 
       driftword compare sotu.corpus --contexts 8 --baselines --seeds 0,1,2 --out models   (beside other methods)
     """
-    from driftword.comparison import compare, comparison_table
+    from driftword.cli.terminal import print_comparison
     from driftword.corpus import Corpus
-    from driftword.terminal import print_comparison
+    from driftword.fitting.comparison import compare, comparison_table
 
     chosen = table_format(format, as_json, as_csv)
     corpus = Corpus.open(path)
@@ -199,7 +199,7 @@ def score(
       driftword gold news.model dwug_de --metric cosine,neighbors --between 1800-1899,1946-1990
     """
     from driftword.benchmarking.gold_sets import read_gold, score_gold
-    from driftword.terminal import print_agreement
+    from driftword.cli.terminal import print_agreement
 
     chosen = table_format(format, as_json, as_csv)
     table = score_gold(
@@ -230,8 +230,8 @@ def make_corpus(
 
       driftword prepare-gold semeval2020_ulscd_eng --out semeval.corpus
     """
-    from driftword import terminal
     from driftword.benchmarking.gold_sets import prepare_gold
+    from driftword.cli import terminal
 
     named = None if periods is None else comma_separated(periods)
     corpus = prepare_gold(folder, out=out, periods=named, vocabulary=vocabulary, overwrite=overwrite)
@@ -241,7 +241,7 @@ def make_corpus(
 def compare_with_baselines(corpus: Corpus, *, chosen: str, out: Path | None, **options: Any) -> None:
     """Run a benchmark and print it."""
     from driftword.benchmarking.suite import benchmark, benchmark_table
-    from driftword.terminal import print_benchmark
+    from driftword.cli.terminal import print_benchmark
 
     table = benchmark(corpus, out=out, **options)
     if chosen == "markdown":

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from driftword import checks
-from driftword.checks import comma_separated
+from driftword.basics import checks
+from driftword.basics.checks import comma_separated
+from driftword.basics.errors import OptionError, StoreError
+from driftword.basics.visible_text import visible
 from driftword.cli.app import CORPUS, DASK, JSON, THREADS, command, command_line, question, with_options
-from driftword.errors import OptionError, StoreError
-from driftword.visible_text import visible
 
 
 def _word_list(option: str, path: Path | None) -> list[str]:
@@ -176,10 +176,10 @@ def prepare(
 
       driftword prepare sotu --slices 5y --out sotu.corpus   (the State of the Union addresses)
     """
-    from driftword import corpus as corpora
-    from driftword import terminal
+    from driftword import preparing
+    from driftword.cli import terminal
 
-    corpus = corpora.prepare(
+    corpus = preparing.prepare(
         source, out=out, text=text, time=time, slices=slices, vocabulary=vocabulary, min_count=min_count,
         stopwords=_word_list("stopwords", stopwords), keep=_word_list("keep", keep), phrases=phrases,
         phrase_threshold=phrase_threshold, phrase_min_count=phrase_min_count, tokens=tokens, numbers=numbers,
@@ -216,9 +216,10 @@ def info(
 
       driftword info sotu.corpus --verify   (after copying it)
     """
-    from driftword import store, terminal
+    from driftword.cli import terminal
     from driftword.corpus import Corpus
-    from driftword.model import Model
+    from driftword.models.model import Model
+    from driftword.storage import store
 
     location = checks.location("path", path)
     meta = store.read_meta(location)
@@ -264,7 +265,7 @@ def passages(
 
       driftword passages sotu.corpus "social security" -n 20 --csv > lines.csv
     """
-    from driftword import terminal
+    from driftword.cli import terminal
     from driftword.corpus import Corpus
 
     corpus = Corpus.open(path)

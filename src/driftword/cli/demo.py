@@ -19,13 +19,14 @@ def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Directory to write.")] = Path("demo"),
 ) -> None:
     """Show driftword at work on two centuries of State of the Union addresses, and write a report."""
-    from driftword import explore, plot, terminal
-    from driftword.comparison import compare
-    from driftword.corpus import prepare
+    from driftword import explore, plot
+    from driftword.cli import terminal
     from driftword.evidence.significance import significance
-    from driftword.model import Model
+    from driftword.fitting.comparison import compare
+    from driftword.models.model import Model
+    from driftword.models.significance_table import verdict
     from driftword.pages.offline_report import report
-    from driftword.significance_table import verdict
+    from driftword.preparing import prepare
 
     console = terminal.out()
     console.print("[bold]State of the Union addresses, 1790-2026[/bold]\n")

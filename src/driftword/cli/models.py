@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from driftword.basics.errors import DriftwordError, OptionError
+from driftword.basics.visible_text import visible
 from driftword.cli.app import (
     CORPUS,
     CSV,
@@ -28,13 +30,11 @@ from driftword.cli.app import (
     show,
     table_format,
 )
-from driftword.errors import DriftwordError, OptionError
-from driftword.spec import PAPER_SUBSAMPLE, Spec, option_help
-from driftword.visible_text import visible
+from driftword.models.spec import PAPER_SUBSAMPLE, Spec, option_help
 
 if TYPE_CHECKING:
     from driftword.corpus import Corpus
-    from driftword.model import Model
+    from driftword.models.model import Model
 
 _MUCH_MEMORY = 1e9  # bytes, of which the user is told
 ENGINE = typer.Option(help="auto (a GPU where PyTorch sees one), cpu, torch, or reference, which is slow.")
@@ -148,15 +148,17 @@ def fit_model(
 
       driftword fit sotu.corpus --out chance.model --shuffle-dates --significance   (what chance looks like)
     """
-    from driftword import store, terminal, tuning
-    from driftword.atomic_writes import reserved
-    from driftword.checkpoints import find_checkpoints
+    from driftword.basics.process import rank
+    from driftword.cli import terminal
     from driftword.corpus import Corpus
     from driftword.engines import choose_engine
-    from driftword.fitting import fit, follow
-    from driftword.memory import WITH_GROUPS, fit_memory
-    from driftword.model import KIND
-    from driftword.process import rank
+    from driftword.fitting import tuning
+    from driftword.fitting.checkpoints import find_checkpoints
+    from driftword.fitting.fitting import fit, follow
+    from driftword.fitting.memory import WITH_GROUPS, fit_memory
+    from driftword.models.model import KIND
+    from driftword.storage import store
+    from driftword.storage.atomic_writes import reserved
 
     corpus = Corpus.open(path)
     if shuffle_dates:
@@ -218,7 +220,7 @@ def _test_significance(
     model: Model, corpus: Corpus, options: dict[str, Any], *, wanted: bool | None, limit: float
 ) -> bool:
     """Test which words changed, if that is wanted or quick; tell whether. The model is stored, whatever happens."""
-    from driftword import terminal
+    from driftword.cli import terminal
     from driftword.evidence.significance import significance, takes_less_than
 
     if wanted is False or len(model.slices) < 2:
@@ -284,9 +286,9 @@ def extend_model(
 
       driftword extend debates.model late.csv --refit-from 2021 --out complete.model   (documents of old slices)
     """
-    from driftword import terminal
-    from driftword.extending import extend
-    from driftword.model import corpus_of
+    from driftword.cli import terminal
+    from driftword.fitting.extending import extend
+    from driftword.models.model import corpus_of
 
     model = extend(
         path, source, out=out, corpus_out=corpus_out, text=text, time=time, refit_from=refit_from, passes=passes,
@@ -331,7 +333,7 @@ def evaluate_model(
 
       driftword evaluate sotu.model --by slice --csv
     """
-    from driftword.evaluation import evaluate
+    from driftword.fitting.evaluation import evaluate
 
     chosen = table_format(format, as_json, as_csv)
     show(evaluate(path, corpus, split=split, by=by, threads=threads, engine=engine, device=device), chosen)
@@ -352,8 +354,8 @@ def print_card(
 
       driftword card sotu.model > CARD.md
     """
-    from driftword.model_card import card
-    from driftword.terminal import print_for_programs
+    from driftword.cli.terminal import print_for_programs
+    from driftword.exchange.model_card import card
 
     print_for_programs(card(path, corpus, score=score))
 
@@ -361,7 +363,7 @@ def print_card(
 def warn_about_text(corpus: Corpus, spec: Spec) -> None:
     """Say so where a model gets the paper's options, but not text that was subsampled as the paper's."""
     if spec.prior_slices == "first" and corpus.subsample not in (None, PAPER_SUBSAMPLE):
-        from driftword import terminal
+        from driftword.cli import terminal
 
         terminal.warn(
             f"The paper subsamples text with t = {PAPER_SUBSAMPLE:g}, this corpus has {corpus.subsample:g}; "

@@ -16,13 +16,13 @@ from urllib.parse import quote
 
 import typer
 
-from driftword.checks import comma_separated
+from driftword.basics.checks import comma_separated
+from driftword.basics.errors import OptionError
+from driftword.basics.tables import printable
+from driftword.basics.visible_text import visible
 from driftword.cli.app import MODEL, command, two_slices
 from driftword.cli.models import WHERE_CORPUS
 from driftword.cli.queries import BETWEEN, INTERPOLATED, METRIC, MIN_COUNT_BOTH, SKIP
-from driftword.errors import OptionError
-from driftword.tables import printable
-from driftword.visible_text import visible
 
 _TITLE = typer.Option(help="Name of the texts.", show_default="the name of the corpus")
 
@@ -58,10 +58,10 @@ def explore(
       driftword explore sotu.model --host 0.0.0.0 --token our-seminar
     """
     _check_installed("explorer", "web", ("fastapi", "uvicorn", "jinja2"))
-    from driftword import terminal
-    from driftword.model import Model
+    from driftword.basics.progress import progress
+    from driftword.cli import terminal
+    from driftword.models.model import Model
     from driftword.pages.overview_content import warm_up
-    from driftword.progress import progress
     from driftword.web.access import LOCAL
     from driftword.web.app import make_app
     from driftword.web.server import serve
@@ -131,8 +131,8 @@ def report(
       driftword report sotu.model --words energy,"social security" -n 100 --no-passages
     """
     _check_installed("report", "report", ("jinja2",))
-    from driftword import terminal
-    from driftword.model import Model
+    from driftword.cli import terminal
+    from driftword.models.model import Model
     from driftword.pages import offline_report
 
     model = Model.open(path)

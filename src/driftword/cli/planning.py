@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from driftword.basics.errors import OptionError
 from driftword.cli.app import question
 from driftword.cli.models import PASSES
-from driftword.errors import OptionError
 
 _UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
 
@@ -59,9 +59,9 @@ def plan(
 
       driftword plan --tokens 1e12 --vocabulary 500k --slices 200 --gpus 64 --dask-cores 2048
     """
-    from driftword.planning import plan as estimate
-    from driftword.spec import Spec
-    from driftword.terminal import print_plan
+    from driftword.cli.terminal import print_plan
+    from driftword.fitting.planning import plan as estimate
+    from driftword.models.spec import Spec
 
     table = estimate(
         path, Spec(dim=dim), tokens=None if tokens is None else _amount("tokens", tokens),

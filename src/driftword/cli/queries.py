@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from driftword.checks import comma_separated
+from driftword.basics.checks import comma_separated
+from driftword.basics.errors import OptionError
 from driftword.cli.app import MODEL, add_parameters, command, question, two_slices
 from driftword.corpus.vocabulary import MIN_COUNT
-from driftword.errors import OptionError
 
 _WORD = typer.Argument(help='A word, or a phrase in quotes: "social security".', show_default=False)
 _WORDS = typer.Argument(help='Words, or phrases in quotes: "social security".', show_default=False)
@@ -61,7 +61,7 @@ def of_group(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def ask(path: Path, *args: Any, group: str | None, **options: Any) -> Any:
-        from driftword.model import as_model
+        from driftword.models.model import as_model
 
         return function(path if group is None else as_model(path, group), *args, **options)
 
@@ -90,8 +90,9 @@ def neighbors(
 
       driftword neighbors sotu.model "social security" --at all --csv > neighbours.csv
     """
-    from driftword import explore, terminal
-    from driftword.model import as_model
+    from driftword import explore
+    from driftword.cli import terminal
+    from driftword.models.model import as_model
 
     model = as_model(path)
     table = explore.neighbors(model, word, at=_slices(at), n=n, metric=metric, min_count=min_count, intervals=intervals)
@@ -124,7 +125,8 @@ def drift(
 
       driftword drift sotu.model energy security
     """
-    from driftword import explore, terminal
+    from driftword import explore
+    from driftword.cli import terminal
 
     ranking = explore.rank_drift(
         path, comma_separated(words) or None, n=n, metric=metric, between=two_slices(between), min_count=min_count,
@@ -153,7 +155,8 @@ def trajectory(
 
       driftword trajectory un.model security --groups USA,RUS
     """
-    from driftword import explore, terminal
+    from driftword import explore
+    from driftword.cli import terminal
 
     table = explore.trajectory(
         path, comma_separated(words), at=_slices(at), n=n, intervals=intervals, groups=comma_separated(groups) or None
@@ -374,9 +377,10 @@ def plot(
 
       driftword plot un.model security --groups USA,RUS --intervals
     """
-    from driftword import checks, terminal
     from driftword import plot as charts
-    from driftword.model import as_model
+    from driftword.basics import checks
+    from driftword.cli import terminal
+    from driftword.models.model import as_model
 
     checks.one_of("kind", kind, charts.KINDS)
     given = list(words or [])
@@ -429,8 +433,8 @@ def export_model(
 
       driftword export un.model --group USA --out usa
     """
-    from driftword import terminal
-    from driftword.exporting import export
+    from driftword.cli import terminal
+    from driftword.exchange.exporting import export
 
     written = export(path, out, format=format, at=_slices(at), min_count=min_count, overwrite=overwrite)
     terminal.say(f"Wrote {written}")

@@ -1,7 +1,9 @@
-"""Dated text into a `Corpus`."""
+"""The `Corpus`: dated text as token ids, and what one asks of it: passages, slices, vocabulary, groups.
+
+It imports `basics`, `storage` and `sources`; others take `Corpus` and `Slices`.
+"""
 
 from driftword.corpus.corpus import Corpus
-from driftword.corpus.preparation import prepare
 from driftword.corpus.slices import Slices
 
-__all__ = ["Corpus", "Slices", "prepare"]
+__all__ = ["Corpus", "Slices"]

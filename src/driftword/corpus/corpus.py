@@ -19,7 +19,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword import checks, randomness, store, tables
+from driftword.basics import checks, randomness, tables
+from driftword.basics.errors import OptionError
+from driftword.basics.process import available_cores
 from driftword.corpus.from_ids import KIND, check_ids
 from driftword.corpus.groups import group_number
 from driftword.corpus.metadata import CorpusMetadata
@@ -28,8 +30,7 @@ from driftword.corpus.slices import At, Slices
 from driftword.corpus.splits import SPLITS
 from driftword.corpus.summary import summarize
 from driftword.corpus.tokenized_text import TokenizedText, concatenated_ranges, ranges_of, split_number
-from driftword.errors import OptionError
-from driftword.process import available_cores
+from driftword.storage import store
 
 _BLOCK: Final = 1 << 20
 Sample = tuple[npt.NDArray[Any], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]

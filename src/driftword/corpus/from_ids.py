@@ -11,13 +11,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword import checks, store
-from driftword.corpus.metadata import CorpusMetadata, Input
+from driftword.basics import checks
+from driftword.basics.errors import OptionError
+from driftword.corpus.metadata import CorpusMetadata
 from driftword.corpus.slices import Slices
 from driftword.corpus.splits import SPLITS
 from driftword.corpus.subsampling import choose_subsample
 from driftword.corpus.tokenized_text import write_facts
-from driftword.errors import OptionError
+from driftword.sources.opening import Input
+from driftword.storage import store
 
 KIND: Final = "corpus"
 _LARGEST: Final = 1 << 63  # beyond the numbers that an array of int64 holds

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword import checks
-from driftword.errors import OptionError, SourceError
-from driftword.suggestions import did_you_mean
+from driftword.basics import checks
+from driftword.basics.errors import OptionError, SourceError
+from driftword.basics.suggestions import did_you_mean
 
 #: The name of the group of all documents that are in none of those asked for, or have no value.
 OTHERS: Final = "others"

@@ -6,25 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from driftword.basics.process import versions
 from driftword.corpus.options import CorpusOptions
 from driftword.corpus.preparation_report import PreparationReport
-from driftword.provenance import versions
-
-
-@dataclass(frozen=True)
-class Input:
-    """A file, or data in memory, that a corpus was made from.
-
-    Parameters
-    ----------
-    name
-        The file's name, without its folder.
-    sha256
-        Hash of its content; None for ids.
-    """
-
-    name: str
-    sha256: str | None = None
+from driftword.sources.opening import Input
 
 
 @dataclass(frozen=True)

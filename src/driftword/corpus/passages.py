@@ -18,13 +18,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword import checks, shards, store
+from driftword.basics import checks
+from driftword.basics.errors import OptionError
+from driftword.basics.progress import Progress
+from driftword.basics.suggestions import did_you_mean
 from driftword.corpus.slices import At
 from driftword.corpus.spans import OccurrenceQuery, Span, locate
 from driftword.corpus.tokenized_text import TokenizedText
-from driftword.errors import OptionError
-from driftword.progress import Progress
-from driftword.suggestions import did_you_mean
+from driftword.storage import shards, store
 
 _BATCH: Final = 256  # documents that are read and split at a time
 _MAX_WIDTH: Final = 100_000  # characters on either side

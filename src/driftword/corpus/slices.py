@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword import checks
-from driftword.corpus.dates import parse_date
-from driftword.errors import OptionError, UnknownSliceError
-from driftword.suggestions import did_you_mean
+from driftword.basics import checks
+from driftword.basics.errors import OptionError, UnknownSliceError
+from driftword.basics.suggestions import did_you_mean
+from driftword.sources.dates import parse_date
 
 MOST_SLICES: Final = 5_000
 _DAY: Final = timedelta(days=1)

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from driftword import randomness
+from driftword.basics import randomness
 
 SPLITS: Final = ("train", "valid", "test")
 HELD_OUT: Final = 0.1

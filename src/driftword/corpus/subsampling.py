@@ -10,8 +10,8 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from driftword import checks
-from driftword.errors import OptionError
+from driftword.basics import checks
+from driftword.basics.errors import OptionError
 
 #: A laptop makes ten passes over about this many tokens in a few minutes.
 AUTO_TOKENS: Final = 20_000_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import float64, njit, uint64
 
-from driftword.randomness import GOLDEN_GAMMA, MULTIPLIER_1, MULTIPLIER_2
+from driftword.basics.randomness import GOLDEN_GAMMA, MULTIPLIER_1, MULTIPLIER_2
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword import checks, shards
-from driftword.corpus.metadata import CorpusMetadata, Input
+from driftword.basics import checks
+from driftword.basics.errors import StoreError
+from driftword.corpus.metadata import CorpusMetadata
 from driftword.corpus.options import CorpusOptions
 from driftword.corpus.phrases import PhraseTable
 from driftword.corpus.preparation_report import PreparationReport
@@ -20,10 +21,11 @@ from driftword.corpus.slices import Slices
 from driftword.corpus.splits import SPLITS
 from driftword.corpus.subsampling import keep_probabilities
 from driftword.corpus.vocabulary import Vocabulary
-from driftword.errors import StoreError
-from driftword.shards import ShardedArray, StoredShards, read_shards
-from driftword.store import Store, Writer
-from driftword.stored_arrays import StoredArray, whole
+from driftword.sources.opening import Input
+from driftword.storage import shards
+from driftword.storage.shards import ShardedArray, StoredShards, read_shards
+from driftword.storage.store import Store, Writer
+from driftword.storage.stored_arrays import StoredArray, whole
 
 
 def _array(name: str, meaning: str) -> property:

@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword import checks
-from driftword.errors import SourceError
+from driftword.basics import checks
+from driftword.basics.errors import SourceError
 
 BREAK: Final = "\n"
 #: Letters with their marks, digits, and the joiners that Persian and Indic scripts use inside words.
@@ -123,11 +123,6 @@ def make_rule(tokens: str | Tokenizer, *, numbers: bool) -> TokenRule:
     if callable(tokens):
         return TokenRule("custom", numbers, tokens)
     return TokenRule(checks.one_of("tokens", tokens, KINDS), numbers)
-
-
-def is_words(value: object) -> bool:
-    """Tell whether a value is a list of words."""
-    return isinstance(value, list | tuple) and all(isinstance(word, str) for word in value)
 
 
 def _checked(words: object) -> list[str]:

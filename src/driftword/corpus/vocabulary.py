@@ -10,12 +10,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from driftword import checks
+from driftword.basics import checks
+from driftword.basics.errors import OptionError, UnknownWordError
+from driftword.basics.suggestions import closest, did_you_mean
 from driftword.corpus.slices import Slices
 from driftword.corpus.tokens import TokenRule
-from driftword.errors import OptionError, UnknownWordError
-from driftword.stored_arrays import StoredArray, whole
-from driftword.suggestions import closest, did_you_mean
+from driftword.storage.stored_arrays import StoredArray, whole
 
 #: The count of a word that occurs an unknown number of times, as in embeddings made elsewhere.
 UNKNOWN: Final = -1

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from driftword.basics.process import available_memory
 from driftword.corpus import Corpus
 from driftword.engines.parameters import Floats, Parameters
 from driftword.engines.rounds import Blocks, PassPlan, Step, read_pass
-from driftword.process import available_memory
 
 BYTES_PER_TOKEN: Final = 64  # of text under way: ids, runs, blocks and their order
 TEXT_SHARE: Final = 0.2  # of the free memory that one text may take: while it is worked on, the next one is read

@@ -1,6 +1,6 @@
 """The contract of an engine: what fitting and scoring ask of it, whatever machine it runs on.
 
-Schedules, stopping, checkpoints and saving exist once, in `driftword.fitting`; an engine
+Schedules, stopping, checkpoints and saving exist once, in `driftword.fitting.fitting`; an engine
 knows nothing of them. Every engine passes ``tests/engines/test_contract.py``.
 """
 

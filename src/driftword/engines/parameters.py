@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from driftword import randomness
-from driftword.process import available_cores
+from driftword.basics import randomness
+from driftword.basics.process import available_cores
 
 Floats = npt.NDArray[np.floating[Any]]
 

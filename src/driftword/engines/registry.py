@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from driftword import checks
+from driftword.basics import checks
+from driftword.basics.errors import OptionError
 from driftword.engines.contract import Engine
 from driftword.engines.parameters import Parameters
 from driftword.engines.rounds import Sampler
-from driftword.errors import OptionError
 
 AUTO: Final = "auto"
 
@@ -43,13 +43,13 @@ class EngineEntry:
 
 
 def _make_cpu(parameters: Parameters, sampler: Sampler, options: EngineOptions) -> Engine:
-    from driftword.engines.cpu import CpuEngine
+    from driftword.engines.cpu.engine import CpuEngine
 
     return CpuEngine(parameters, sampler, threads=options.threads)
 
 
 def _make_torch(parameters: Parameters, sampler: Sampler, options: EngineOptions) -> Engine:
-    from driftword.engines.torch import TorchEngine
+    from driftword.engines.torch.engine import TorchEngine
 
     return TorchEngine(
         parameters, sampler, device=options.device, half_precision=options.half_precision,

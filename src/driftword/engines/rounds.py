@@ -24,11 +24,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from driftword import randomness
+from driftword.basics import randomness
+from driftword.basics.process import available_cores
 from driftword.corpus import Corpus
 from driftword.corpus.tokenized_text import concatenated_ranges
 from driftword.engines.prior import Prior
-from driftword.process import available_cores
 
 Ints = npt.NDArray[np.integer[Any]]
 

@@ -17,14 +17,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from driftword.basics.process import available_cores
 from driftword.corpus import Corpus
 from driftword.evidence import score_kernels as kernels
 from driftword.evidence.document_scores import FREQUENT, DocumentScores
 from driftword.evidence.occurrences import read_documents
 from driftword.evidence.permutation_test import Centered, center
-from driftword.model import Model
-from driftword.process import available_cores
-from driftword.significance_table import CONFIDENCE
+from driftword.models.model import Model
+from driftword.models.significance_table import CONFIDENCE
 
 Array = npt.NDArray[Any]
 #: Variances of the change, in units of those of the noise, times documents.

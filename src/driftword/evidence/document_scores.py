@@ -25,11 +25,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from driftword import randomness
-from driftword.engines.matmul_kernels import LANES, TILE, padded
+from driftword.basics import randomness
+from driftword.engines.cpu.matmul_kernels import LANES, TILE, padded
 from driftword.evidence import score_kernels as kernels
 from driftword.evidence.occurrences import DocumentText, in_parts
-from driftword.model import Model
+from driftword.models.model import Model
 
 Array = npt.NDArray[Any]
 BACKGROUND: Final = 240_000  # positions from which expected contexts are computed

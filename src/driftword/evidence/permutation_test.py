@@ -20,8 +20,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from driftword import randomness
-from driftword.engines.matmul_kernels import LANES, TILE, padded
+from driftword.basics import randomness
+from driftword.engines.cpu.matmul_kernels import LANES, TILE, padded
 from driftword.evidence import score_kernels as kernels
 from driftword.evidence.document_scores import Expected, Scores, Smoothing
 

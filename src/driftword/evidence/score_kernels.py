@@ -12,8 +12,8 @@ import numpy as np
 from numba import float32, njit, uint64
 
 from driftword.corpus.token_kernels import mix
-from driftword.engines.cpu_kernels import sigmoid
-from driftword.engines.matmul_kernels import TILE, add_product
+from driftword.engines.cpu.block_kernels import sigmoid
+from driftword.engines.cpu.matmul_kernels import TILE, add_product
 
 _FAST = {"fastmath": {"reassoc", "contract", "arcp", "nsz"}, "cache": True, "nogil": True, "error_model": "numpy"}
 

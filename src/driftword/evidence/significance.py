@@ -14,21 +14,21 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword import checks, randomness
+from driftword.basics import checks, randomness
+from driftword.basics.dask_tasks import Tasks, check_dask, check_workers, connect
+from driftword.basics.errors import DriftwordWarning, OptionError, StoreError
+from driftword.basics.process import available_cores
+from driftword.basics.progress import Progress, progress
 from driftword.corpus import Corpus
-from driftword.corpus.dask_tasks import Tasks, check_dask, check_workers, connect
 from driftword.corpus.passages import document_values
 from driftword.engines.registry import check_package, choose_engine
-from driftword.errors import DriftwordWarning, OptionError, StoreError
 from driftword.evidence import change_dates, permutation_test
 from driftword.evidence.change_dates import ChangeDate
 from driftword.evidence.document_scores import FREQUENT, DocumentScores, Scores
 from driftword.evidence.occurrences import Cells, DocumentText, read_documents
 from driftword.evidence.permutation_test import Centered, Result, center, testable
-from driftword.model import Model, as_model, corpus_of
-from driftword.process import available_cores
-from driftword.progress import Progress, progress
-from driftword.significance_table import HALF_WIDTH, LEVEL, SCHEMA, SignificanceTable, ranked
+from driftword.models.model import Model, as_model, corpus_of
+from driftword.models.significance_table import HALF_WIDTH, LEVEL, SCHEMA, SignificanceTable, ranked
 
 Array = npt.NDArray[Any]
 _BATCH: Final = 64  # words whose expected contexts are computed at a time
@@ -390,7 +390,7 @@ def find_place(engine: str, device: str | None) -> str | None:
     if choose_engine(engine, device) != "torch":
         return None
     check_package("torch")
-    from driftword.engines.torch import find_device
+    from driftword.engines.torch.engine import find_device
 
     return str(find_device(device))
 

@@ -21,17 +21,17 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from driftword import randomness
+from driftword.basics import randomness
+from driftword.basics.process import available_cores
 from driftword.corpus import Corpus
 from driftword.engines.parameters import INTERCEPT_UNIT, by_slice
 from driftword.evidence import score_kernels as kernels
 from driftword.evidence.occurrences import DocumentText, read_documents
-from driftword.group_fitting import group_prior
-from driftword.held_out import measure_contexts
-from driftword.model import Model
-from driftword.process import available_cores
-from driftword.schedule import Schedule
-from driftword.walks import KNOWN_BEFORE
+from driftword.fitting.group_fitting import group_prior
+from driftword.fitting.held_out import measure_contexts
+from driftword.fitting.schedule import Schedule
+from driftword.fitting.walks import KNOWN_BEFORE
+from driftword.models.model import Model
 
 Array = npt.NDArray[Any]
 DRAWS: Final = 200

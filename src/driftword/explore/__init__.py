@@ -1,4 +1,8 @@
-"""Questions to a model: every function takes a `Model` or its path and returns a small table."""
+"""Questions to a model: every function takes a `Model` or its path and returns a small table.
+
+It imports the rooms up to `evidence`, but neither engines nor fitting, so that exploring starts at once; whatever
+shows something takes it from here.
+"""
 
 from driftword.explore.before_and_after import shift_slices, shifts
 from driftword.explore.changepoints import changes

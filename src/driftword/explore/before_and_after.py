@@ -19,8 +19,8 @@ from driftword.explore.changepoints import changes
 from driftword.explore.first_use import observed_distances
 from driftword.explore.slice_selection import attested_slices, representative_slices
 from driftword.explore.vectors import MIN_COUNT, Array
-from driftword.model import Model
-from driftword.significance_table import verdict
+from driftword.models.model import Model
+from driftword.models.significance_table import verdict
 
 SLICES: Final = 3  # on either side of a change
 _CANDIDATES: Final = 15  # nearest words of a side, of which those are named that are not as near on the other

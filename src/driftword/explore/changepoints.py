@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from driftword import checks
-from driftword.errors import OptionError
+from driftword.basics import checks
+from driftword.basics.errors import OptionError
 from driftword.explore import vectors
 from driftword.explore.drift_ranking import effect_columns, rank_by_effect
 from driftword.explore.intervals import CorpusLike, change_dates
 from driftword.explore.vectors import MIN_COUNT, Array
-from driftword.model import Model, as_model
+from driftword.models.model import Model, as_model
 
 if TYPE_CHECKING:
     from driftword.evidence.change_dates import ChangeDates

@@ -18,7 +18,7 @@ from driftword.explore.before_and_after import shifts
 from driftword.explore.drift_metrics import measure
 from driftword.explore.drift_ranking import attested_range, most_frequent, usual_skip
 from driftword.explore.vectors import MIN_COUNT, Array
-from driftword.model import Model
+from driftword.models.model import Model
 
 PER_SLICE: Final = 5  # words whose change is told, of those dated to a slice
 OVERALL: Final = 10  # and of all

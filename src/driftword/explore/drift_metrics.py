@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from driftword.errors import OptionError
+from driftword.basics.errors import OptionError
+from driftword.corpus.peers import peer_windows
 from driftword.explore import vectors
 from driftword.explore.vectors import MIN_COUNT, Array
-from driftword.model import Model
-from driftword.peers import peer_windows
+from driftword.models.model import Model
 
 if TYPE_CHECKING:
     from driftword.evidence.uncertainty import Uncertainty

@@ -16,15 +16,15 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from driftword import checks
+from driftword.basics import checks
+from driftword.basics.errors import OptionError
 from driftword.corpus.slices import At
-from driftword.errors import OptionError
 from driftword.explore import vectors
 from driftword.explore.drift_metrics import METRICS, UNCERTAIN, measure, standard_error
 from driftword.explore.intervals import CorpusLike, uncertainty
 from driftword.explore.vectors import MIN_COUNT, Array
-from driftword.model import Model, as_model
-from driftword.significance_table import HALF_WIDTH, SignificanceTable
+from driftword.models.model import Model, as_model
+from driftword.models.significance_table import HALF_WIDTH, SignificanceTable
 
 MOST_SKIPPED: Final = 200
 _TWO_SLICES: Final = "give two slices, such as (1900, 2000)"

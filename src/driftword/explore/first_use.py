@@ -18,7 +18,7 @@ from driftword.explore.drift_ranking import attested_range, most_frequent, usual
 from driftword.explore.intervals import OTHER_NOISE, CorpusLike, interval, uncertainty
 from driftword.explore.slice_selection import attested_slices
 from driftword.explore.vectors import MIN_COUNT, Array
-from driftword.model import Model, corpus_of
+from driftword.models.model import Model, corpus_of
 
 PEERS: Final = 60  # words of similar frequency that did not change
 _USUAL: Final = (0.1, 0.9)  # the share of them below either end of the band

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from driftword import checks
+from driftword.basics import checks
+from driftword.basics.errors import OptionError
+from driftword.basics.process import available_cores
+from driftword.basics.progress import progress
 from driftword.corpus.groups import OTHERS, group_number
-from driftword.errors import OptionError
 from driftword.explore import vectors
 from driftword.explore.intervals import OTHER_NOISE, CorpusLike, interval, uncertainty
 from driftword.explore.nearest_neighbors import neighbors
 from driftword.explore.vectors import MIN_COUNT, Array
-from driftword.model import Model, as_model, corpus_of
-from driftword.process import available_cores
-from driftword.progress import progress
-from driftword.significance_table import LEVEL
+from driftword.models.model import Model, as_model, corpus_of
+from driftword.models.significance_table import LEVEL
 
 _PERIOD = "give a slice, such as 1990, or the first and the last of a period, such as (1970, 1989)"
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from driftword.corpus import Corpus
 from driftword.explore.vectors import Array
-from driftword.model import Model, check_predicts, corpus_of
-from driftword.significance_table import HALF_WIDTH
+from driftword.models.model import Model, check_predicts, corpus_of
+from driftword.models.significance_table import HALF_WIDTH
 
 if TYPE_CHECKING:
     from driftword.evidence.change_dates import ChangeDates

@@ -12,7 +12,7 @@ from driftword.explore.before_and_after import shift_slices, slices_beside
 from driftword.explore.nearest_neighbors import neighbors
 from driftword.explore.slice_selection import attested_slices
 from driftword.explore.vectors import MIN_COUNT, Array
-from driftword.model import Model
+from driftword.models.model import Model
 
 _SLICES: Final = 4  # whose neighbours are looked at
 _DEPTH: Final = 6  # neighbours of each

@@ -9,14 +9,14 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from driftword import checks
+from driftword.basics import checks
+from driftword.basics.errors import OptionError
 from driftword.corpus.slices import At
-from driftword.errors import OptionError
 from driftword.explore import vectors
 from driftword.explore.intervals import OTHER_NOISE, CorpusLike, interval, support, uncertainty
 from driftword.explore.slice_selection import representative_slices
 from driftword.explore.vectors import ALL, MIN_COUNT, Array
-from driftword.model import Model, as_model
+from driftword.models.model import Model, as_model
 
 METRICS: Final = ("centered", "cosine", "paper")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from driftword.explore.vectors import MIN_COUNT, Array, without_frequency
-from driftword.model import Model
+from driftword.models.model import Model
 
 
 def attested_slices(model: Model, v: int, min_count: int) -> Array:

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from driftword import checks
+from driftword.basics import checks
 from driftword.corpus.slices import At
 from driftword.explore import vectors
 from driftword.explore.intervals import CorpusLike, interval, uncertainty
 from driftword.explore.nearest_neighbors import neighbors
 from driftword.explore.slice_selection import attested_slices, representative_slices
 from driftword.explore.vectors import MIN_COUNT, Array
-from driftword.model import Model, as_model, models_of_groups
+from driftword.models.model import Model, as_model, models_of_groups
 
 
 def trajectory(

@@ -11,12 +11,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from driftword import checks
+from driftword.basics import checks
+from driftword.basics.errors import OptionError
 from driftword.corpus.slices import At
 from driftword.corpus.vocabulary import MIN_COUNT
-from driftword.errors import OptionError
-from driftword.keyed_vectors import attested_mean, unit
-from driftword.model import Model
+from driftword.models.model import Model
+from driftword.models.slice_vectors import attested_mean, unit
 
 Array = npt.NDArray[Any]
 ALL: Final = "all"  # stands for every slice

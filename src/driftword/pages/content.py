@@ -9,18 +9,18 @@ import numpy as np
 import polars as pl
 
 from driftword import explore
-from driftword.checks import whole
+from driftword.basics.checks import whole
+from driftword.basics.errors import OptionError
+from driftword.basics.suggestions import closest
 from driftword.corpus import Corpus
 from driftword.corpus.groups import OTHERS, group_number
-from driftword.errors import OptionError
+from driftword.exchange.model_card import citation
 from driftword.explore.before_and_after import CLEARLY_NEARER
 from driftword.explore.changepoints import NOTABLE
 from driftword.explore.first_use import first_attested, observed_distances
-from driftword.model import Model
-from driftword.model_card import citation
+from driftword.models.model import Model
+from driftword.models.significance_table import LEVEL, verdict
 from driftword.pages.figures import HALF_WIDTH, Change, Figure, Series, figure
-from driftword.significance_table import LEVEL, verdict
-from driftword.suggestions import closest
 
 MAX_ROWS: Final = 200
 MAX_SLICES: Final = 12

@@ -16,8 +16,8 @@ from typing import Any, Final, Literal, NotRequired, TypedDict, cast
 
 from markupsafe import Markup, escape
 
+from driftword.basics.tables import printable
 from driftword.corpus import Slices
-from driftword.tables import printable
 
 STATIC: Final = Path(__file__).parent / "static"
 SPARK_WIDTH, SPARK_HEIGHT = 180, 36

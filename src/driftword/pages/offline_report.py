@@ -13,24 +13,25 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from driftword import checks, explore
-from driftword.atomic_writes import already_exists, replacing
+from driftword import explore
+from driftword.basics import checks
+from driftword.basics.errors import OptionError
+from driftword.basics.progress import Progress, progress
+from driftword.basics.tables import printable
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
 from driftword.corpus.passages import find_in_slices
 from driftword.corpus.slices import At
 from driftword.corpus.vocabulary import MIN_COUNT
-from driftword.errors import OptionError
 from driftword.explore.drift_metrics import METRICS
 from driftword.explore.drift_ranking import check_between
 from driftword.explore.nearest_neighbors import near_words
-from driftword.model import Model, as_model
+from driftword.models.model import Model, as_model
 from driftword.pages import content, overview_content, passage_content
 from driftword.pages.content import Content
 from driftword.pages.figures import STATIC
 from driftword.pages.rendering import templates
-from driftword.progress import Progress, progress
-from driftword.tables import printable
+from driftword.storage.atomic_writes import already_exists, replacing
 
 MAX_REPORTED: Final = 1000
 _NEIGHBORS: Final = 10  # in every slice

@@ -8,16 +8,16 @@ import numpy as np
 import polars as pl
 
 from driftword import explore
-from driftword.checks import one_of, quoted, whole
+from driftword.basics.checks import one_of, quoted, whole
+from driftword.basics.errors import OptionError
+from driftword.basics.suggestions import matches
 from driftword.corpus.slices import At
-from driftword.errors import OptionError
+from driftword.exchange.model_card import citation
 from driftword.explore.trajectories import per_million
-from driftword.model import Model
-from driftword.model_card import citation
+from driftword.models.model import Model
+from driftword.models.significance_table import verdict
 from driftword.pages.content import MAX_ROWS, Content, series_of
 from driftword.pages.figures import Figure, figure
-from driftword.significance_table import verdict
-from driftword.suggestions import matches
 
 RANKED: Final = "rank"  # the order of a table of drift, unless a reader chooses a column
 SORT_COLUMNS: Final = (RANKED, "drift", "effect", "word", "count_first", "count_last", "slices")

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import polars as pl
 
-from driftword.checks import whole
+from driftword.basics.checks import whole
+from driftword.basics.errors import OptionError
 from driftword.corpus import Corpus
 from driftword.corpus.passages import count_by_value, count_passages, find_in_document, find_lines
-from driftword.errors import OptionError
 from driftword.pages.content import MAX_ROWS, Content
 
 PASSAGES: Final = 8  # on a word's page, unless a reader asks for more

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from driftword.explore.drift_metrics import METRICS
 from driftword.explore.vectors import MIN_COUNT
-from driftword.model import Model
+from driftword.models.model import Model
 from driftword.pages.content import MAX_GROUPS, MAX_ROWS, MAX_SLICES
 from driftword.pages.figures import draw, legend, sparkline, times
 from driftword.pages.glance_figures import draw_journey, draw_stream, draw_timeline

@@ -1,4 +1,7 @@
-"""Charts of what `explore` finds: they show in notebooks, and `save` writes them to files."""
+"""Charts of what `explore` finds: they show in notebooks, and `save` writes them to files.
+
+It imports the rooms up to `explore` that read models; others take the charts and `save`.
+"""
 
 from driftword.plot.charts import (
     KINDS,
@@ -13,7 +16,7 @@ from driftword.plot.charts import (
     neighbors,
     similarity,
     trajectory,
-)  # fmt: skip
+)
 from driftword.plot.saving import FORMATS, drawable, save
 
 __all__ = [

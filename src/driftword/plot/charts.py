@@ -13,13 +13,15 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from driftword import checks, explore
+from driftword import explore
+from driftword.basics import checks
+from driftword.basics.errors import OptionError
 from driftword.corpus.slices import At
-from driftword.errors import OptionError
 from driftword.explore import changepoints, vectors
 from driftword.explore.group_contrast import two_groups
 from driftword.explore.intervals import CorpusLike
-from driftword.model import Model, as_model, models_of_groups
+from driftword.models.model import Model, as_model, models_of_groups
+from driftword.models.significance_table import LEVEL, SIGNIFICANT
 from driftword.plot.layout import (
     CHANGES_HEIGHT,
     COLOURS,
@@ -42,8 +44,7 @@ from driftword.plot.layout import (
     stacked,
     timed,
     years,
-)  # fmt: skip
-from driftword.significance_table import LEVEL, SIGNIFICANT
+)
 
 MAX_LISTS: Final = 8  # of neighbours in one figure
 MAX_ROWS: Final = 1_000  # in one figure

@@ -11,7 +11,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from driftword.model import Model
+from driftword.models.model import Model
 
 #: Colours of Okabe and Ito, which colour-blind readers can tell apart.
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")

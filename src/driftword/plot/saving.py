@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import altair as alt
 
-from driftword import checks
-from driftword.atomic_writes import replacing
-from driftword.errors import OptionError
-from driftword.tables import printable
+from driftword.basics import checks
+from driftword.basics.errors import OptionError
+from driftword.basics.tables import printable
+from driftword.storage.atomic_writes import replacing
 
 FORMATS: Final = ("svg", "png", "pdf", "html", "json")
 _OF_OBJECTS: Final = {

@@ -16,7 +16,7 @@ from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from driftword.errors import StoreError
+from driftword.basics.errors import StoreError
 from driftword.web.limits import excess, raw_path, sentence
 
 HEADERS: Final = {

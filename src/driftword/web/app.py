@@ -21,16 +21,16 @@ from fastapi.routing import APIRoute
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
 
-from driftword.checks import comma_separated, one_of
+from driftword.basics.checks import comma_separated, one_of
+from driftword.basics.errors import DriftwordError, StoreError, UnknownSliceError, UnknownWordError
+from driftword.basics.process import available_cores
+from driftword.basics.tables import csv, printable
 from driftword.corpus import Corpus
-from driftword.errors import DriftwordError, StoreError, UnknownSliceError, UnknownWordError
-from driftword.model import Model
+from driftword.models.model import Model
 from driftword.pages.content import suggest, word_over_time
 from driftword.pages.figures import STATIC, draw, standalone
 from driftword.pages.glance_figures import drawn_alone
 from driftword.pages.rendering import templates, without_backticks
-from driftword.process import available_cores
-from driftword.tables import csv, printable
 from driftword.web.access import LOCAL, AccessControl
 from driftword.web.cache import ResponseCache
 from driftword.web.limits import ComputationLimits

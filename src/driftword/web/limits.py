@@ -12,8 +12,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from driftword.errors import DriftwordError, OptionError
-from driftword.process import available_cores
+from driftword.basics.errors import DriftwordError, OptionError
+from driftword.basics.process import available_cores
 from driftword.web.cache import CachedResponse
 from driftword.web.worker import Worker
 

@@ -13,11 +13,11 @@ import polars as pl
 from fastapi import Depends, Path, Query
 
 from driftword import explore
-from driftword.checks import comma_separated
+from driftword.basics.checks import comma_separated
 from driftword.corpus import Corpus
 from driftword.corpus.groups import OTHERS
-from driftword.model import Model
-from driftword.model_card import citation
+from driftword.exchange.model_card import citation
+from driftword.models.model import Model
 from driftword.pages import content, overview_content, passage_content
 from driftword.pages.content import Content
 

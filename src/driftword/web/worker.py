@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Callable
 from typing import IO, Any, Final
 
-from driftword.errors import OptionError, StoreError
+from driftword.basics.errors import OptionError, StoreError
 from driftword.web.cache import CachedResponse
 
 _MAX_SECONDS: Final = 60

@@ -9,9 +9,9 @@ import traceback
 
 from starlette.types import Scope
 
+from driftword.basics.errors import DriftwordError
 from driftword.corpus import Corpus
-from driftword.errors import DriftwordError
-from driftword.model import Model
+from driftword.models.model import Model
 from driftword.web.app import make_pages
 from driftword.web.cache import complete_response
 from driftword.web.worker import read, write

@@ -1,0 +1,78 @@
+"""What this process may use of the machine, which others it was started with, and which versions it runs."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from types import ModuleType
+
+resource: ModuleType | None
+try:
+    import resource
+except ImportError:  # Windows has no such limits
+    resource = None
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the packages that decide a result."""
+    return {name: version(name) for name in ("driftword", "numpy", "polars")}
+
+
+def machine() -> str:
+    """Describe this machine in a few words."""
+    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+
+
+def available_cores() -> int:
+    """Return how many cores this process may use, which a scheduler or a container may have limited."""
+    cores = os.cpu_count() or 1
+    return min(cores, len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else cores
+
+
+def rank() -> tuple[int, int]:
+    """Return the number of this process among those that ``torchrun`` started together, and how many they are."""
+    if not {"RANK", "WORLD_SIZE", "MASTER_ADDR"} <= os.environ.keys():
+        return 0, 1
+    return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+
+
+def available_memory() -> float:
+    """Return how many bytes of memory this process may still use; without end where the system does not say."""
+    limits = [_free_on_machine(), _free_in_group(), *_free_of_limits()]
+    return max(0.0, min((limit for limit in limits if limit is not None), default=float("inf")))
+
+
+def _free_on_machine() -> float | None:
+    return _kilobytes("/proc/meminfo", "MemAvailable:")
+
+
+def _free_in_group() -> float | None:
+    """Return what a container or a scheduler leaves of its limit; files that are kept in memory do not count."""
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        used = float(Path("/sys/fs/cgroup/memory.current").read_text())
+        facts = dict(line.split() for line in Path("/sys/fs/cgroup/memory.stat").read_text().splitlines())
+        return None if limit == "max" else float(limit) - used + float(facts.get("file", 0))
+    except (OSError, ValueError):
+        return None
+
+
+def _free_of_limits() -> list[float | None]:
+    """Return what the limits of this process leave: of its data, and of all its addresses."""
+    if resource is None:
+        return []
+    found: list[float | None] = []
+    for limit, name in ((resource.RLIMIT_DATA, "VmData:"), (resource.RLIMIT_AS, "VmSize:")):
+        most, used = resource.getrlimit(limit)[0], _kilobytes("/proc/self/status", name)
+        found.append(None if most == resource.RLIM_INFINITY or used is None else most - used)
+    return found
+
+
+def _kilobytes(path: str, name: str) -> float | None:
+    try:
+        lines = Path(path).read_text().splitlines()
+        return next(float(line.split()[1]) * 1024 for line in lines if line.startswith(name))
+    except (OSError, StopIteration, ValueError, IndexError):
+        return None

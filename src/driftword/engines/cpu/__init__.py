@@ -1,0 +1,1 @@
+"""The engine for all cores: float32, Numba."""

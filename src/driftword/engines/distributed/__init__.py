@@ -1,0 +1,1 @@
+"""Any engine in several processes, each with some of the slices."""

@@ -1,0 +1,429 @@
+"""One fit by several processes: each has some adjacent slices, their embeddings and their text.
+
+Embeddings and their accumulators never travel. What the text of all slices moves does:
+context vectors, and in the static pass embeddings too. Each process moves its own copy;
+every so often the movements are added up, and all go on from the sum. The prior, which
+couples the slices of different processes, is solved together (`borders`).
+
+The leader runs the fit as if it had one engine, a `DistributedEngine`; every call of that
+is a command that the others follow with an engine of their own (`follow`). That engine is
+an ordinary one: it knows only its slices, and beside them the slices just outside, which
+have no text. For the step of the prior these are set to what they will be, and held there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from driftword.basics import randomness
+from driftword.basics.errors import FitError, OptionError
+from driftword.basics.process import versions
+from driftword.corpus import Corpus
+from driftword.engines.contract import Engine
+from driftword.engines.distributed.borders import Equations, eliminate, solve
+from driftword.engines.distributed.ranks import Ranks, divide
+from driftword.engines.parameters import Floats, Parameters
+from driftword.engines.prior import Chain, Prior
+from driftword.engines.registry import make_engine
+from driftword.engines.rounds import PassPlan, Sampler, Step, Text
+from driftword.engines.torch.steps import DevicePrior
+
+#: Of the blocks done since the accumulators were reset: how many may be done between two exchanges. With 1 / 32 fits by
+#: four processes diverge, with 1 / 64 they lose 0.002 of L, with this nothing that could be told from chance.
+SHARE: Final = 1 / 96
+WORDS_PER_BLOCK: Final = 64  # that move with a block, about
+MARKING: Final = 13  # one column in so many tells whether a word has moved
+HELD: Final = 1e30  # accumulator of a slice that no step moves
+
+
+@dataclass(frozen=True)
+class SharedRound:
+    """A round of all processes."""
+
+    number: int
+    positions: int
+
+
+class RankPart:
+    """What one process does of a fit: all of them carry out the same commands."""
+
+    def __init__(self, ranks: Ranks, corpus: Corpus) -> None:
+        self.ranks, self.corpus = ranks, corpus
+        self.borders = divide_slices(corpus, ranks.size)
+        self.low, self.high = self.borders[ranks.rank : ranks.rank + 2]
+        self.outside = (int(self.low > 0), int(self.high < self.borders[-1]))  # slices before and after ours
+        self.rounds: list[Any] = []
+        self.reader = ThreadPoolExecutor(1)
+        self.ahead: tuple[PassPlan, Future[Any]] | None = None  # the next piece of the text, while this one is used
+        self.blocks_done = 0.0
+        self.texts: dict[int, Text] = {}
+        self.kept: Callable[[], tuple[Floats, Floats]] | None = None
+        self.center: Floats | None = None
+
+    # -- the commands ------------------------------------------------------------------
+
+    def start(self, name: str, sampler: Sampler, options: dict[str, Any], parameters: Parameters | None) -> None:
+        """Make the engine of this process; the leader has the parameters."""
+        self.texts, self.rounds, self.kept, self.center = {}, [], None, None
+        arrays = vars(parameters) if parameters is not None else None
+        shapes = self.ranks.share({name: a.shape for name, a in arrays.items()} if arrays is not None else None)
+        own = {}
+        for array_name, shape in shapes.items():
+            whole = arrays[array_name] if arrays is not None else None
+            if len(shape) == 3 and shape[0] > 1:
+                own[array_name] = self._widened(self.ranks.deal_rows(whole, self.borders))
+            else:
+                own[array_name] = self.ranks.share(whole)
+        self.threads: int = options["threads"] or self.ranks.threads
+        torch.set_num_threads(self.threads)  # torchrun allows one
+        options = {**options, "threads": self.threads}
+        if name == "torch" and options["device"] is None:
+            options["device"] = self.ranks.device
+        self.engine: Any = make_engine(name, Parameters(**own), sampler, **options)
+        self.sliced = shapes["rho"][0] > 1
+        self.dim = shapes["alpha"][-1]
+
+    def broadcast(self, n_slices: int, initial_accumulator: float, *, contexts: bool) -> None:
+        """Give every slice the static embeddings."""
+        del n_slices  # the leader counts those of all
+        here = self.high - self.low + sum(self.outside)
+        self.engine = self.engine.broadcast(here, initial_accumulator, contexts=contexts)
+        self.sliced = True
+
+    def capacity(self) -> float:
+        """Return how many tokens all processes can read at once; the one with the least memory decides."""
+        return self.ranks.size * float(min(self.ranks.collect(self.engine.capacity() / self.ranks.on_this_machine)))
+
+    def read(self, plan: PassPlan) -> list[int]:
+        """Read the text of our slices; return how many words all processes predict in each round."""
+        # With one seed for all, they would draw the same negatives at the same time.
+        seed = randomness.key(plan.seed, "process", self.ranks.rank)
+        plan = dataclasses.replace(plan, slices=(self.low, self.high), first=self.outside[0], seed=seed)
+        ahead = self.ahead[1] if self.ahead is not None and self.ahead[0] == plan else None
+        self.rounds = list(ahead.result() if ahead is not None else self.engine.read(self.corpus, plan))
+        piece, pieces = plan.piece
+        following = dataclasses.replace(plan, piece=(piece + 1, pieces))
+        self.ahead = None
+        if piece + 1 < pieces:
+            self.ahead = (following, self.reader.submit(self.engine.read, self.corpus, following))
+        counts = torch.tensor(
+            [[part.positions for part in self.rounds], [part.count for part in self.rounds]], dtype=torch.float64
+        )
+        self.ranks.add(counts)
+        self.block_counts = counts[1].tolist()
+        self.blocks_done = plan.texts_before * sum(self.block_counts)
+        return [int(n) for n in counts[0].tolist()]
+
+    def round(self, number: int, step: Step) -> float:
+        """Take the likelihood steps of our blocks, exchanging movements, then the prior's together with all others."""
+        total, begin = 0.0, 0.0
+        before = [(values.clone(), accumulator.clone()) for values, accumulator in self._shared()]
+        while begin < 1:
+            blocks = max(self.blocks_done * SHARE, self.ranks.size)
+            end = min(1.0, begin + blocks / max(self.block_counts[number], 1))
+            end = 1.0 if end > 1 - 1e-9 else end
+            total += self.engine.likelihood_step(self.rounds[number].part(begin, end), step)
+            self._add_movements(before, few=blocks * WORDS_PER_BLOCK < before[0][0].shape[0] if before else False)
+            self.blocks_done += (end - begin) * self.block_counts[number]
+            begin = end
+        if self.sliced:
+            prior = _part(step.prior, self.low - self.outside[0], self.high + self.outside[1], self.center)
+            step = dataclasses.replace(step, prior=prior)
+            self._hold_borders(step)
+        self.engine.prior_step(step)
+        return self.ranks.add_number(total)
+
+    def set_center(self, center: Floats | None) -> None:
+        """Take over the center of the prior, of which the leader has all slices."""
+        shape = self.ranks.share(None if center is None else center.shape)
+        one = shape[0] == 1
+        self.center = self.ranks.share(center) if one else self._widened(self.ranks.deal_rows(center, self.borders))
+
+    def take_text(self, number: int, parts: Sequence[Text] | None) -> None:
+        """Take over the part of a held-out text that lies in our slices."""
+        text = self.ranks.deal(parts)
+        first = np.int32(self.low - self.outside[0])
+        self.texts[number] = dataclasses.replace(text, slice_of=text.slice_of - first)
+
+    def score(self, number: int, **options: Any) -> list[npt.NDArray[np.float32]]:
+        """Score our part of a text; return the scores of all processes."""
+        scores = self.engine.score(self.texts[number], **options)
+        return self.ranks.collect(np.asarray(scores, dtype=np.float32))
+
+    def snapshot(self) -> None:
+        """Keep the current embeddings."""
+        self.kept = self.engine.snapshot()
+
+    def kept_embeddings(self) -> tuple[Floats | None, Floats | None]:
+        """Return the embeddings that were kept, in the leader."""
+        assert self.kept is not None
+        return self._gather(self.kept()[0]), self._gather(self.kept()[1])
+
+    def embeddings(self) -> tuple[Floats | None, Floats | None]:
+        """Return the current embeddings, in the leader."""
+        rho, alpha = self.engine.embeddings()
+        return self._gather(rho), self._gather(alpha)
+
+    def parameters(self) -> list[Floats | None]:
+        """Return all parameters, in the leader."""
+        return [self._gather(array) for array in vars(self.engine.parameters).values()]
+
+    # -- how ---------------------------------------------------------------------------
+
+    def _widened(self, part: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Add places for the slices just outside ours."""
+        edges = [part[:1]] * self.outside[0], [part[-1:]] * self.outside[1]
+        return np.concatenate([*edges[0], part, *edges[1]])
+
+    def _gather(self, part: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+        if not self.sliced or part.ndim == 2:
+            return part  # all have the same
+        own = part[self.outside[0] : len(part) - self.outside[1]]
+        return self.ranks.gather_rows(own, self.borders)
+
+    def _shared(self) -> list[tuple[Tensor, Tensor]]:
+        """Return what the text of all slices moves, a row for each word: values and their accumulators."""
+        return [
+            (torch.as_tensor(values).flatten(0, -2), torch.as_tensor(accumulator).flatten(0, -2))
+            for values, accumulator in self.engine.shared(rho=not self.sliced)
+        ]
+
+    def _add_movements(self, before: list[tuple[Tensor, Tensor]], *, few: bool) -> None:
+        """Add up what all processes have moved since `before`, which is then as they are after that.
+
+        Each has taken steps that were as long as its own gradients let them be. Those of all together have to be
+        shorter, by what half of them adds to the accumulators: on average a step is taken halfway. Where `few` words
+        moved, only those are sent.
+        """
+        tables = list(zip(self._shared(), before, strict=True))
+        if not tables:
+            return
+        rows: list[Any] = [slice(None) for _ in tables]
+        if few:
+            # Some columns tell which words moved; what they miss stays here, and is sent with the next movement.
+            moved = [
+                (squares[:, ::MARKING] != old_squares[:, ::MARKING]).any(1) for (_, squares), (_, old_squares) in tables
+            ]
+            marks = torch.cat(moved).to(torch.uint8)
+            self.ranks.add_marks(marks)
+            rows = [torch.nonzero(part)[:, 0] for part in torch.split(marks, [len(part) for part in moved])]
+        before_here, messages = [], []
+        for here, ((values, squares), (old, old_squares)) in zip(rows, tables, strict=True):
+            start, start_squares = old[here], old_squares[here]  # copies, where few words moved
+            own = squares[here] - start_squares
+            messages += [own, (values[here] - start) * torch.sqrt(start_squares + own / 2)]
+            before_here.append((start, start_squares))
+        flat = torch.cat([message.flatten() for message in messages])
+        self.ranks.add(flat)
+        sums = iter(torch.split(flat, [message.numel() for message in messages]))
+        for here, ((values, squares), (old, old_squares)), (start, start_squares) in zip(
+            rows, tables, before_here, strict=True
+        ):
+            all_squares, movement = (next(sums).view(-1, values.shape[1]) for _ in range(2))
+            start += movement / torch.sqrt(start_squares + all_squares / 2)
+            start_squares += all_squares
+            if few:
+                old[here], old_squares[here] = start, start_squares
+            values[here], squares[here] = start, start_squares
+
+    def _hold_borders(self, step: Step) -> None:
+        """Set the slices just outside ours to what the prior's step will make of them, and hold them there."""
+        prior = step.prior
+        self._hold_border("rho", prior.rho, prior.intercept, prior.center, step)
+        if len(prior.alpha.precision) > 1:
+            self._hold_border("alpha", prior.alpha, None, None, step)
+
+    def _hold_border(
+        self, name: str, chain: Chain, intercepts: Chain | None, center: Floats | None, step: Step
+    ) -> None:
+        equations = []
+        for low, high, values, accumulator in self.engine.chain(name):
+            values, accumulator = torch.as_tensor(values), torch.as_tensor(accumulator)
+            dim = values.shape[2] if intercepts is None else self.dim
+            whole = DevicePrior.make(chain, intercepts, dim, values.shape[2], values.device)
+            if center is not None:
+                values = values.clone()
+                values[..., : center.shape[2]] -= torch.as_tensor(center[:, low:high]).to(values.device)
+            ours = (self.outside[0], len(values) - self.outside[1])
+            equations.append(
+                eliminate(
+                    values, accumulator, whole.of_words(low, high), ours,
+                    learning_rate=step.learning_rate, threads=self.threads,
+                )
+            )  # fmt: skip
+        before, after = solve(
+            Equations.join(equations),
+            whole.step_into(ours[0]) if self.outside[0] else None,
+            whole.step_into(ours[1]) if self.outside[1] else None,
+            send=self.ranks.send,
+            receive=self.ranks.receive,
+        )
+        self.ranks.wait()
+        for t, found in ((0, before), (-1, after)):
+            if found is not None:
+                if center is not None:
+                    found[:, : center.shape[2]] += torch.as_tensor(center[min(t, len(center) - 1)]).to(found.device)
+                self.engine.hold(name, t, found, HELD)
+
+
+class DistributedEngine:
+    """The engine of the leader: it has the others carry out all that it does itself."""
+
+    reads_ahead = True  # every process does so by itself, and what they say to each other must keep its order
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        sampler: Sampler,
+        *,
+        ranks: Ranks,
+        corpus: Corpus,
+        name: str,
+        options: dict[str, Any],
+    ) -> None:
+        self._ranks = ranks
+        self._own = RankPart(ranks, corpus)
+        self._texts: dict[int, tuple[Text, list[Any]]] = {}  # by the id of the text, which is kept so that it lasts
+        self._center: Floats | None = None
+        self._corpus = corpus
+        self._all("start", name, sampler, options, only_here={"parameters": parameters})
+        self.machine = f"{ranks.size} processes, each with {self._own.engine.machine}"
+
+    def _all(self, command: str, *arguments: Any, only_here: dict[str, Any] | None = None, **options: Any) -> Any:
+        """Have all processes carry out a command; what is only here, the others get as None."""
+        only_here = only_here or {}
+        self._ranks.share((command, arguments, {**options, **dict.fromkeys(only_here)}))
+        return getattr(self._own, command)(*arguments, **options, **only_here)
+
+    @property
+    def parameters(self) -> Parameters:
+        """The current parameters as NumPy arrays."""
+        return Parameters(*self._all("parameters"))
+
+    def broadcast(self, n_slices: int, initial_accumulator: float, *, contexts: bool = False) -> DistributedEngine:
+        """Give every slice the static embeddings, and reset the Adagrad accumulators."""
+        self._all("broadcast", n_slices, initial_accumulator, contexts=contexts)
+        return self
+
+    def capacity(self) -> float:
+        """Return how many tokens it can read at once beside those it works on, for the memory that is free."""
+        return float(self._all("capacity"))
+
+    def read(self, corpus: Corpus, plan: PassPlan) -> list[SharedRound]:
+        """Return the rounds of a pass."""
+        assert corpus is self._corpus  # the others have no other one
+        return [SharedRound(number, positions) for number, positions in enumerate(self._all("read", plan))]
+
+    def round(self, blocks: SharedRound, step: Step) -> float:
+        """Take the likelihood step of every block, then the prior's; return the text's summed log-likelihood."""
+        center = step.prior.center
+        if center is not None:
+            if center is not self._center:
+                self._all("set_center", only_here={"center": center})
+                self._center = center
+            step = dataclasses.replace(step, prior=dataclasses.replace(step.prior, center=None))
+        return float(self._all("round", blocks.number, step))
+
+    def score(
+        self, text: Text, *, sampler: Sampler, half_window: int, negatives: int, key: int
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return log sigmoid(eta) of each word, and the summed log sigmoid(-eta) of its negatives."""
+        number = id(text)
+        if number not in self._texts:
+            owner = np.searchsorted(self._own.borders, text.slice_of, side="right") - 1
+            masks = [owner == rank for rank in range(self._ranks.size)]
+            self._all("take_text", number, only_here={"parts": [text.select(mask) for mask in masks]})
+            self._texts[number] = (text, [np.repeat(mask, np.diff(text.offsets)) for mask in masks])
+        found = self._all("score", number, sampler=sampler, half_window=half_window, negatives=negatives, key=key)
+        scores = np.zeros((2, len(text.ids)))
+        for mask, part in zip(self._texts[number][1], found, strict=True):
+            scores[:, mask] = part
+        return scores[0], scores[1]
+
+    def finite(self) -> bool:
+        """Whether the parameters are still finite; alpha tells, as every other number soon reaches it."""
+        return bool(self._own.engine.finite())
+
+    def embeddings(self) -> tuple[Floats, Floats]:
+        """Return the current rho and alpha."""
+        rho, alpha = self._all("embeddings")
+        return rho, alpha
+
+    def snapshot(self) -> Callable[[], tuple[Floats, Floats]]:
+        """Copy the current rho and alpha; return a function that gives the copies, until the next are made."""
+        self._all("snapshot")
+        return lambda: self._all("kept_embeddings")
+
+
+@contextmanager
+def leading(corpus: Corpus, name: str, options: dict[str, Any]) -> Iterator[Callable[[Parameters, Sampler], Engine]]:
+    """Meet the other processes; give what starts an engine of all of them, and let them go in the end."""
+    ranks = _meet(corpus)
+    try:
+        yield functools.partial(DistributedEngine, ranks=ranks, corpus=corpus, name=name, options=options)
+    finally:
+        with suppress(FitError):  # where one has stopped, all of them know
+            ranks.share(None)
+        ranks.leave()
+
+
+def _meet(corpus: Corpus) -> Ranks:
+    """Meet the other processes, and see to it that all have the same corpus and version."""
+    ranks = Ranks.join()
+    facts = {"corpus": corpus.fingerprint, "version of driftword": versions()["driftword"]}
+    for number, others in enumerate(ranks.collect(facts)):
+        different = [name for name, value in facts.items() if others[name] != value]
+        if different:
+            ranks.leave()
+            raise OptionError(
+                f"Processes {ranks.rank} and {number} do not have the same {' and the same '.join(different)}; "
+                "start all of them with the same command and driftword"
+            )
+    return ranks
+
+
+def follow(corpus: Corpus) -> None:
+    """Meet the other processes, and carry out what the leader says until it is done."""
+    ranks = _meet(corpus)
+    try:
+        _carry_out(ranks, corpus)
+    finally:
+        ranks.leave()
+
+
+def _carry_out(ranks: Ranks, corpus: Corpus) -> None:
+    part = RankPart(ranks, corpus)
+    while (command := ranks.share(None)) is not None:
+        name, arguments, options = command
+        getattr(part, name)(*arguments, **options)
+
+
+def _part(prior: Prior, low: int, high: int, center: Floats | None) -> Prior:
+    """Return the prior of slices low..high-1."""
+    return dataclasses.replace(
+        prior,
+        alpha=prior.alpha.part(low, high) if len(prior.alpha.precision) > 1 else prior.alpha,
+        rho=prior.rho.part(low, high),
+        intercept=prior.intercept.part(low, high),
+        center=center,
+    )
+
+
+def divide_slices(corpus: Corpus, size: int) -> list[int]:
+    """Return the borders of the slices of each process, so that all have about as much text."""
+    if size > len(corpus.slices):
+        raise OptionError(
+            f"{size} processes cannot share {len(corpus.slices)} slices; start at most as many as there are slices"
+        )
+    return divide((corpus.counts @ corpus.keep_probability).tolist(), size)

@@ -1,0 +1,194 @@
+"""Processes that fit one model together, as ``torchrun`` starts them: who they are, and how they talk.
+
+Process 0, the leader, decides and writes; the others follow. What they say goes through
+torch.distributed: NCCL between GPUs, gloo between processors.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import accumulate, pairwise
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from driftword.basics.errors import FitError
+from driftword.basics.process import available_cores
+
+TIMEOUT: Final = timedelta(hours=1)  # without a word from the others; one that has ended is noticed at once
+LOST: Final = "Another process of this fit has stopped; see what it says, then continue with `resume=True`"
+_CPU: Final = torch.device("cpu")
+
+
+@dataclass
+class Ranks:
+    """One of `size` processes; the leader has rank 0."""
+
+    rank: int
+    size: int
+    on_this_machine: int = 1  # how many of them
+    number_here: int = 0  # of this process among those on this machine
+    _sending: list[tuple[Any, Tensor]] = field(default_factory=list)
+
+    @classmethod
+    def join(cls) -> Ranks:
+        """Meet the other processes."""
+        with _explaining_loss("The processes of this fit cannot reach each other ({}); check the address of the first"):
+            if not dist.is_initialized():
+                dist.init_process_group(_backend(), timeout=TIMEOUT)
+        return cls(dist.get_rank(), dist.get_world_size(), *_on_this_machine())
+
+    @property
+    def threads(self) -> int:
+        """How many threads this process may use, so that all on this machine have one for each core."""
+        return max(1, available_cores() // self.on_this_machine)
+
+    @property
+    def device(self) -> str:
+        """The GPU of this process."""
+        return f"cuda:{self.number_here % max(torch.cuda.device_count(), 1)}"
+
+    def share(self, value: Any) -> Any:
+        """Return what the leader gives, in all processes."""
+        with _explaining_loss():
+            box = [value]
+            dist.broadcast_object_list(box, src=0, device=_CPU)
+            return box[0]
+
+    def collect(self, value: Any) -> list[Any]:
+        """Return what each process gives, in all processes."""
+        with _explaining_loss():
+            values: list[Any] = [None] * self.size
+            dist.all_gather_object(values, value)
+            return values
+
+    def deal(self, values: Sequence[Any] | None) -> Any:
+        """Return the value that the leader has for this process."""
+        with _explaining_loss():
+            box: list[Any] = [None]
+            dist.scatter_object_list(box, list(values) if values is not None else None, src=0)
+            return box[0]
+
+    def add(self, values: Tensor) -> None:
+        """Replace numbers by their sums over all processes."""
+        with _explaining_loss():
+            dist.all_reduce(values)
+
+    def add_marks(self, marks: Tensor) -> None:
+        """Mark what any process has marked with a 1."""
+        with _explaining_loss():
+            dist.all_reduce(marks, op=dist.ReduceOp.MAX)
+
+    def add_number(self, number: float) -> float:
+        """Return the sum of a number over all processes."""
+        total = torch.tensor([number], dtype=torch.float64)
+        self.add(total)
+        return float(total)
+
+    def send(self, values: Tensor, steps: int) -> None:
+        """Send numbers to the process so many ranks further on, without waiting for it."""
+        values = values.contiguous()
+        with _explaining_loss():
+            self._sending.append((dist.isend(values, self.rank + steps), values))
+
+    def receive(self, values: Tensor, steps: int) -> None:
+        """Receive numbers from the process so many ranks further on."""
+        with _explaining_loss():
+            dist.recv(values, self.rank + steps)
+
+    def wait(self) -> None:
+        """Wait until all that was sent is gone."""
+        with _explaining_loss():
+            for work, _ in self._sending:
+                work.wait()
+        self._sending.clear()
+
+    def gather_rows(self, part: npt.NDArray[Any], borders: Sequence[int]) -> npt.NDArray[Any] | None:
+        """Return the parts of all processes as one array, in the leader; each has the rows between two borders."""
+        if self.rank:
+            for row in part:  # one at a time, so that neither side needs room for more
+                self.send(torch.from_numpy(np.ascontiguousarray(row)), -self.rank)
+                self.wait()
+            return None
+        whole = np.empty((borders[-1], *part.shape[1:]), dtype=part.dtype)
+        whole[: borders[1]] = part
+        for source, (low, high) in enumerate(pairwise(borders)):
+            if source:
+                for t in range(low, high):
+                    self.receive(torch.from_numpy(whole[t]), source)
+        return whole
+
+    def deal_rows(self, whole: npt.NDArray[Any] | None, borders: Sequence[int]) -> npt.NDArray[Any]:
+        """Return the rows of this process from an array of the leader."""
+        shape, dtype = self.share(None if whole is None else (whole.shape[1:], whole.dtype))
+        if whole is not None:
+            for target, (low, high) in enumerate(pairwise(borders)):
+                if target:
+                    for t in range(low, high):
+                        self.send(torch.from_numpy(np.ascontiguousarray(whole[t])), target)
+                        self.wait()
+            return np.array(whole[: borders[1]])
+        part = np.empty((borders[self.rank + 1] - borders[self.rank], *shape), dtype=dtype)
+        for row in part:
+            self.receive(torch.from_numpy(row), -self.rank)
+        return part
+
+    def leave(self) -> None:
+        """Part from the other processes."""
+        if dist.is_initialized():
+            dist.destroy_process_group()
+
+
+def _on_this_machine() -> tuple[int, int]:
+    """Return how many of the processes are on this machine, and the number of this one among them."""
+    return int(os.environ.get("LOCAL_WORLD_SIZE", 1)), int(os.environ.get("LOCAL_RANK", 0))
+
+
+def _backend() -> str:
+    if not torch.cuda.is_available():
+        return "gloo"
+    # NCCL wants a GPU for each process.
+    return "cpu:gloo,cuda:nccl" if _on_this_machine()[0] <= torch.cuda.device_count() else "gloo"
+
+
+def divide(weights: Sequence[float], parts: int) -> list[int]:
+    """Return borders that divide a sequence into parts of at least one item, the heaviest as light as possible."""
+    sums = [0.0, *accumulate(float(w) for w in weights)]
+    n = len(weights)
+
+    def borders_within(limit: float) -> list[int] | None:
+        found = [0]
+        for part in range(parts):
+            end = found[-1] + 1
+            most = n - (parts - part - 1)  # every later part needs an item
+            while end < most and sums[end + 1] - sums[found[-1]] <= limit:
+                end += 1
+            found.append(end)
+        return found if found[-1] == n else None
+
+    low, high = 0.0, sums[-1]
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if borders_within(middle) else (middle, high)
+    found = borders_within(high)
+    assert found is not None
+    return found
+
+
+@contextmanager
+def _explaining_loss(sentence: str = LOST) -> Iterator[None]:
+    """Say that another process has stopped where a call of torch.distributed fails."""
+    try:
+        yield
+    except (RuntimeError, ValueError) as error:
+        if isinstance(error, FitError):
+            raise
+        raise FitError(sentence.format(str(error).splitlines()[0][:200])) from error

@@ -1,0 +1,1 @@
+"""The engine for a GPU: PyTorch, with Triton where there is one."""

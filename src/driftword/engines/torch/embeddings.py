@@ -1,0 +1,209 @@
+"""Where `rho` and its accumulator are stored: on the device, there in half precision, or in the machine's memory.
+
+All work is done in float32 on the device. In the last two cases a few slices at a time
+are copied there, or for the prior a few words of all slices.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from driftword.basics.process import available_cores
+from driftword.engines.parameters import Floats
+
+STORAGE_SHARE: Final = 0.75  # of the free memory that rho may take; the text and its blocks need some too
+WORKING_SHARE: Final = 0.25  # of the free memory that slices copied to the device for work may take
+ALIGNMENT: Final = 4
+DOWNLOADED_AT_ONCE: Final = 1 << 22  # bytes that a thread copies from a GPU at a time
+MOST_DOWNLOADING: Final = 8  # threads
+MIN_GROUPS: Final = 8  # into which slices or words are divided when not all of them fit
+
+
+class Rho:
+    """Embeddings and their Adagrad accumulator, ``(T, V, K)`` each."""
+
+    def __init__(
+        self,
+        rho: Floats,
+        accumulator: Floats,
+        device: torch.device,
+        *,
+        intercepts: bool = False,
+        half_precision: bool = False,
+        memory: int | None = None,
+    ) -> None:
+        self._options: dict[str, Any] = {
+            "intercepts": intercepts, "half_precision": half_precision, "memory": memory,
+        }  # fmt: skip
+        self.device = device
+        self.slices, self.words, self._columns = rho.shape
+        if intercepts:  # a column more than a good number of them
+            rho, accumulator = _aligned(rho, 0), _aligned(accumulator, 1)
+        self.dim = rho.shape[2]
+        self._free = free_memory(device, memory)
+        self._half_precision = half_precision and self.slices > 1
+        fits = 2 * rho.size * (2 if self._half_precision else 4) < self._free * STORAGE_SHARE
+        storage = device if fits else torch.device("cpu")
+        # In half precision, accumulators need the range and embeddings the digits.
+        dtypes = (torch.float16, torch.bfloat16) if self._half_precision else (torch.float32, torch.float32)
+        #: Whether everything is on the device in the precision of the work, so that nothing need be copied.
+        self.resident = fits and not self._half_precision
+        pinned = storage != device  # copies from pinned memory are several times as fast
+        self._rho = _store(rho, storage, dtypes[0], pinned=pinned)
+        self._accumulator = _store(accumulator, storage, dtypes[1], pinned=pinned)
+
+    @property
+    def tensors(self) -> tuple[Tensor, Tensor]:
+        """Embeddings and accumulator, wherever and as whatever they are stored."""
+        return self._rho, self._accumulator
+
+    def _groups(self, count: int, size: int) -> list[tuple[int, int]]:
+        """Divide `count` items of `size` numbers each into groups that fit into the device's working memory."""
+        if self.resident:
+            return [(0, count)]
+        in_group = max(1, min(int(self._free * WORKING_SHARE) // (2 * 4 * size), -(-count // MIN_GROUPS)))
+        return [(low, min(low + in_group, count)) for low in range(0, count, in_group)]
+
+    def slice_groups(self) -> list[tuple[int, int]]:
+        """Return the ranges of slices that are worked on together."""
+        return self._groups(self.slices, self.words * self.dim)
+
+    def word_groups(self) -> list[tuple[int, int]]:
+        """Return the ranges of words that are worked on together."""
+        return self._groups(self.words, self.slices * self.dim)
+
+    @contextmanager
+    def slices_on_device(self, low: int, high: int, *, write_back: bool = True) -> Iterator[tuple[Tensor, Tensor]]:
+        """Give rho and accumulator of some slices for work."""
+        stored = (self._rho[low:high], self._accumulator[low:high])
+        with self._on_device(stored, write_back=write_back) as values:
+            yield values
+
+    @contextmanager
+    def words_on_device(self, low: int, high: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Give rho and accumulator of some words in all slices for work."""
+        stored = (self._rho[:, low:high], self._accumulator[:, low:high])
+        with self._on_device(stored, write_back=True) as values:
+            yield values
+
+    @contextmanager
+    def _on_device(self, stored: tuple[Tensor, Tensor], *, write_back: bool) -> Iterator[tuple[Tensor, Tensor]]:
+        if self.resident:
+            yield stored
+            return
+        rho, accumulator = (_copy_as_float32(part, self.device) for part in stored)
+        yield rho, accumulator
+        if write_back:
+            for target, values in zip(stored, (rho, accumulator), strict=True):
+                for t in range(len(values)):  # a slice is contiguous, and is copied while the next is converted
+                    target[t].copy_(values[t].to(target.dtype), non_blocking=True)
+            _synchronize(self.device)
+
+    def broadcast(self, n_slices: int, initial_accumulator: float) -> Rho:
+        """Return the embeddings of the first slice repeated in every slice, with the accumulator reset."""
+        static = self._rho[:1, :, : self._columns].float().cpu().numpy()
+        shape = (n_slices, *static.shape[1:])
+        accumulator = np.broadcast_to(np.float32(initial_accumulator), shape)
+        return Rho(np.broadcast_to(static, shape), accumulator, self.device, **self._options)
+
+    def numpy(self) -> tuple[Floats, Floats]:
+        """Return embeddings and accumulator as float32 arrays."""
+        return self.embeddings(), self._numpy(self._accumulator)
+
+    def embeddings(self) -> Floats:
+        """Return the embeddings as a float32 array."""
+        return self._numpy(self._rho)
+
+    def snapshot(self) -> Callable[[], Floats]:
+        """Copy the current embeddings, on the device if they fit; return a function that gives them as an array."""
+        fits = self._rho.nbytes < free_memory(self.device, self._options["memory"]) * STORAGE_SHARE
+        copy = self._rho.clone() if self._rho.device.type == "cpu" or fits else self._rho.cpu()
+        return lambda: self._numpy(copy)
+
+    def _numpy(self, values: Tensor) -> Floats:
+        return download(values, self._columns)
+
+
+def download(values: Tensor, columns: int) -> Floats:
+    """Return the first columns of a tensor as a float32 array.
+
+    A plain copy from a GPU goes through one small buffer, and one thread at a time touches the new memory for the first
+    time. Threads with a pinned buffer each are several times as fast.
+    """
+    if values.device.type == "cpu":
+        return values.float()[..., :columns].contiguous().numpy()
+    result = np.empty((*values.shape[:-1], columns), dtype=np.float32)
+    source, target = values.view(-1, values.shape[-1]), result.reshape(-1, columns)
+    rows = max(1, DOWNLOADED_AT_ONCE // (4 * columns))
+    torch.cuda.synchronize(values.device)
+    own = threading.local()
+
+    def copy(first: int) -> None:
+        if not hasattr(own, "buffer"):
+            own.buffer = torch.empty(rows, columns, pin_memory=True)
+            own.stream = torch.cuda.Stream(values.device)  # type: ignore[no-untyped-call]
+        with torch.cuda.stream(own.stream):
+            part = source[first : first + rows, :columns]
+            buffer = own.buffer[: len(part)]
+            buffer.copy_(part.float().contiguous(), non_blocking=True)
+        own.stream.synchronize()
+        np.copyto(target[first : first + rows], buffer.numpy())
+
+    with ThreadPoolExecutor(min(available_cores(), MOST_DOWNLOADING)) as threads:
+        list(threads.map(copy, range(0, len(source), rows)))
+    return result
+
+
+def _aligned(values: Floats, fill: float) -> Floats:
+    """Fill rows up to whole vectors of four numbers, which a GPU reads at once; what is added stays as it is."""
+    missing = -values.shape[2] % ALIGNMENT
+    if not missing:
+        return values
+    if values.strides[0] == 0 and len(values) > 1:  # one slice, repeated
+        return np.broadcast_to(_aligned(values[:1], fill), (*values.shape[:2], values.shape[2] + missing))
+    return np.pad(values, ((0, 0), (0, 0), (0, missing)), constant_values=fill)
+
+
+def _store(values: Floats, storage: torch.device, dtype: torch.dtype, *, pinned: bool) -> Tensor:
+    """Move an array to where it is stored; one that repeats a single slice is repeated only there."""
+    if values.strides[0] == 0 and len(values) > 1:
+        first = torch.tensor(np.ascontiguousarray(values[:1])).to(storage, dtype)
+        result = first.expand(values.shape).contiguous()
+    elif storage.type == "cpu" and dtype == torch.float32 and values.flags.writeable:
+        result = torch.from_numpy(np.ascontiguousarray(values))
+    else:
+        result = torch.tensor(np.ascontiguousarray(values)).to(storage, dtype)
+    return result.pin_memory() if pinned and result.numel() else result
+
+
+def _copy_as_float32(part: Tensor, device: torch.device) -> Tensor:
+    """Copy some slices, or some words of all slices, to the device as float32."""
+    result = torch.empty(part.shape, device=device)
+    for t in range(len(part)):
+        result[t].copy_(part[t], non_blocking=True)
+    return result
+
+
+def _synchronize(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def free_memory(device: torch.device, memory: int | None) -> float:
+    """Return how many bytes may be used on a device: `memory` if given, otherwise what is free there."""
+    if memory is not None:
+        return memory
+    return float(torch.cuda.mem_get_info(device)[0]) if device.type == "cuda" else 1e15
+
+
+def gigabytes(size: float) -> str:
+    """Format a number of bytes for people."""
+    return f"{size / 1e9:.1f} GB"

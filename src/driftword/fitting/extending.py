@@ -1,0 +1,257 @@
+"""New slices for a fitted model: what was there stays as it was, byte for byte."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from driftword.basics import checks
+from driftword.basics.errors import OptionError
+from driftword.basics.process import versions
+from driftword.basics.progress import Progress, progress
+from driftword.corpus import Corpus
+from driftword.corpus.from_ids import KIND as CORPUS
+from driftword.engines import choose_engine, make_engine
+from driftword.engines.parameters import (
+    INTERCEPT_UNIT,
+    Parameters,
+    by_slice,
+    initial_parameters,
+    join_intercepts,
+    split_intercepts,
+)
+from driftword.engines.prior import Chain, Prior
+from driftword.fitting.continuation import Continuation
+from driftword.fitting.held_out import frequency_log_odds
+from driftword.fitting.schedule import Schedule
+from driftword.models.model import KIND, Model, as_model, corpus_of
+from driftword.preparing.extension import extend_corpus
+from driftword.storage import store
+from driftword.storage.atomic_writes import reserved
+
+Array = npt.NDArray[Any]
+RATE: Final = 0.25  # of the learning rate: slices start from the last one before
+NEW_WORD_PASSES: Final = 2  # over all of the new text as one slice, in which new words find their places
+
+
+def extend(
+    model: Model | str | os.PathLike[str],
+    source: Any,
+    *,
+    out: str | os.PathLike[str],
+    corpus_out: str | os.PathLike[str] | None = None,
+    text: str | None = None,
+    time: str | None = None,
+    refit_from: str | int | date | None = None,
+    passes: int = 4,
+    seed: int = 0,
+    threads: int | None = None,
+    engine: str = "auto",
+    device: str | None = None,
+    overwrite: bool = False,
+    show_progress: bool | None = None,
+) -> Model:
+    """Add new documents to a model, in slices after those it has; what was there stays as it was.
+
+    The new text is prepared as the old was, with the same words, phrases and options. Words that are new and frequent
+    enough join at the end of the vocabulary. Embeddings and context vectors of all old slices stay, so that what was
+    published stays true. Those of new slices go on from the last old one; the new slices share context vectors.
+
+    Parameters
+    ----------
+    model
+        A dynamic model, or its path; its corpus must still be there.
+    source
+        The new documents, as in `prepare`; all must be later than the last slice of the model, or than those that
+        stay with `refit_from`.
+    out
+        Directory to write the longer model to.
+    corpus_out
+        Directory to write the longer corpus to; by default beside the model, with the ending ``.corpus``.
+    text, time
+        Names of the columns; by default those of the old documents.
+    refit_from
+        A slice (label, year or date) from which on the slices are fitted again, with new documents among them; only
+        those before it stay as they are.
+    passes
+        Maximum number of passes over the text of the slices that are fitted.
+    seed, threads, engine, device
+        As in `fit`.
+    overwrite
+        Replace a model and a corpus that are already there.
+    show_progress
+        Show a progress bar; by default where standard error is a terminal.
+    """
+    model, source = as_model(model), checks.plain(source)
+    if isinstance(source, str | os.PathLike):
+        checks.location("source", source)
+    out, overwrite = checks.path("out", out), checks.flag("overwrite", overwrite)
+    text, time = (checks.optional(checks.text, n, v, lines=True) for n, v in (("text", text), ("time", time)))
+    passes, seed, threads = checks.whole("passes", passes, least=1), checks.seed(seed), checks.threads(threads)
+    show_progress = checks.show_progress(show_progress)
+    target = Path(out).with_suffix(".corpus") if corpus_out is None else Path(checks.path("corpus_out", corpus_out))
+    if Path(out).resolve() == target.resolve():
+        raise OptionError(f"`out` and the corpus would both be '{out}'; name another directory with `corpus_out`")
+    if model.groups or model.provenance.group is not None:
+        raise OptionError("A model with groups cannot be extended; prepare and fit all of its documents again")
+    if model.spec.model != "dynamic" or not model.moves:
+        raise OptionError("Only a dynamic model can be extended; fit the others again")
+    name = choose_engine(engine, device)
+    old = corpus_of(model)
+    if model.path is not None and Path(out).resolve() == Path(model.path).resolve():
+        raise OptionError("`out` is the model itself, which stays as it is; name another directory")
+    if old.path is not None and target.resolve() == Path(old.path).resolve():
+        raise OptionError(
+            f"The longer corpus would take the place of '{target}', which stays as it is; name another directory with "
+            "`corpus_out`"
+        )
+    store.check_free(out, kind=KIND, overwrite=overwrite)
+    kept = _kept(model, refit_from)
+    options = old.options
+    with reserved(out), progress(show=show_progress) as bar:
+        store.check_free(out, kind=KIND, overwrite=overwrite)
+        store.check_free(target, kind=CORPUS, overwrite=overwrite)
+        fresh = not target.exists()
+        longer = extend_corpus(
+            old, source, out=target, text=text or options.text, time=time or options.time, first=kept, threads=threads,
+            overwrite=overwrite, bar=bar,
+        )  # fmt: skip
+        added = longer.report.documents - old.report.documents
+        try:
+            fitted = _Extension(model, longer, kept, added, passes=passes, seed=seed).fit(
+                name, {"threads": threads, "device": device}, bar
+            )
+            return fitted.save(out, overwrite=overwrite)
+        except BaseException:
+            if fresh:  # a corpus without its model would be in the way of another try
+                shutil.rmtree(target, ignore_errors=True)
+            raise
+
+
+def _kept(model: Model, refit_from: str | int | date | None) -> int:
+    """Return how many slices stay."""
+    if refit_from is None:
+        return len(model.slices)
+    kept = model.slices.index(refit_from)
+    if not kept:
+        raise OptionError("No slice would stay as it is; prepare and fit all documents again")
+    return kept
+
+
+class _Extension:
+    """Fits the slices of a corpus after the first `kept` ones, which stay as they are in a model."""
+
+    def __init__(self, model: Model, corpus: Corpus, kept: int, documents: int, *, passes: int, seed: int) -> None:
+        self.model, self.corpus, self.documents = model, corpus, documents
+        self.n_slices, self.n_words = kept, len(model.words)
+        self.new = corpus.from_slice(self.n_slices)
+        distances = corpus.slices.distances
+        # The unit of time is that of the model, or its walk would change.
+        self.unit = {"span": model.slices.distances.sum(), "year": 1.0, "slice": distances}[model.spec.drift_unit]
+        self.steps = self.unit / distances
+        self.schedule = Schedule(model.spec, passes + 1, self.new.slices.distances, seed, None)
+
+    def fit(self, name: str, options: dict[str, Any], bar: Progress) -> Model:
+        """Return the longer model."""
+        spec = self.model.spec
+
+        def start(parameters: Parameters, sampler: Any) -> Any:
+            return make_engine(name, parameters, sampler, **options)
+
+        rho, alpha = self._start()
+        frozen = self.n_words
+        if len(alpha) > frozen:  # new words get embeddings and context vectors that hold for all of the new text
+            own = Chain.independent(spec.prior)
+            prior = Prior(own, own, Chain.independent(0.0))
+            passes = min(self.schedule.passes, NEW_WORD_PASSES + 1)
+            one = Schedule(spec, passes, np.zeros(0), self.schedule.seed, None)
+            found = Continuation(self.new, one, start, title="new words").run(
+                rho[None], alpha, prior, frozen=frozen, rate=1.0, bar=bar
+            )
+            rho[frozen:], alpha[frozen:] = found.rho[0, frozen:], found.alpha[frozen:]
+        center = np.repeat(rho[None], len(self.new.slices), axis=0)
+        begin = center.copy()
+        begin[: len(self.model.slices) - self.n_slices, :frozen] = self._embeddings()[1:]
+        contexts = np.repeat(alpha[None], len(self.new.slices), axis=0) if spec.contexts_drift else alpha
+        continuation = Continuation(self.new, self.schedule, start, title="new slices")
+        found = continuation.run(begin, contexts, self._prior(center, alpha), frozen=0, rate=RATE, bar=bar)
+        return self._join(found.rho, found.alpha, name)
+
+    def _embeddings(self) -> Array:
+        """Return the embeddings of the last slice that stays, and of later ones, as engines keep them."""
+        model, last = self.model, slice(self.n_slices - 1, None)
+        intercepts = None if model.intercepts is None else model.intercepts[last]
+        return join_intercepts(np.asarray(model.rho[last], dtype=np.float32), intercepts)
+
+    def _start(self) -> tuple[Array, Array]:
+        """Return the embeddings of the last slice that stays, and its context vectors, as engines keep them."""
+        model, spec = self.model, self.model.spec
+        rho = self._embeddings()[0]
+        alpha = np.asarray(model.alpha_at(self.n_slices - 1), dtype=np.float32)
+        fresh = initial_parameters(
+            len(self.corpus.words) - self.n_words, spec.dim, seed=self.schedule.seed, initial_scale=spec.initial_scale,
+            initial_accumulator=spec.initial_accumulator,
+            intercepts=(
+                frequency_log_odds(self.new, spec.exponent, spec.negatives)[self.n_words :] if spec.intercept else None
+            ),
+        )  # fmt: skip
+        return (
+            np.concatenate([rho, fresh.rho[0]]).astype(np.float32),
+            np.concatenate([alpha, fresh.alpha]).astype(np.float32),
+        )
+
+    def _prior(self, center: Array, alpha: Array) -> Prior:
+        """Return the walk on from the last slice.
+
+        The new slices share context vectors of their own, near the old ones: with those, embeddings alone would have
+        to make up for all that is new. Where context vectors drift, they go on drifting.
+        """
+        spec, n = self.model.spec, self.n_slices
+        walk, intercept_walk = spec.drift_precision * self.steps, spec.intercept_walk * INTERCEPT_UNIT**2 * self.steps
+        first = np.arange(len(center)) == 0
+        chain = Chain(np.where(first, walk[n - 1], 0) + spec.prior / n, walk[n:])
+        return Prior(
+            alpha=chain if spec.contexts_drift else Chain.independent(spec.prior),
+            rho=chain,
+            intercept=Chain(np.where(first, intercept_walk[n - 1], 0), intercept_walk[n:]),
+            center=center,
+            alpha_center=alpha,
+        )
+
+    def _join(self, rho: Array, alpha: Array, engine: str) -> Model:
+        """Put the old slices before the new ones; a new word has the vectors of the first new slice in them."""
+        model, corpus = self.model, self.corpus
+        kind = np.asarray(model.rho).dtype
+        rho, intercepts = split_intercepts(rho.astype(kind), alpha.shape[-1])
+        before = np.repeat(rho[:1], self.n_slices, axis=0)
+        before[:, : self.n_words] = model.rho[: self.n_slices]
+        old = None
+        if intercepts is not None and model.intercepts is not None:
+            old = np.repeat(intercepts[:1], self.n_slices, axis=0)
+            old[:, : self.n_words] = model.intercepts[: self.n_slices]
+            old = np.concatenate([old, intercepts])
+        context_of = model.context_of[: self.n_slices]
+        new_contexts, old_contexts = by_slice(alpha.astype(kind)), by_slice(model.alpha)[: context_of.max() + 1]
+        contexts = np.repeat(new_contexts[:1], len(old_contexts), axis=0)
+        contexts[:, : self.n_words] = old_contexts
+        own = np.arange(len(rho)) if model.spec.contexts_drift else np.zeros(len(rho), dtype=np.int64)
+        labels = self.new.slices.labels
+        added = f"{labels[0]} to {labels[-1]}" if len(labels) > 1 else labels[0]
+        added += f" ({self.documents:,} documents, driftword {versions()['driftword']})"
+        path = corpus.location
+        provenance = replace(
+            model.provenance, corpus=corpus.fingerprint, corpus_path=path, engine=engine,
+            extended=(*model.provenance.extended, added),
+        )  # fmt: skip
+        return Model(
+            np.concatenate([before, rho]), np.concatenate([contexts, new_contexts]), old,
+            vocabulary=corpus.vocabulary, spec=model.spec, provenance=provenance, history=model.history,
+            best_pass=model.best_pass, context_of=np.r_[context_of, len(old_contexts) + own].tolist(),
+        )  # fmt: skip

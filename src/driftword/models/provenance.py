@@ -1,0 +1,67 @@
+"""Where a result came from: what it was made of, by which program, on which machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """How a model was made; None where that is not known.
+
+    Parameters
+    ----------
+    engine
+        The engine that fitted it, or ``"imported"`` for embeddings made elsewhere.
+    method
+        The baseline that made it (see `driftword.baselines`); None for driftword's own models.
+    corpus, corpus_path
+        Fingerprint of the corpus it was fitted to, and where that was stored.
+    citation
+        What users of the corpus are asked to cite.
+    seed, passes, threads
+        As in `fit`.
+    shuffled_dates
+        Seed with which the dates of its documents were shuffled before.
+    group
+        The group of documents that it is about; None for all of them.
+    extended
+        What `extend` added to it later, in order: slices, documents, and by which version.
+    ran_on, machine
+        What the engine ran on, and the machine.
+    versions
+        Versions of the packages that decide the result.
+    """
+
+    engine: str
+    corpus: str | None = None
+    corpus_path: str | None = None
+    citation: str | None = None
+    seed: int | None = None
+    passes: int | None = None
+    threads: int | None = None
+    shuffled_dates: int | None = None
+    group: str | None = None
+    extended: tuple[str, ...] = ()
+    ran_on: str | None = None
+    machine: str | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    method: str | None = None
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> Provenance:
+        """Read back what `to_dict` gave; unknown names are ignored."""
+        known = {one.name for one in fields(cls)}
+        given = {name: value for name, value in facts.items() if name in known}
+        return cls(**{**given, "extended": tuple(facts.get("extended", ()))})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts ready for JSON."""
+        return asdict(self)
+
+    @property
+    def imported(self) -> bool:
+        """Whether the embeddings were made elsewhere."""
+        return self.engine == "imported"

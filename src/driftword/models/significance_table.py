@@ -1,0 +1,95 @@
+"""What a significance test found about every word of a model, as it is kept with the model and used for its answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from driftword.basics import checks
+
+#: False discovery rate up to which a word is called significant.
+LEVEL: Final = 0.05
+#: What intervals hold, and how many standard errors that is on either side of an estimate.
+CONFIDENCE: Final = 0.9
+HALF_WIDTH: Final = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+#: Columns of the table of results, one row a word.
+SCHEMA: Final = {
+    "word": pl.String, "effect": pl.Float64, "low": pl.Float64, "high": pl.Float64, "p": pl.Float64, "q": pl.Float64,
+    "change": pl.String, "change_low": pl.String, "change_high": pl.String, "documents": pl.Int64, "slices": pl.Int64,
+}  # fmt: skip
+SIGNIFICANT: Final = "significant at a false discovery rate of 5%"
+BY_CHANCE: Final = "not distinguishable from chance"
+TOO_FEW: Final = "too few documents to tell"
+CHANGE_DATE: Final = (
+    "change: the slice that best divides its documents into before and after, and its 90% interval where that is "
+    "longer; a gradual change has no date of its own"
+)
+
+
+@dataclass(frozen=True)
+class SignificanceTable:
+    """The result of a test of the whole vocabulary.
+
+    Attributes
+    ----------
+    table
+        One row for every word, in the order of the vocabulary; see `significance`.
+    permutations, seed, within
+        How it was tested; see `significance`.
+    """
+
+    table: pl.DataFrame
+    permutations: int
+    seed: int
+    within: str | None = None
+
+    def options(self) -> dict[str, Any]:
+        """Return how it was tested, ready for JSON."""
+        return {"permutations": self.permutations, "seed": self.seed, "within": self.within}
+
+    @cached_property
+    def effect(self) -> npt.NDArray[np.float64]:
+        """The effect of each word; NaN where there are too few documents."""
+        return self.table["effect"].fill_null(float("nan")).to_numpy()
+
+    @cached_property
+    def q(self) -> npt.NDArray[np.float64]:
+        """The false discovery rate of each word; NaN where there are too few documents."""
+        return self.table["q"].fill_null(float("nan")).to_numpy()
+
+    @cached_property
+    def significant(self) -> npt.NDArray[np.bool_]:
+        """Which words are significant."""
+        return np.asarray(self.q <= LEVEL)
+
+    def verdict(self, v: int) -> str:
+        """Say in words whether a word, given by its id, changed its use."""
+        return verdict(self.table["q"][v])
+
+    def describe(self) -> str:
+        """Say in a sentence how many words changed."""
+        tested = int(np.isfinite(self.q).sum())
+        within = f", dates exchanged within the values of {checks.quoted(self.within)}" if self.within else ""
+        found = int(self.significant.sum())
+        if not found:
+            return f"Of {tested:,} words that were tested, none changed its use by more than chance{within}."
+        return f"Of {tested:,} words that were tested, {found:,} changed their use, {SIGNIFICANT}{within}."
+
+
+def verdict(q: float | None) -> str:
+    """Say in words what a false discovery rate means; None stands for too few documents."""
+    if q is None:
+        return TOO_FEW
+    return SIGNIFICANT if q <= LEVEL else BY_CHANCE
+
+
+def ranked(table: pl.DataFrame) -> pl.DataFrame:
+    """Put significant words first, then the others, each by effect."""
+    significant = (pl.col("q") <= LEVEL).fill_null(value=False)
+    return table.sort(significant, pl.col("effect"), descending=[True, True], nulls_last=True, maintain_order=True)

@@ -1,0 +1,397 @@
+"""The text of a corpus on many machines: read and kept by partitions, its ids in files that all of them share.
+
+The stages are those of `local_text`, and so are their results, whatever the number of partitions and workers. This
+process plans, decides and waits; `partitions` has what workers do. Large results stay where they are: workers add up
+counts, and write tokens file by file. What this process holds is a few numbers for each document, and the words that
+are frequent enough to matter.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import asdict, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from driftword.basics.dask_tasks import Tasks, check_shared, check_workers, connect
+from driftword.basics.errors import OptionError
+from driftword.basics.process import versions
+from driftword.basics.progress import Progress
+from driftword.corpus.slices import Slices
+from driftword.preparing import pairs
+from driftword.preparing.cluster import partitions
+from driftword.preparing.cluster.partitions import Place, ReadingJob, ReadPartition
+from driftword.preparing.document_parts import DocumentParts
+from driftword.preparing.ingest import Ingestion
+from driftword.preparing.languages import SAMPLED_CHARACTERS, detected_languages, sampling_step
+from driftword.preparing.reading_tally import Tally
+from driftword.preparing.text_stages import CountedWords, ReadingRequest, ReadText
+from driftword.preparing.token_writer import TokenPlaces
+from driftword.sources.dates import DateReader
+from driftword.sources.file_formats import kind_of
+from driftword.sources.opening import Input, Source
+from driftword.sources.remote_files import RemoteFile, SourceFile, size_of, stamp_of
+from driftword.storage import shards
+from driftword.storage.atomic_writes import discard
+
+#: Bytes of files that a partition has: a share of all of them, but neither so few that there is more to plan than to
+#: do, nor so many that a worker has long to read.
+LEAST_BYTES = 8 << 20
+MOST_BYTES = 256 << 20
+_SHARES: Final = 256
+#: Different words, summed over partitions, that one task adds up.
+BUCKET_WORDS = 4_000_000
+#: What is kept of a partition has this form; it is read again where another driftword had another.
+_FORMAT: Final = 1
+
+
+def spool_folder(out: Path) -> Path:
+    """Return the folder in which a preparation keeps what it has read, beside the place of the corpus."""
+    target = Path(os.path.realpath(out))
+    return target.parent / f".{target.name}.preparation"
+
+
+def check_source(source: Source) -> None:
+    """Refuse what workers cannot read."""
+    if not source.files:
+        raise OptionError(
+            f"A source of the kind '{source.name}' is in the memory of this process, and a cluster reads files; "
+            "save it as Parquet, or leave out `dask`"
+        )
+
+
+def remove_spool(out: Path) -> None:
+    """Remove what was kept, as the corpus is complete."""
+    discard(spool_folder(out), Path(os.path.realpath(out)))
+
+
+@contextlib.contextmanager
+def open_cluster(dask: Any, *, out: Path, bar: Progress) -> Iterator[ClusterText]:
+    """Yield a reader that works on a cluster; the caller holds the lock of `out`."""
+    bar.stage("connecting")
+    with connect(dask) as client:
+        spool = spool_folder(out)
+        spool.mkdir(exist_ok=True)
+        try:
+            check_workers(client)
+            check_shared(client, spool)
+            _sweep(spool)
+            work = spool / f"work-{secrets.token_hex(4)}"
+            work.mkdir()
+            tasks = Tasks(client, bar)
+            try:
+                yield ClusterText(spool, work, tasks, bar)
+            except BaseException:
+                tasks.cancel()
+                raise
+            finally:
+                discard(work, work)
+        finally:
+            with contextlib.suppress(OSError):
+                spool.rmdir()  # if nothing was kept
+
+
+def _sweep(spool: Path) -> None:
+    """Remove what was left by tasks that were interrupted."""
+    for path in spool.iterdir():
+        if not re.fullmatch(r"(partition|keys)-\d+", path.name):
+            discard(path, path)
+
+
+def plan(files: Sequence[SourceFile]) -> list[tuple[SourceFile, ...]]:
+    """Divide files into partitions, in order: the same ones on any cluster, so that a later run finds them."""
+    sizes = [size_of(file) for file in files]
+    wanted = min(max(sum(sizes) // _SHARES, LEAST_BYTES), MOST_BYTES)
+    groups: list[tuple[SourceFile, ...]] = []
+    filled = wanted
+    for file, size in zip(files, sizes, strict=True):
+        if filled + size / 2 > wanted:
+            groups.append(())
+            filled = 0
+        groups[-1] += (file,)
+        filled += size
+    return groups
+
+
+class ClusterText:
+    """A source that is read on a cluster; see `text_stages`."""
+
+    def __init__(self, spool: Path, work: Path, tasks: Tasks, bar: Progress) -> None:
+        self.spool, self.work, self.tasks, self.bar = spool, work, tasks, bar
+        self.partitions: list[ReadPartition] = []
+        self._places: list[Place] = []
+
+    # -- reading -------------------------------------------------------------------------
+
+    def read(self, source: Source, request: ReadingRequest) -> ReadText:
+        """Read all rows; raise `SourceError` if they cannot make a corpus."""
+        noticed = Ingestion(self.work, request.rule, time_format=request.time_format)
+        noticed.look(source, request.text, request.time)
+        settled = replace(request, text=noticed.text, time=noticed.time, rule=noticed.rule)
+        jobs = self._jobs(source, settled if noticed.text else request, settled=bool(noticed.text))
+        if kind_of(source.files[0]) == "json":
+            jobs = self._with_keys(jobs)
+        self.bar.stage("reading", total=len(jobs))
+        self.partitions = self.tasks.map(partitions.read_partition, [(job,) for job in jobs])
+        tally = Tally()
+        for partition in self.partitions:
+            tally.add(Tally.from_dict(partition.facts["tally"]))
+        tally.check(
+            DateReader(settled.time or "", request.time_format),
+            skip_bad_dates=request.skip_bad_dates,
+            language=request.language,
+            named_files=source.named_files,
+        )
+        report = tally.report()
+        if request.language is None:
+            report = replace(report, language_sample=self._sampled_languages(tally.documents))
+        return ReadText(
+            noticed.text, noticed.time, noticed.rule, report, self._arrays("days"), self._arrays("lengths"),
+            self._documents(),
+        )  # fmt: skip
+
+    def _jobs(self, source: Source, request: ReadingRequest, *, settled: bool) -> list[ReadingJob]:
+        files = [Path(os.path.abspath(file)) if isinstance(file, Path) else file for file in source.files]  # noqa: PTH100
+        root = source.root if isinstance(source.files[0], RemoteFile) else os.path.abspath(source.root)  # noqa: PTH100
+        several = len(files) > 1
+        asked = asdict(request)
+        for options in (asked, asked["files"]):  # a partition without anything bad is the same with and without these
+            for name in [name for name in options if name.startswith("skip_")]:
+                del options[name]
+        return [
+            ReadingJob(
+                folder=self._folder(number),
+                files=group,
+                name=source.name,
+                root=root,
+                several=several,
+                request=request,
+                identity={
+                    "format": _FORMAT,
+                    "versions": versions(),
+                    "files": [[str(file), size_of(file), stamp_of(file)] for file in group],
+                    "root": root,
+                    "several": several,
+                    "request": asked,
+                },
+                settled=settled,
+            )
+            for number, group in enumerate(plan(files))
+        ]
+
+    def _with_keys(self, jobs: Sequence[ReadingJob]) -> list[ReadingJob]:
+        """Tell each partition which keys of JSON objects come before it, as one process would know from reading on."""
+        self.bar.stage("looking at keys", total=len(jobs))
+        known: dict[str, None] = {}
+        told = []
+        for job, keys in zip(jobs, self.tasks.map(partitions.read_keys, [(job,) for job in jobs]), strict=True):
+            told.append(replace(job, keys=tuple(known)))
+            known.update(dict.fromkeys(keys))
+        return told
+
+    def _folder(self, number: int) -> Path:
+        return self.spool / f"partition-{number:05}"
+
+    def _arrays(self, name: str) -> npt.NDArray[Any]:
+        """Return an array of all partitions, one after the other."""
+        return np.concatenate([np.load(self._folder(i) / f"{name}.npy") for i in range(len(self.partitions))])
+
+    def _documents(self) -> DocumentParts:
+        paths = [
+            self._folder(i) / part
+            for i, partition in enumerate(self.partitions)
+            for part in partition.facts["documents"]
+        ]
+        documents = sum(partition.facts["tally"]["documents"] for partition in self.partitions)
+        return DocumentParts(paths, documents, sum(partition.facts["text_bytes"] for partition in self.partitions))
+
+    def _sampled_languages(self, n_documents: int) -> dict[str, int]:
+        """Return the languages of a sample of the documents: of the same ones that one process would look at."""
+        step, before, jobs = sampling_step(n_documents), 0, []
+        for i, partition in enumerate(self.partitions):
+            here = partition.facts["tally"]["documents"]
+            if (first := -before % step) < here:
+                jobs.append((self._folder(i), partition.facts["documents"], first, step, SAMPLED_CHARACTERS))
+            before += here
+        self.bar.stage("looking at languages", total=len(jobs))
+        found = self.tasks.map(partitions.sample_texts, jobs)
+        return detected_languages([text for texts in found for text in texts])
+
+    def inputs(self) -> tuple[Input, ...]:
+        """Name what was read, with hashes."""
+        return tuple(Input(*entry) for partition in self.partitions for entry in partition.facts["inputs"])
+
+    # -- words ---------------------------------------------------------------------------
+
+    def count_words(
+        self,
+        slices: Slices,
+        inside: npt.NDArray[np.bool_],  # noqa: ARG002 - workers find that out from the dates
+        *,
+        least: Callable[[int], int],
+        needed: Collection[str],
+    ) -> CountedWords:
+        """Count the words of documents inside the slices; those too rare to matter share an id."""
+        n_partitions = len(self.partitions)
+        self._places = [Place(self._folder(i), self.work, i, slices) for i in range(n_partitions)]
+        n_buckets = 1 + sum(partition.facts["words"] for partition in self.partitions) // BUCKET_WORDS
+        self.bar.stage("counting words", total=2 * n_partitions + n_buckets)
+        counted = self.map(partitions.count_words, n_buckets)
+        n_numbers, n_tokens = (sum(numbers) for numbers in zip(*counted, strict=True))
+        chosen = partitions.WordChoice(least(n_tokens), tuple(needed))
+        jobs = [(self.work, n_partitions, bucket, chosen) for bucket in range(n_buckets)]
+        rare = self.tasks.map(partitions.merge_bucket, jobs)
+        words, counts = self._number_words(n_buckets)
+        counts[0], counts[partitions.RARE] = n_numbers, sum(tokens for _, tokens in rare)
+        self.map(partitions.map_words)
+        return CountedWords(ClusterIds(self, 0, counts), words, n_numbers, sum(different for different, _ in rare))
+
+    def _number_words(self, n_buckets: int) -> tuple[list[str], npt.NDArray[np.int64]]:
+        """Give ids to the words that matter, and write these for the workers; return the words and their counts."""
+        paths = [self.work / f"bucket-{bucket:05}" for bucket in range(n_buckets)]
+        found = pl.read_parquet(paths, glob=False)
+        wholes = found.group_by("whole").agg(pl.col("count").sum()).sort("whole")
+        wholes = wholes.with_row_index("id", offset=partitions.RARE + 1)
+        numbered = found.select("word", "whole").join(wholes.select("whole", "id"), on="whole")
+        with partitions.complete(self.work / "words") as path:
+            numbered.select("word", "id").sort("word").write_parquet(path)
+        counts = np.concatenate([np.zeros(partitions.RARE + 1, dtype=np.int64), wholes["count"].to_numpy()])
+        return ["", "", *wholes["whole"].to_list()], counts
+
+    # -- what the ids of all stages share ------------------------------------------------
+
+    @property
+    def n_partitions(self) -> int:
+        """How many partitions there are."""
+        return len(self._places)
+
+    def map(self, task: Callable[..., Any], *options: Any) -> list[Any]:
+        """Return the result of a task for each partition."""
+        return self.tasks.map(task, [(place, *options) for place in self._places])
+
+    def add(self, task: Callable[..., Any], add_up: Callable[[Sequence[Any]], Any], *options: Any) -> Any:
+        """Return Dask's promise of the sum of a task's results for all partitions."""
+        return self.tasks.add(task, [(place, *options) for place in self._places], add_up)
+
+    def share(self, name: str, **arrays: npt.ArrayLike) -> Path:
+        """Write arrays for all workers; return their file."""
+        with partitions.complete(self.work / name) as path, path.open("wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
+        return self.work / name
+
+    def remove(self, stage: int) -> None:
+        """Remove the ids of a stage, once there is a later one."""
+        for place in self._places:
+            place.remove(stage)
+
+
+class ClusterIds:
+    """Word ids in files of partitions, after some joining of phrases."""
+
+    def __init__(self, text: ClusterText, stage: int, counts: npt.NDArray[np.int64]) -> None:
+        self._text, self._stage, self._counts = text, stage, counts
+
+    def stage(self, name: str, passes: int) -> None:
+        """Begin a stage that reads the ids so many times."""
+        self._text.bar.stage(name, total=passes * self._text.n_partitions)
+
+    def counts(self, n_ids: int) -> npt.NDArray[np.int64]:
+        """Count how often each id occurs."""
+        total = np.zeros(n_ids, dtype=np.int64)  # words may have joined since
+        total[: len(self._counts)] = self._counts
+        return total
+
+    def count_pairs(self, shape: pairs.PairShape, floor: int) -> pairs.PairCounts:
+        """Count the pairs that may occur at least `floor` times."""
+        text, shared = self._text, self._share(shape)
+        sketch = text.add(partitions.bound_pairs, pairs.add_sketches, self._stage, shared)
+        counted = text.add(partitions.count_pairs, pairs.add_pairs, self._stage, shared, floor, sketch)
+        found: pairs.PairCounts = text.tasks.get(counted)
+        return found
+
+    def join(self, shape: pairs.PairShape, joins: pairs.Joins) -> ClusterIds:
+        """Return the ids with pairs joined into phrases; these are closed."""
+        text = self._text
+        shared = text.share(f"joins-{self._stage}", **vars(joins))
+        n_words = max(len(shape.role), int(joins.phrase_id.max(initial=0)) + 1)
+        counted = text.add(partitions.join_pairs, add_arrays, self._stage, self._share(shape), shared, n_words)
+        joined = ClusterIds(text, self._stage + 1, text.tasks.get(counted))
+        text.remove(self._stage)
+        return joined
+
+    def _share(self, shape: pairs.PairShape) -> Path:
+        return self._text.share(f"shape-{self._stage}", role=shape.role, n_connectors=shape.n_connectors)
+
+    def vocabulary_words(self, new_id: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        """Count the words of the vocabulary in each document, and tell which documents have any word at all."""
+        counted = self._text.map(partitions.vocabulary_words, self._stage, self._share_vocabulary(new_id))
+        self._documents = [len(lengths) for lengths, _ in counted]
+        lengths, has_words = zip(*counted, strict=True)
+        return np.concatenate(lengths), np.concatenate(has_words)
+
+    def write_tokens(self, folder: Path, new_id: npt.NDArray[np.int32], places: TokenPlaces) -> npt.NDArray[np.int32]:
+        """Write the tokens of the vocabulary by slices into a folder; return how often each word occurs in each.
+
+        Every partition has its tokens by slices in a file; each file of the corpus is then written by one task from
+        pieces of these. So no file has two writers, which not every shared storage can do.
+        """
+        text = self._text
+        counted = text.add(
+            partitions.sort_tokens, add_arrays, self._stage, self._share_vocabulary(new_id), places.n_words
+        )
+        borders = np.r_[0, np.cumsum(self._documents)]
+        sizes = np.array([places.of_documents(*ends).sizes() for ends in pairwise(borders)])  # (partitions, slices)
+        pieces = _Pieces.of(sizes)
+        lengths = shards.shard_sizes(places.n_tokens)
+        jobs, begin = [], 0
+        for name, length in zip(shards.shard_names("tokens", len(lengths)), lengths, strict=True):
+            listed = text.share(f"pieces-{name}", **pieces.between(begin, begin + length))
+            jobs.append((folder / f"{name}.npy", text.work, places.dtype.str, listed))
+            begin += length
+        text.bar.stage("writing files", total=len(jobs))
+        text.tasks.map(partitions.write_shard, jobs)
+        counts: npt.NDArray[np.int32] = text.tasks.get(counted)
+        return counts
+
+    def _share_vocabulary(self, new_id: npt.NDArray[np.int32]) -> Path:
+        return self._text.share("vocabulary", new_id=new_id)
+
+
+class _Pieces:
+    """The pieces that tokens are made of, in order: of the first slice from all partitions, then of the next one."""
+
+    def __init__(self, partition: npt.NDArray[np.int64], begin: npt.NDArray[np.int64], end: npt.NDArray[np.int64]):
+        self._partition, self._begin, self._end = partition, begin, end
+        self._before = np.r_[0, np.cumsum(end - begin)]  # tokens before each piece
+
+    @classmethod
+    def of(cls, sizes: npt.NDArray[np.int64]) -> _Pieces:
+        """Return all pieces, given how many tokens partitions have in slices, ``(partitions, slices)``."""
+        end = np.cumsum(sizes, axis=1)
+        partition = np.broadcast_to(np.arange(len(sizes))[:, None], sizes.shape)
+        return cls(*(array.T.ravel() for array in (partition, end - sizes, end)))
+
+    def between(self, first: int, last: int) -> dict[str, npt.NDArray[np.int64]]:
+        """Return the pieces of a range of tokens, the first and the last one cut."""
+        low = np.maximum(self._before[:-1], first)
+        high = np.minimum(self._before[1:], last)
+        inside = np.flatnonzero(high > low)
+        begin = self._begin[inside] + (low - self._before[:-1])[inside]
+        return {"partition": self._partition[inside], "begin": begin, "length": (high - low)[inside]}
+
+
+def add_arrays(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Return the sum of arrays of one shape."""
+    total = arrays[0].copy()
+    for array in arrays[1:]:
+        total += array
+    return total

@@ -1,0 +1,439 @@
+"""Dated text into a stored `Corpus`, stage by stage.
+
+The texts are read once: dates are parsed, words counted, ids and documents
+written to disk. Every later stage works on the ids: slices are laid over the
+dates, words broken at line ends are mended, phrases joined, the vocabulary
+chosen, the tokens written. Memory depends on the number of distinct words, not
+on the number of documents. Where the text is while this happens, here or on many
+machines, is left to a reader; see `text_stages`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from driftword.basics import checks
+from driftword.basics.dask_tasks import check_dask
+from driftword.basics.errors import OptionError, SourceError
+from driftword.basics.polars_faults import as_source_errors, check_forked
+from driftword.basics.progress import Progress, progress
+from driftword.corpus.corpus import Corpus
+from driftword.corpus.from_ids import KIND, write_tables
+from driftword.corpus.groups import check_column, check_groups, choose_groups
+from driftword.corpus.metadata import CorpusMetadata
+from driftword.corpus.options import CorpusOptions
+from driftword.corpus.passages import as_texts
+from driftword.corpus.phrases import CONNECTORS, ROUNDS, PhraseRule, PhraseTable
+from driftword.corpus.preparation_report import PreparationReport
+from driftword.corpus.slices import SliceRule, Slices, check_rule, make_slices
+from driftword.corpus.subsampling import check_subsample, choose_subsample
+from driftword.corpus.tokenized_text import write_facts
+from driftword.corpus.tokens import Tokenizer, TokenRule, make_rule
+from driftword.corpus.vocabulary import choose_words, looks_unspaced
+from driftword.preparing.cluster.cluster_text import check_source, open_cluster, remove_spool
+from driftword.preparing.languages import LanguageFilter
+from driftword.preparing.local_text import LocalText
+from driftword.preparing.phrases import find_and_join
+from driftword.preparing.text_stages import ReadingRequest, ReadText, TextReader, WordIds
+from driftword.preparing.token_writer import TokenWriter
+from driftword.preparing.workers import Workers
+from driftword.sources.dates import DateReader
+from driftword.sources.opening import ReadingOptions, open_source
+from driftword.storage import store
+from driftword.storage.atomic_writes import reserved
+
+
+def prepare(
+    source: Any,
+    *,
+    out: str | os.PathLike[str],
+    text: str | None = None,
+    time: str | None = None,
+    slices: SliceRule = "1y",
+    vocabulary: int = 25_000,
+    min_count: int | None = None,
+    stopwords: Collection[str] = (),
+    keep: Collection[str] = (),
+    tokens: str | Tokenizer = "words",
+    numbers: bool = False,
+    phrases: bool = True,
+    phrase_threshold: float = PhraseRule.threshold,
+    phrase_min_count: int | None = None,
+    connectors: Iterable[str] = CONNECTORS,
+    subsample: float | str | None = "auto",
+    group: str | None = None,
+    groups: Sequence[str] | int | None = None,
+    seed: int = 0,
+    time_format: str | None = None,
+    time_from_name: str | None = None,
+    encoding: str | None = None,
+    language: str | None = None,
+    skip_bad_dates: bool = False,
+    skip_bad_rows: bool = False,
+    skip_bad_files: bool = False,
+    dask: Any = None,
+    threads: int | None = None,
+    overwrite: bool = False,
+    show_progress: bool | None = None,
+) -> Corpus:
+    """Turn dated text into a corpus.
+
+    Parameters
+    ----------
+    source
+        A CSV, TSV, JSON lines, Parquet or Arrow file (``.gz`` and ``.zst`` too), a glob,
+        a folder of such files or of ``.txt`` files, a Polars or pandas DataFrame, an
+        iterable of (text, time) pairs, or ``"sotu"`` for the State of the Union addresses.
+        Addresses such as ``"s3://bucket/*.parquet"`` need ``pip install 'driftword[dask]'``.
+    out
+        Directory to write.
+    text, time
+        Names of the columns; by default the usual names are looked for, such as ``text`` and ``year``.
+    slices
+        ``"1y"``, ``"10y"``, ``"1q"``, ``"1mo"``, ``"1w"``, ``"equal:N"``, a list of edges, or a list of periods such
+        as ``["1810-1860", "1960-2010"]``; what was written between them is left out.
+    vocabulary
+        Number of words to keep, the most frequent ones.
+    min_count
+        How often a word must occur to be kept; by default 5 times, fewer in texts of under 100,000 words.
+    stopwords, keep
+        Words to leave out, and words to keep however rare they are; the latter are not joined into phrases.
+    tokens
+        ``"words"``; ``"whitespace"`` for text whose words are separated by spaces already; ``"list"`` for a column
+        of lists of words, which is also noticed automatically; or a function from a text to its words.
+    numbers
+        Keep numbers as words.
+    phrases
+        Join frequent collocations into one word.
+    phrase_threshold, phrase_min_count, connectors
+        See `PhraseRule`.
+    subsample
+        Threshold t of the subsampling; ``"auto"`` chooses it by the size of the corpus, None keeps all tokens.
+    group
+        A column that divides the documents into groups, such as ``"country"``. A model then also has embeddings of
+        each group.
+    groups
+        Values of that column that become groups, or how many of the largest; all other documents are one group more,
+        ``"others"``. By default all values, if they are few.
+    seed
+        Seed of the splits and the subsampling.
+    time_format
+        Format of the dates, such as ``"%d/%m/%Y"``, or ``"seconds"`` since 1970.
+    time_from_name
+        Regular expression that finds the date in the path of a ``.txt`` file.
+    encoding
+        Encoding of text, CSV and JSON files, such as ``"cp1252"``; by default it is detected for each file.
+    language
+        Keep only documents in this language, such as ``"en"``, and those too short to tell; needs
+        ``pip install 'driftword[language]'``.
+    skip_bad_dates, skip_bad_rows
+        Leave out, and report, documents whose date cannot be read and rows that are malformed.
+    skip_bad_files
+        Leave out, and report, files that cannot be read to their end.
+    dask
+        Prepare files on many machines: the address of a Dask scheduler, such as ``"tcp://host:8786"``, a
+        ``dask.distributed.Client``, or ``"local"`` for one process per core of this machine. The corpus is the same.
+        What was read is kept beside `out` if the work is interrupted, and used when it is begun again.
+    threads
+        Number of threads, by default one for each core; the corpus is the same whatever their number.
+    overwrite
+        Replace a corpus at `out`.
+    show_progress
+        Show a progress bar; by default if standard error is a terminal.
+    """
+    check_forked()
+    out, overwrite = checks.path("out", out), checks.flag("overwrite", overwrite)
+    skip_bad_dates = checks.flag("skip_bad_dates", skip_bad_dates)
+    skip_bad_rows = checks.flag("skip_bad_rows", skip_bad_rows)
+    skip_bad_files = checks.flag("skip_bad_files", skip_bad_files)
+    show_progress, threads = checks.show_progress(show_progress), checks.threads(threads)
+    text = checks.optional(checks.text, "text", text, lines=True)
+    time = checks.optional(checks.text, "time", time, lines=True)
+    time_format = checks.optional(checks.text, "time_format", time_format)
+    time_from_name = checks.optional(checks.text, "time_from_name", time_from_name)
+    encoding = checks.optional(checks.text, "encoding", encoding)
+    language = checks.optional(checks.text, "language", language)
+    group = checks.optional(checks.text, "group", group, lines=True)
+    source = checks.plain(source)
+    if isinstance(source, str | os.PathLike):
+        checks.location("source", source)
+    rule = make_rule(tokens, numbers=checks.flag("numbers", numbers))
+    options = _check_options(
+        CorpusOptions(
+            text=text, time=time, time_format=time_format, time_from_name=time_from_name, encoding=encoding,
+            language=language, slices=check_rule(slices), vocabulary=vocabulary, min_count=min_count,
+            tokens=rule.kind, numbers=rule.numbers, phrases=checks.flag("phrases", phrases),
+            phrase_threshold=phrase_threshold, phrase_min_count=phrase_min_count,
+            connectors=tuple(checks.word_list("connectors", connectors)), subsample=subsample,
+            stopwords=tuple(checks.word_list("stopwords", stopwords)), keep=tuple(checks.word_list("keep", keep)),
+            group=group, groups=check_groups(group, groups),
+        )
+    )  # fmt: skip
+    seed = checks.seed(seed)
+    files = ReadingOptions(time_from_name, encoding, skip_bad_rows, skip_bad_files)
+    request = ReadingRequest(rule, text, time, time_format, language, skip_bad_dates, files)
+    if language is not None:
+        LanguageFilter(language)
+    if dask is not None:
+        check_dask(dask)
+        if rule.custom is not None:
+            raise OptionError(
+                "A function given as `tokens` cannot be used with `dask`; split the text first and pass "
+                '`tokens="whitespace"`, or leave out `dask`'
+            )
+    opened = open_source(source, **asdict(files))
+    if dask is not None:
+        check_source(opened)
+    with (
+        _kept_until_complete(out) if dask is not None else contextlib.nullcontext(),
+        store.create(out, kind=KIND, overwrite=overwrite) as writer,
+        progress(show=show_progress) as bar,
+        tempfile.TemporaryDirectory(dir=writer.folder, prefix="spool-") as spool,
+        Workers(threads) as workers,  # which end before their files are removed
+        as_source_errors(),
+        _open_reader(Path(spool), workers, bar, dask=dask, out=out) as reader,
+    ):
+        found = reader.read(opened, request)
+        if group is not None:
+            check_column(group, found.documents.columns)
+        options = _spelled(options, found.rule)
+        laid, slice_of = _lay_slices(found, options)
+        stored = workers.submit(found.documents.store, writer.folder / "documents.parquet", laid)
+        tokenized = _tokenize(reader, laid, slice_of >= 0, options)
+        options = _resolve(options, found, tokenized.n_tokens)
+        chosen = _choose_vocabulary(tokenized, options, found.report)
+        token_writer = TokenWriter(writer, laid, slice_of[slice_of >= 0])
+        token_writer.write(tokenized.ids, _new_ids(tokenized, chosen), seed=seed)
+        _write_tables(writer, laid, tokenized, chosen, token_writer.counts)
+        bar.stage("storing documents")
+        stored.result()
+        names = _write_groups(writer, options)
+        metadata = CorpusMetadata(
+            seed=seed,
+            subsample=choose_subsample(options.subsample, token_writer.counts.sum(axis=0, dtype=np.int64)),
+            inputs=reader.inputs(),
+            citation=opened.citation,
+            options=options,
+            report=_complete_report(found.report, slice_of, tokenized, chosen, token_writer, options=options),
+            groups=names,
+        )
+        write_facts(writer, metadata)
+    return Corpus.open(out)
+
+
+@contextlib.contextmanager
+def _open_reader(spool: Path, workers: Workers, bar: Progress, *, dask: Any, out: Path) -> Iterator[TextReader]:
+    """Yield what reads the source: this process, or a cluster."""
+    if dask is None:
+        yield LocalText(spool, workers, bar)
+        return
+    with open_cluster(dask, out=out, bar=bar) as cluster:
+        yield cluster
+
+
+@contextlib.contextmanager
+def _kept_until_complete(out: Path) -> Iterator[None]:
+    """Keep what a cluster has read until the corpus is in its place; nobody else may write there until then."""
+    store.check_path(out)
+    with reserved(out):
+        yield
+        remove_spool(out)
+
+
+# -- the options -----------------------------------------------------------------------
+
+
+def _check_options(options: CorpusOptions) -> CorpusOptions:
+    """Refuse options that no text could be prepared with; return them as plain numbers and texts."""
+    DateReader("date", options.time_format)
+    return replace(
+        options,
+        vocabulary=checks.whole("vocabulary", options.vocabulary, least=1),
+        min_count=checks.optional(checks.whole, "min_count", options.min_count, least=1),
+        phrase_min_count=checks.optional(checks.whole, "phrase_min_count", options.phrase_min_count, least=1),
+        phrase_threshold=checks.real("phrase_threshold", options.phrase_threshold, low=-1, high=1),
+        subsample=check_subsample(options.subsample),
+    )
+
+
+def _spelled(options: CorpusOptions, rule: TokenRule) -> CorpusOptions:
+    """Spell the words and phrases of a user's lists as the text was spelled.
+
+    This has to wait for the text, since a column that holds lists of words changes the rule.
+    """
+
+    def spell(words: tuple[str, ...]) -> tuple[str, ...]:
+        spelled = (" ".join(filter(None, (rule.spell(part) for part in word.split()))) for word in words)
+        return tuple(sorted({word for word in spelled if word}))
+
+    return replace(options, stopwords=spell(options.stopwords), keep=spell(options.keep))
+
+
+def _phrase_rule(options: CorpusOptions) -> PhraseRule:
+    assert options.phrase_threshold is not None  # `_check_options` saw to it
+    return PhraseRule(options.phrase_threshold, options.phrase_min_count, options.connectors, frozenset(options.keep))
+
+
+def _min_count(options: CorpusOptions, n_tokens: int) -> int:
+    """Return how often a word must occur to be kept, in a text of this length."""
+    return min(5, 1 + n_tokens // 25_000) if options.min_count is None else options.min_count
+
+
+def _least_count(options: CorpusOptions, n_tokens: int) -> int:
+    """Return how often a word must occur to be kept or to be part of a phrase, in a text of this length."""
+    if not options.phrases:
+        return _min_count(options, n_tokens)
+    # Joining makes the text of the second round shorter, by at most three of four words.
+    return min(_min_count(options, n_tokens), _phrase_rule(options).floor(n_tokens // 4))
+
+
+def _resolve(options: CorpusOptions, found: ReadText, n_tokens: int) -> CorpusOptions:
+    """Replace what was left open by what was found in the source and chosen by its size."""
+    return replace(
+        options,
+        text=found.text,
+        time=found.time,
+        tokens=found.rule.kind,
+        min_count=_min_count(options, n_tokens),
+        phrase_min_count=_phrase_rule(options).floor(n_tokens),
+    )
+
+
+# -- the stages ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _TokenizedText:
+    """The ids of words and phrases, the words they stand for, and how often each occurs."""
+
+    ids: WordIds
+    words: list[str]
+    counts: npt.NDArray[np.int64]
+    phrases: PhraseTable | None
+    n_tokens: int  # before phrases were joined
+    n_numbers: int
+    n_distinct: int
+
+
+def _lay_slices(found: ReadText, options: CorpusOptions) -> tuple[Slices, npt.NDArray[np.int32]]:
+    """Lay the slices over the dates; return them, and the slice of each document, -1 for those outside."""
+    assert options.slices is not None  # `check_rule` saw to it
+    slices = make_slices(options.slices, found.days, found.lengths)
+    slice_of = slices.find(found.days)
+    if not (slice_of >= 0).any():
+        raise SourceError(
+            f"Every document lies outside the slices, from {slices.first[0]} to {slices.last[-1]}; "
+            "give other edges as `slices`"
+        )
+    return slices, slice_of
+
+
+def _tokenize(
+    reader: TextReader, slices: Slices, inside: npt.NDArray[np.bool_], options: CorpusOptions
+) -> _TokenizedText:
+    """Count words, mend those broken at line ends, and join phrases."""
+    counted = reader.count_words(slices, inside, least=partial(_least_count, options), needed=options.keep)
+    ids, words = counted.ids, counted.words
+    n_tokens = int(ids.counts(len(words))[1:].sum())
+    phrases = None
+    if options.phrases:
+        ids.stage("joining phrases", 3 * ROUNDS)
+        ids, phrases = find_and_join(ids, words, _phrase_rule(options))
+    counts = ids.counts(len(words))
+    named = int((counts[[number for number, word in enumerate(words) if word]] > 0).sum())
+    return _TokenizedText(ids, words, counts, phrases, n_tokens, counted.n_numbers, named + counted.nameless)
+
+
+def _choose_vocabulary(
+    text: _TokenizedText, options: CorpusOptions, report: PreparationReport
+) -> npt.NDArray[np.int64]:
+    """Return the ids of the words to keep, most frequent first."""
+    assert options.vocabulary is not None  # `_check_options` and `_resolve` saw to it
+    assert options.min_count is not None
+    chosen = choose_words(
+        text.words, text.counts, size=options.vocabulary, min_count=options.min_count,
+        stopwords=options.stopwords, keep=options.keep,
+    )  # fmt: skip
+    if len(chosen):
+        return chosen
+    times = "once" if options.min_count == 1 else f"{options.min_count} times"
+    rare = f"No word occurs at least {times} in {text.n_tokens:,} words of text"
+    if options.stopwords and (text.counts[1:] >= options.min_count).any():
+        raise SourceError("The stopwords leave no word; shorten the list given as `stopwords`")
+    if report.replaced_characters > text.n_tokens:
+        raise SourceError(f"{rare}, and most of it cannot be decoded; name its encoding with `encoding`")
+    if looks_unspaced(text.words):
+        raise SourceError(
+            f"{rare}, as its words are not separated by spaces; "
+            'split it first and pass `tokens="whitespace"`, or pass a tokenizer as `tokens`'
+        )
+    raise SourceError(f"{rare}; lower `min_count`, or check that the right column holds the text")
+
+
+def _new_ids(text: _TokenizedText, chosen: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    """Return the id in the vocabulary of each word, -1 for those outside it."""
+    new_id = np.full(len(text.words), -1, dtype=np.int32)
+    new_id[chosen] = np.arange(len(chosen))
+    return new_id
+
+
+def _write_tables(
+    writer: store.Writer,
+    slices: Slices,
+    text: _TokenizedText,
+    chosen: npt.NDArray[np.int64],
+    counts: npt.NDArray[np.int32],
+) -> None:
+    """Write the vocabulary, the slices and the phrases."""
+    write_tables(writer, [text.words[i] for i in chosen], counts.sum(axis=0, dtype=np.int64), counts, slices)
+    if text.phrases is not None:
+        text.phrases.table().write_parquet(writer.folder / "phrases.parquet")
+
+
+def _write_groups(writer: store.Writer, options: CorpusOptions) -> tuple[str, ...]:
+    """Write the group of each chunk; return the names of the groups, none if none were asked for."""
+    if options.group is None:
+        return ()
+    column = pl.scan_parquet(writer.folder / "documents.parquet", glob=False).select(pl.col(options.group)).collect()
+    names, group_of = choose_groups(as_texts(column.to_series()), options.group, options.groups)
+    document = np.load(writer.folder / "chunk_document.npy", mmap_mode="r")
+    writer.array("chunk_group", group_of[document])
+    return names
+
+
+def _complete_report(
+    report: PreparationReport,
+    slice_of: npt.NDArray[np.int32],
+    text: _TokenizedText,
+    chosen: npt.NDArray[np.int64],
+    token_writer: TokenWriter,
+    *,
+    options: CorpusOptions,
+) -> PreparationReport:
+    """Add what the stages after reading left out."""
+    words = [text.words[i] for i in chosen]
+    return replace(
+        report,
+        outside_slices=int((slice_of < 0).sum()),
+        documents=int((slice_of >= 0).sum()),
+        no_words=token_writer.no_words,
+        no_vocabulary=token_writer.no_vocabulary,
+        tokens_read=text.n_tokens,
+        distinct_words=text.n_distinct,
+        numbers=text.n_numbers,
+        rare_tokens=int(text.counts[1:].sum() - text.counts[chosen].sum()),
+        keep_missing=tuple(sorted(set(options.keep) - set(words))),
+        slices_without_held_out=token_writer.training_only,
+        unspaced=options.tokens == "words" and looks_unspaced(words),
+    )

@@ -1,0 +1,169 @@
+"""Files as batches of rows.
+
+CSV and JSON lines are read with Python's own readers, which know the number of
+the line and survive bytes that cannot be decoded; Parquet and Arrow with Polars.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, TypeVar
+
+import polars as pl
+
+from driftword.basics.errors import DriftwordError, SourceError
+from driftword.basics.polars_faults import POLARS_ERRORS, reason
+from driftword.sources import compression, limits
+from driftword.sources.block_sizes import check_blocks
+from driftword.sources.csv_files import read_csv
+from driftword.sources.json_files import read_json
+from driftword.sources.name_dates import NameDates
+from driftword.sources.remote_files import SourceFile, local_copy, size_of
+from driftword.sources.text_streams import ReadingState, open_text, readable_name
+
+FORMATS: Final = "CSV, TSV, JSON lines, Parquet, Arrow (.gz and .zst too), or a folder of .txt files"
+
+KINDS: Final = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".tab": "csv",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".ipc": "arrow",
+    ".feather": "arrow",
+    ".txt": "text",
+}
+_Read = TypeVar("_Read")
+_UNREADABLE: Final = (*compression.DAMAGED, *POLARS_ERRORS, UnicodeError, OverflowError)
+
+
+def suffix_of(file: SourceFile) -> str:
+    """Return the suffix that tells the kind of a file, that of its compression aside."""
+    suffixes = [suffix.lower() for suffix in file.suffixes]
+    if suffixes and suffixes[-1] in compression.SUFFIXES:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def kind_of(file: SourceFile) -> str:
+    """Return what a file holds: csv, json, parquet, arrow or text."""
+    suffix = suffix_of(file)
+    if suffix not in KINDS:
+        name = readable_name(str(file))
+        raise SourceError(f"'{name}' is not a kind of file that driftword reads; it reads {FORMATS}")
+    return KINDS[suffix]
+
+
+def read_tables(files: Sequence[SourceFile], state: ReadingState, *, several: bool) -> Iterator[pl.DataFrame]:
+    """Yield the rows of tables of one kind, file by file; where there are several, a column names each row's."""
+    before = 0
+    for file in files:
+        for frame in _read_file(file, state, _TABLE_READERS[kind_of(file)]):
+            if several:
+                name = "file_" if "file" in frame.columns else "file"
+                frame = frame.with_columns(pl.lit(readable_name(file.name)).alias(name))
+            yield frame
+            del frame
+        before += size_of(file)
+        state.bytes_read = before
+
+
+def _read_file(
+    file: SourceFile, state: ReadingState, reader: Callable[[Path, ReadingState], Iterator[_Read]]
+) -> Iterator[_Read]:
+    """Yield the rows of one file; none of one that cannot be read to its end, if such files are to be left out."""
+    skip = state.skip_bad_files
+    try:
+        with _copied(file, state) as path:
+            if skip:
+                tried = replace(state, bad_rows=0, detected_encodings={}, keys=dict(state.keys), nested=set())
+                deque(reader(path, tried), maxlen=0)  # all of it first: what comes before the damage is not used
+                skip = False
+            yield from reader(path, state)
+    except SourceError:
+        if not skip:
+            raise
+        state.bad_files.append(readable_name(file.name))
+        state.unread.add(str(file))
+
+
+@contextlib.contextmanager
+def _copied(file: SourceFile, state: ReadingState) -> Iterator[Path]:
+    """Yield a file of this machine with the content of `file`; turn what cannot be read into a sentence."""
+    try:
+        with local_copy(file, state.digests) as path:
+            yield path
+    except DriftwordError:
+        raise
+    except _UNREADABLE as error:
+        raise SourceError(f"'{readable_name(str(file))}' cannot be read: {_reason(error)}") from error
+
+
+def _reason(error: BaseException) -> str:
+    if "InvalidFooter" in str(error):
+        return "it seems to be an Arrow stream; save it as an Arrow file or as Parquet"
+    return reason(error)
+
+
+def _csv(file: Path, state: ReadingState) -> Iterator[pl.DataFrame]:
+    return read_csv(file, state, "\t" if suffix_of(file) in (".tsv", ".tab") else None)
+
+
+def _polars(file: Path, state: ReadingState) -> Iterator[pl.DataFrame]:
+    check_blocks(file, kind_of(file))
+    scan = pl.scan_parquet if kind_of(file) == "parquet" else pl.scan_ipc
+    lazy = scan(file, glob=False)
+    rows, schema = 0, lazy.collect_schema()
+    if not schema:
+        return
+    limits.check_columns(readable_name(str(file)), len(schema))
+    height = max(int(lazy.select(pl.len()).collect().item()), 1)
+    base, size = state.bytes_read, file.stat().st_size
+    for frame in lazy.collect_batches(chunk_size=limits.BATCH_ROWS, maintain_order=True):
+        rows += frame.height
+        state.bytes_read = base + size * rows // height
+        yield frame
+        schema = frame.schema
+        del frame  # it holds the whole row group in memory, while the next one is being read
+    yield pl.DataFrame(schema=schema)  # makes a caller that waits for more rows let go of them
+
+
+_Reader = Callable[[Path, ReadingState], Iterator[pl.DataFrame]]
+_TABLE_READERS: Final[dict[str, _Reader]] = {"csv": _csv, "json": read_json, "parquet": _polars, "arrow": _polars}
+
+
+def read_texts(files: Sequence[SourceFile], root: str, dates: NameDates, state: ReadingState) -> Iterator[pl.DataFrame]:
+    """Yield one row per .txt file: its text, the date in its path, and the path below `root`."""
+    rows: list[tuple[str, str, str]] = []
+    size = 0
+    for file in files:
+        name = readable_name(os.path.relpath(str(file), root))
+        for text in _read_file(file, state, _text):
+            rows.append((text, dates.find(name), name))
+            size += len(text)
+        if len(rows) >= 200 or size > limits.BATCH_BYTES:
+            yield _texts(rows)
+            rows, size = [], 0
+    yield _texts(rows)
+
+
+def _text(file: Path, state: ReadingState) -> Iterator[str]:
+    """Yield the text of a file."""
+    with open_text(file, state) as stream:
+        text = stream.read(limits.LONGEST_DOCUMENT + 1)
+    if len(text) > limits.LONGEST_DOCUMENT:
+        raise limits.too_long(f"'{readable_name(str(file))}'")
+    yield text
+
+
+def _texts(rows: Sequence[tuple[str, str, str]]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema={"text": pl.String, "date": pl.String, "file": pl.String}, orient="row")

@@ -1,0 +1,219 @@
+"""Writing so that nothing is half-written: beside the final place, which is taken when all is complete.
+
+Every writer holds the lock of its place, so whatever else lies beside it under a name of ours was left by a process
+that was killed: it is removed, or given back if it is the former result.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from driftword.basics.errors import DriftwordError, ExistsError, StoreError
+from driftword.storage.locks import WriterLock, writer_lock
+
+
+@contextlib.contextmanager
+def writing(target: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn errors of the operating system about `target` into sentences."""
+    try:
+        yield
+    except DriftwordError:
+        raise
+    except OSError as error:
+        raise StoreError(_explain(error.errno or 0, str(error.strerror or error), Path(target))) from error
+    except Exception as error:  # Polars wraps the system's errors in its own
+        if number := re.search(r"os error (\d+)", str(error)):
+            raise StoreError(_explain(int(number[1]), os.strerror(int(number[1])), Path(target))) from error
+        raise
+
+
+@contextlib.contextmanager
+def reserved(path: str | os.PathLike[str]) -> Iterator[WriterLock]:
+    """Keep other writers away from a place, after clearing up what killed ones left there."""
+    given = Path(path)
+    target = Path(os.path.realpath(given))  # a link stays; what it points to is replaced
+    with contextlib.ExitStack() as stack:
+        with writing(given):
+            stack.enter_context(folders(target))
+            lock, new = stack.enter_context(writer_lock(target, shown=given))
+            if new and lock.exclusive:
+                restore(target)
+                sweep(target)
+        yield lock
+
+
+@contextlib.contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """Yield a path to write to, which then replaces the file `target`; after an error nothing has changed."""
+    check_file(target)
+    with writing(target), reserved(target) as lock, partial_path(lock.target) as partial:
+        yield partial
+        put_in_place(partial, lock.target)
+
+
+@contextlib.contextmanager
+def partial_path(target: Path) -> Iterator[Path]:
+    """Yield a path beside `target` for a file or folder to be written; what is still there at the end is removed."""
+    partial = _beside(target, "partial")
+    try:
+        yield partial
+    finally:
+        _remove(partial)
+
+
+def put_in_place(partial: Path, target: Path) -> None:
+    """Let a finished file or directory take the place of `target`; if that fails, the old one stays."""
+    _flush(partial)
+    if not target.is_dir() or target.is_symlink():
+        partial.replace(target)
+    else:
+        replaced = _beside(target, "replaced")
+        try:
+            target.rename(replaced)
+            partial.rename(target)
+        finally:
+            if not target.exists() and replaced.exists():
+                replaced.rename(target)
+            if replaced.exists():
+                leftover = _beside(target, "partial")
+                replaced.rename(leftover)  # half removed, it must never be put back
+                _remove(leftover)
+    _flush(target.absolute().parent)
+
+
+def restore(target: Path) -> bool:
+    """Put a directory back that a killed process had moved aside to replace it; tell whether there was one."""
+    if os.path.lexists(target):
+        return False
+    for left in _leftovers(target, "replaced"):
+        left.rename(target)
+        return True
+    return False
+
+
+def sweep(target: Path) -> None:
+    """Remove what killed processes left beside `target`; the caller holds its lock."""
+    for left in [*_leftovers(target, "partial"), *_leftovers(target, "replaced"), *_leftovers(target, "part")]:
+        _remove(left)
+
+
+def discard(path: Path, target: Path) -> None:
+    """Remove what belongs to `target`, under another name, so that it is never found half removed."""
+    leftover = _beside(target, "partial")
+    with contextlib.suppress(OSError):
+        path.rename(leftover)
+        _remove(leftover)
+
+
+def is_being_replaced(target: Path) -> bool:
+    """Tell whether the old directory has been moved aside and the new one is not there yet."""
+    return not os.path.lexists(target) and bool(_leftovers(target, "replaced"))
+
+
+@contextlib.contextmanager
+def folders(target: Path) -> Iterator[None]:
+    """Create the missing folders above `target`; remove them again if nothing is written there."""
+    missing = [parent for parent in target.absolute().parents if not parent.exists()]
+    try:
+        for parent in reversed(missing):
+            parent.mkdir(exist_ok=True)
+        yield
+    finally:
+        for parent in missing:
+            with contextlib.suppress(OSError):
+                parent.rmdir()
+
+
+def check_file(target: Path) -> None:
+    """Refuse to replace a device or a pipe by a file, which root could do."""
+    if target.exists() and not target.is_file() and not target.is_dir():
+        raise StoreError(f"'{target}' is not a file that could be replaced; give another `out`")
+
+
+def check_name(path: Path) -> None:
+    """Refuse a path whose bytes are not text: tables and messages could not hold it."""
+    shown = str(path)
+    try:
+        shown.encode()
+    except UnicodeEncodeError as error:
+        shown = os.fsencode(path).decode(errors="replace")
+        raise StoreError(f"'{shown}' is not valid UTF-8; rename it") from error
+    if "\0" in shown:
+        shown = shown.replace("\0", "\\0")
+        raise StoreError(f"'{shown}' has a zero byte, which no path can have; give another")
+
+
+def check_space(target: Path, needed: int) -> None:
+    """Refuse before the work what would not fit on the disk after it."""
+    parent = next(folder for folder in target.absolute().parents if folder.exists())
+    free = shutil.disk_usage(parent).free
+    if needed > free:
+        raise StoreError(
+            f"'{target}' needs {needed / 1e9:.1f} GB and {free / 1e9:.1f} GB are free there; "
+            "free some space or give another `out`"
+        )
+
+
+def already_exists(path: str | os.PathLike[str]) -> ExistsError:
+    """Return the error for a result that would replace something without being told to."""
+    return ExistsError(f"'{path}' already exists; pass `overwrite=True` to replace it, or give another `out`")
+
+
+def _beside(target: Path, role: str) -> Path:
+    absolute = target.absolute()
+    return absolute.parent / f".{absolute.name}.{role}-{secrets.token_hex(4)}"
+
+
+def _leftovers(target: Path, role: str) -> list[Path]:
+    """Return what killed processes left; before there were locks, names ended in a process id."""
+    absolute = target.absolute()
+    name = re.escape(absolute.name)
+    ours = re.compile(rf"\.{name}\.\d+\.part" if role == "part" else rf"\.{name}\.{role}-[0-9a-f]+")
+    try:
+        return [path for path in sorted(absolute.parent.iterdir()) if ours.fullmatch(path.name)]
+    except OSError:
+        return []
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _flush(path: Path) -> None:
+    """Force a file, or the names in a directory, to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:  # not every file system can do it for directories
+        if error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(handle)
+
+
+def _explain(number: int, reason: str, target: Path) -> str:
+    remedies = {
+        errno.ENOSPC: "the disk is full; free some space or give another `out`",
+        errno.EDQUOT: "your disk quota is used up; free some space or give another `out`",
+        errno.EFBIG: "the file would exceed the size allowed here; give another `out`",
+        errno.EACCES: "permission was denied; choose an `out` that you may write to",
+        errno.EPERM: "permission was denied; choose an `out` that you may write to",
+        errno.EROFS: "the file system is read-only; give another `out`",
+        errno.ENOTDIR: "a part of the path is a file; give another `out`",
+        errno.EEXIST: "a part of the path is a file; give another `out`",
+        errno.ENAMETOOLONG: "the name is too long; give a shorter `out`",
+    }
+    if "requested and" in reason:  # NumPy's words for a file that could not be written to its end
+        reason = "the disk is full, or the file would exceed the size allowed here"
+    remedy = remedies.get(number, f"{reason}; give another `out`")
+    return f"Cannot write '{target}': {remedy}"

@@ -1,0 +1,223 @@
+"""Checksums by block, so that a changed byte is noticed where it is read, and reading a part checks that part only.
+
+A file's checksums are the XXH3-64 of each of its blocks of 1 MiB, as 16 hexadecimal digits each, one after the other.
+They protect against accidents, not against somebody who changes data and checksums on purpose.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import xxhash
+
+from driftword.basics.process import available_cores
+
+BLOCK: Final = 1 << 20
+_DIGITS: Final = 16
+_SHARE: Final = 64  # blocks that one thread checks at a time
+_SEAL: Final = b',\n "checksum": "'  # what precedes the checksum of a JSON file
+_NEVER, _FAILED = -1, -2  # in the place of the time at which a file was last touched
+Problem = Callable[[str], Exception]
+
+
+def checksum(data: bytes | memoryview) -> str:
+    """Return the checksum of one block."""
+    return xxhash.xxh3_64_hexdigest(data)
+
+
+def file_checksums(handle: int) -> str:
+    """Return the checksums of all blocks of an open file."""
+    return "".join(checksum(block) for block in _blocks(handle, os.fstat(handle).st_size))
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file as hexadecimal text."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sealed_json(content: Mapping[str, Any]) -> bytes:
+    """Return an object as JSON for people, with a checksum of the text before it as its last entry."""
+    body = json.dumps(content, indent=1, ensure_ascii=False).removesuffix("\n}").encode()
+    return body + _SEAL + f'{checksum(body)}"\n}}\n'.encode()
+
+
+def unseal_json(text: bytes, *, required: bool = True) -> dict[str, Any]:
+    """Read what `sealed_json` made; raise ValueError where it has changed, or lacks a checksum that is `required`."""
+    body, seal, rest = text.rpartition(_SEAL)
+    if seal and rest != f'{checksum(body)}"\n}}\n'.encode():
+        raise ValueError("has changed since it was written")
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError("cannot be read") from error
+    if not isinstance(content, dict):
+        raise ValueError("cannot be read")
+    if required and not seal:
+        raise ValueError("has no checksum")
+    return content
+
+
+class CheckedFile:
+    """A file that stays open, and whose blocks are compared with their checksums when they are first read.
+
+    What was checked is checked again after the file has been touched. A file that was opened stays readable when
+    another one takes its name.
+
+    Parameters
+    ----------
+    handle
+        File descriptor, which this object closes.
+    name
+        The file's name, for messages.
+    entry
+        What `meta.json` says of it: ``bytes``, and ``xxh3`` or (in older formats) ``sha256``.
+    problem
+        Makes the error to raise from a description of what is wrong.
+    """
+
+    def __init__(self, handle: int, name: str, entry: dict[str, Any], problem: Problem) -> None:
+        self.handle, self.name, self.size = handle, name, int(entry["bytes"])
+        self._expected: str | None = entry.get("xxh3")
+        self._sha256: str | None = entry.get("sha256")
+        self._problem = problem
+        self._lock = threading.Lock()
+        self._stamp = _NEVER  # when the file was last touched, as of the last check
+        self._unchecked = np.ones(-(-self.size // BLOCK), dtype=bool)
+        self._any_unchecked = True
+        self.close = weakref.finalize(self, os.close, handle)
+
+    def check_again(self) -> None:
+        """Check the file once more if it has been touched since it was checked; else look at its size alone."""
+        size, touched = self._status()
+        self._check_size(size)
+        if self._stamp not in (_NEVER, touched):
+            self.check()
+
+    def check(self, begin: int = 0, end: int | None = None) -> None:
+        """Raise the error if bytes from `begin` to `end` are not as they were written."""
+        self.check_parts([(begin, self.size if end is None else end)])
+
+    def check_parts(self, parts: Iterable[tuple[int, int]]) -> None:
+        """Raise the error if bytes of these parts are not as they were written."""
+        size, touched = self._status()
+        if touched == self._stamp and not self._any_unchecked:
+            return
+        with self._lock:
+            if touched != self._stamp:
+                self._check_size(size)
+                self._unchecked[:] = True
+                self._any_unchecked, self._stamp = True, touched
+            try:
+                for begin, end in parts:
+                    self._check_unchecked(begin, end)
+            except BaseException:
+                self._stamp = _FAILED
+                raise
+
+    def head(self, size: int) -> bytes:
+        """Return the first bytes, unchecked: they say where the rest is, and are checked with it."""
+        return os.pread(self.handle, size, 0)
+
+    def read(self) -> bytes:
+        """Return the whole content, checked; the bytes that are returned are those that were compared."""
+        self._check_size(self._status()[0])
+        with self._reading():
+            data = bytes(_read(self.handle, 0, memoryview(bytearray(self.size))))
+        if self._expected is not None:
+            view = memoryview(data)
+            for block in range(len(self._unchecked)):
+                self._compare(block, view[block * BLOCK : (block + 1) * BLOCK])
+        elif self._sha256 is not None and hashlib.sha256(data).hexdigest() != self._sha256:
+            raise self._changed()
+        return data
+
+    def _status(self) -> tuple[int, int]:
+        """Return the size of the file, and when it was last touched."""
+        status = os.fstat(self.handle)
+        return status.st_size, status.st_ctime_ns
+
+    def _check_size(self, size: int) -> None:
+        if size != self.size:
+            raise self._problem(f"{self.name} has {size:,} bytes instead of {self.size:,}")
+
+    def _check_unchecked(self, begin: int, end: int) -> None:
+        if self._expected is None:
+            self._check_whole()
+        else:
+            first = begin // BLOCK
+            blocks = np.flatnonzero(self._unchecked[first : -(-end // BLOCK)]) + first
+            self._check_blocks(blocks)
+            self._unchecked[blocks] = False
+        self._any_unchecked = bool(self._unchecked.any())
+
+    def _check_blocks(self, blocks: np.ndarray[Any, Any]) -> None:
+        shares = [blocks[i : i + _SHARE] for i in range(0, len(blocks), _SHARE)]
+        if len(shares) < 2:
+            for share in shares:
+                self._check_share(share)
+            return
+        with ThreadPoolExecutor(min(len(shares), available_cores(), 8)) as pool:
+            list(pool.map(self._check_share, shares))
+
+    def _check_share(self, blocks: np.ndarray[Any, Any]) -> None:
+        # Read rather than map: an error of the disk is then an exception, and a file cut short a short read.
+        buffer = memoryview(bytearray(min(BLOCK, self.size)))
+        with self._reading():
+            for block in blocks.tolist():
+                part = buffer[: min(BLOCK, self.size - block * BLOCK)]
+                self._compare(block, _read(self.handle, block * BLOCK, part))
+
+    def _compare(self, block: int, data: memoryview) -> None:
+        assert self._expected is not None
+        if checksum(data) != self._expected[block * _DIGITS : (block + 1) * _DIGITS]:
+            raise self._changed()
+
+    def _check_whole(self) -> None:
+        """Check a file of an older format, which has one SHA-256 or none."""
+        if self._sha256 is not None:
+            digest = hashlib.sha256()
+            with self._reading():
+                for block in _blocks(self.handle, self.size):
+                    digest.update(block)
+            if digest.hexdigest() != self._sha256:
+                raise self._changed()
+        self._unchecked[:] = False
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise self._problem(f"{self.name} cannot be read ({error.strerror or error})") from error
+
+    def _changed(self) -> Exception:
+        return self._problem(f"the content of {self.name} has changed since it was written")
+
+
+def _blocks(handle: int, size: int) -> Iterator[memoryview]:
+    """Yield the blocks of a file, each in the place of the one before."""
+    buffer = memoryview(bytearray(min(BLOCK, size)))
+    for begin in range(0, size, BLOCK):
+        yield _read(handle, begin, buffer[: min(BLOCK, size - begin)])
+
+
+def _read(handle: int, begin: int, buffer: memoryview) -> memoryview:
+    """Fill a buffer from a position of a file."""
+    filled = 0
+    while filled < len(buffer):
+        count = os.preadv(handle, [buffer[filled:]], begin + filled)
+        if not count:
+            raise OSError(None, "it ends too early")
+        filled += count
+    return buffer

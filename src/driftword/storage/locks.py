@@ -1,0 +1,139 @@
+"""One writer at a time: a lock beside the place that is written, which the system releases when its process ends.
+
+The lock is advisory (`flock`), so it holds between processes, threads and containers that share a file system, whatever
+their process ids; a killed process cannot leave it behind. The file ``.NAME.lock`` says who holds it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import socket
+import time
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from driftword.basics.errors import BusyError, DriftwordWarning
+
+#: What file systems without locks answer.
+_UNSUPPORTED: Final = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
+
+
+#: The locks that this thread holds: what it calls may write at the same place. An interrupt may leave some of them
+#: here that are gone.
+_held: ContextVar[Mapping[Path, Callable[[], WriterLock | None]]] = ContextVar("locks held by this thread")
+
+
+@dataclass(frozen=True)
+class WriterLock:
+    """The right to write at a place.
+
+    Parameters
+    ----------
+    target
+        The place.
+    file
+        The open file that is locked; None where the file system has no locks.
+    """
+
+    target: Path
+    file: BinaryIO | None
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether nobody else can hold it."""
+        return self.file is not None and not self.file.closed
+
+
+@contextlib.contextmanager
+def writer_lock(target: Path, *, shown: Path | None = None) -> Iterator[tuple[WriterLock, bool]]:
+    """Keep other writers away from `target`, which messages call `shown`; raise `BusyError` if there is one already.
+
+    Yields the lock, and whether it is new: what a writer calls shares its lock.
+    """
+    target = target.absolute()
+    held = _held.get({})
+    if (outer := held.get(target, _no_lock)()) is not None and outer.exclusive:
+        yield outer, False
+        return
+    path = lock_path(target)
+    with _acquire(path, shown or target) or contextlib.nullcontext() as file:
+        lock = WriterLock(target, file)
+        token = _held.set({**held, target: weakref.ref(lock)})
+        try:
+            yield lock, True
+        finally:
+            _held.reset(token)
+            if file is not None:
+                path.unlink(missing_ok=True)  # while it is still held, so that nobody's new file is removed
+
+
+def _no_lock() -> None:
+    return None
+
+
+def lock_path(target: Path) -> Path:
+    """Return the file by which writers of `target` keep each other away."""
+    absolute = target.absolute()
+    return absolute.parent / f".{absolute.name}.lock"
+
+
+def _acquire(path: Path, shown: Path) -> BinaryIO | None:
+    """Return the open file that holds the lock, or None where the file system has no locks."""
+    while True:
+        with contextlib.ExitStack() as unless_locked:
+            file = unless_locked.enter_context(open(path, "r+b", opener=_create, buffering=0))
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise BusyError(
+                    f"'{shown}' is being written by {_holder(file)}; wait until it has finished, or give another `out`"
+                ) from None
+            except OSError as error:
+                if error.errno not in _UNSUPPORTED:
+                    raise
+                path.unlink(missing_ok=True)
+                warnings.warn(
+                    f"The file system of '{shown}' has no locks; make sure that nothing else writes there",
+                    DriftwordWarning,
+                    stacklevel=2,
+                )
+                return None
+            if _is_at(path, file):  # or the holder before us removed it after we had opened it
+                _describe_holder(file)
+                unless_locked.pop_all()
+                return file
+
+
+def _create(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CREAT, 0o666)
+
+
+def _is_at(path: Path, file: BinaryIO) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
+
+
+def _describe_holder(file: BinaryIO) -> None:
+    facts = {"process": os.getpid(), "machine": socket.gethostname(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
+    file.truncate(0)
+    file.write(json.dumps(facts).encode())
+
+
+def _holder(file: BinaryIO) -> str:
+    """Say who holds the lock, as far as that is known."""
+    try:
+        facts = json.loads(file.read(1000))
+        return f"process {facts['process']} on {facts['machine']} since {facts['since']}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another process"

@@ -1,0 +1,215 @@
+"""One long array in several files, so that no file of a store is too large to copy, check or write in one go.
+
+An array of at most `SHARD_VALUES` values is one file, ``NAME.npy``. A longer one is cut into files of that many values,
+``NAME-00000.npy``, ``NAME-00001.npy`` and so on. Readers see one array.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Final, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from driftword.storage import stored_arrays
+from driftword.storage.stored_arrays import Array, StoredArray
+
+#: How many values one file holds: 2 GiB of word ids for vocabularies of up to 65,536 words.
+SHARD_VALUES = 1 << 30
+_SHARD_NAME: Final = re.compile(r"-\d{5,}\.npy$")
+
+
+def shard_sizes(length: int) -> list[int]:
+    """Return how many values each file of an array has."""
+    full, rest = divmod(length, SHARD_VALUES)
+    return [SHARD_VALUES] * full + [rest] * (rest > 0 or full == 0)
+
+
+def shard_names(name: str, number: int) -> list[str]:
+    """Return the names of the files of an array, without their ending."""
+    return [name] if number == 1 else [f"{name}-{i:05}" for i in range(number)]
+
+
+def is_shard(file: str) -> bool:
+    """Tell whether a file is one of several that hold an array."""
+    return _SHARD_NAME.search(file) is not None
+
+
+def read_shards(folder: Path, name: str) -> list[Array]:
+    """Return the files of an array in a folder, mapped into memory."""
+    paths = sorted(folder.glob(f"{name}-*.npy"), key=lambda path: (len(path.name), path.name))
+    return [np.load(path, mmap_mode="r") for path in paths or [folder / f"{name}.npy"]]
+
+
+def remove_shards(folder: Path, name: str) -> None:
+    """Remove the files of an array from a folder."""
+    for path in [folder / f"{name}.npy", *folder.glob(f"{name}-*.npy")]:
+        path.unlink(missing_ok=True)
+
+
+def write_header(file: BinaryIO, dtype: npt.DTypeLike, length: int) -> int:
+    """Begin a ``.npy`` file with an array of one dimension; return where its values begin."""
+    shape = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (length,)}
+    np.lib.format.write_array_header_1_0(file, shape)
+    return file.tell()
+
+
+class ShardWriter:
+    """The files of an array of one dimension, filled in any order.
+
+    Parameters
+    ----------
+    folder, name
+        Where the files are, and the name of the array.
+    dtype, length
+        Type and number of its values.
+    """
+
+    def __init__(self, folder: Path, name: str, dtype: npt.DTypeLike, length: int) -> None:
+        self._itemsize, self._size = np.dtype(dtype).itemsize, SHARD_VALUES
+        sizes = shard_sizes(length)
+        self._files = [(folder / f"{shard}.npy").open("wb") for shard in shard_names(name, len(sizes))]
+        self._begin = [write_header(file, dtype, size) for file, size in zip(self._files, sizes, strict=True)]
+
+    def write(self, position: int, values: Array) -> None:
+        """Write values at a position of the array."""
+        while len(values):
+            shard, at = divmod(position, self._size)
+            part = values[: self._size - at]
+            file = self._files[shard]
+            file.seek(self._begin[shard] + at * self._itemsize)
+            file.write(part.data)
+            position, values = position + len(part), values[len(part) :]
+
+    def __enter__(self) -> ShardWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for file in self._files:
+            file.close()
+
+
+class ShardedArray:
+    """Arrays of one dimension that are read as if they were one; slices and selections of it are ordinary arrays.
+
+    Of those in a store, what is read is checked, and nothing else.
+    """
+
+    ndim: Final = 1
+
+    def __init__(self, parts: Sequence[Array | StoredArray]) -> None:
+        self.parts = tuple(parts)
+        self._ends = np.cumsum([len(part) for part in self.parts])
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    @property
+    def shape(self) -> tuple[int]:
+        """Its length, as of an ordinary array."""
+        return (len(self),)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its values."""
+        return self.parts[0].dtype
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes its values take."""
+        return len(self) * self.dtype.itemsize
+
+    def view(self, dtype: npt.DTypeLike) -> ShardedArray:
+        """Return the same values read as another type of the same size."""
+        return ShardedArray([part.view(dtype) for part in self.parts])
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:  # noqa: FBT001
+        if copy is False:
+            raise ValueError("an array in several files cannot be one in memory without a copy")
+        return np.concatenate([stored_arrays.whole(part) for part in self.parts], dtype=dtype)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return self._slice(key)
+        if np.ndim(key) == 0:
+            number = range(len(self))[key]  # as in other sequences: from the end where it is negative, or an error
+            part, at = self._place(number)
+            return self.parts[part][at : at + 1][0]
+        wanted = np.asarray(key)
+        if wanted.dtype == bool:
+            wanted = np.flatnonzero(wanted)
+        return self._select(wanted)
+
+    def _place(self, position: int) -> tuple[int, int]:
+        part = int(np.searchsorted(self._ends, position, side="right"))
+        return part, position - int(self._ends[part]) + len(self.parts[part])
+
+    def _slice(self, key: slice) -> Array:
+        begin, end, step = key.indices(len(self))
+        if step != 1:
+            return self._select(np.arange(begin, end, step))
+        found = []
+        for part, last in zip(self.parts, self._ends.tolist(), strict=True):
+            first = last - len(part)
+            if begin < last and end > first:
+                found.append(part[max(begin - first, 0) : end - first])
+        return found[0] if len(found) == 1 else np.concatenate(found) if found else self.parts[0][:0]
+
+    def _select(self, positions: npt.NDArray[Any]) -> Array:
+        """Return the values at any positions, in their order."""
+        positions = np.where(positions < 0, positions + len(self), positions) if len(positions) else positions
+        if len(positions) and not 0 <= int(positions.min()) <= int(positions.max()) < len(self):
+            raise IndexError(f"position {int(positions.max())} of an array of {len(self)} values")
+        found = np.empty(len(positions), dtype=self.dtype)
+        which = np.searchsorted(self._ends, positions, side="right")
+        for number in np.unique(which).tolist():
+            here = which == number
+            inside = positions[here] - (int(self._ends[number]) - len(self.parts[number]))
+            first = int(inside.min())
+            found[here] = self.parts[number][first : int(inside.max()) + 1][inside - first]
+        return found
+
+    def __reduce__(self) -> Any:
+        return np.asarray, (np.asarray(self),)
+
+
+class StoredShards:
+    """The files of an array in a store, which are checked where they are used; pickled, an ordinary array."""
+
+    def __init__(self, parts: Sequence[Array | StoredArray]) -> None:
+        self._parts = tuple(parts)
+
+    @property
+    def shape(self) -> tuple[int]:
+        """Its length, as of an ordinary array."""
+        return (sum(part.shape[0] for part in self._parts),)
+
+    def whole(self) -> ShardedArray:
+        """Return all of it, of which parts are checked when they are read."""
+        return ShardedArray(self._parts)
+
+    def __reduce__(self) -> Any:
+        return np.asarray, (np.asarray(self.whole()),)
+
+
+def whole(array: Array | StoredArray | StoredShards) -> Array:
+    """Return an array in memory, or all of a stored one; one in several files is read like an array."""
+    return cast(Array, array.whole()) if isinstance(array, StoredShards) else stored_arrays.whole(array)
+
+
+def find(array: Array | ShardedArray, value: int) -> npt.NDArray[np.int64]:
+    """Return the positions at which an array has a value."""
+    if not isinstance(array, ShardedArray):
+        return np.flatnonzero(array == value)
+    before = np.r_[0, array._ends[:-1]]
+    found = [
+        np.flatnonzero(stored_arrays.whole(part) == value) + begin
+        for part, begin in zip(array.parts, before, strict=True)
+    ]
+    return np.concatenate(found)

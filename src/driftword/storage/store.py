@@ -1,0 +1,449 @@
+"""A versioned directory of ``.npy`` and ``.parquet`` files beside a ``meta.json``.
+
+Corpora and models are stored the same way. A store is written into a hidden
+directory next to its final place and renamed when it is complete, so a crash,
+Ctrl-C or full disk leaves nothing behind that looks like a store, and an older
+one stays until its successor is complete. ``meta.json`` is written last; it lists
+every file with its size and checksums, and ends with its own. Nothing is pickled.
+
+An opened store holds its files open. Whoever replaces or removes it cannot mix
+what a reader sees, and what is read has been compared with its checksums.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import os
+import shutil
+import stat
+import time
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from driftword.basics import checks
+from driftword.basics.errors import BusyError, ExistsError, StoreError
+from driftword.basics.polars_faults import check_forked
+from driftword.storage.atomic_writes import (
+    already_exists,
+    check_name,
+    is_being_replaced,
+    partial_path,
+    put_in_place,
+    reserved,
+    restore,
+    writing,
+)
+from driftword.storage.checksums import CheckedFile, Problem, file_checksums, sealed_json, unseal_json
+from driftword.storage.locks import writer_lock
+from driftword.storage.remote_stores import RemoteFolder
+from driftword.storage.shards import StoredShards, is_shard, shard_names, shard_sizes
+from driftword.storage.stored_arrays import StoredArray, read_array, whole
+
+#: Format 1 had no training counts, and fingerprints of tokens and words alone; format 2 one SHA-256 for each file;
+#: format 3 no arrays in several files. Where there are none, format 3 is still written, which earlier versions read.
+VERSION: Final = 4
+_WITHOUT_SHARDS: Final = 3
+META: Final = "meta.json"
+_OWN_FACTS: Final = ("kind", "version", "files", "checksum")  # of meta.json, which this module writes
+_SMALL: Final = 1 << 20  # files up to this size are read at opening; larger ones are mapped when they are used
+_PATIENCE: Final = 2.0  # seconds to wait for a store that is being replaced at this moment
+
+
+class Writer:
+    """A store being written: put files into `folder`, facts into `meta`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.meta: dict[str, Any] = {}
+
+    def array(self, name: str, values: npt.NDArray[Any]) -> None:
+        """Save one array as ``name.npy``."""
+        values = np.asarray(values)
+        values = values if values.flags.f_contiguous else np.ascontiguousarray(values)
+        with (self.folder / f"{name}.npy").open("wb") as file:
+            np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(values))
+            # Not `np.save`, which loses the end of a file without a word where the disk is full.
+            file.write(np.ravel(values, order="K").view(np.uint8).data)
+
+    def long_array(self, name: str, values: npt.NDArray[Any]) -> None:
+        """Save an array of one dimension in as many files as its length takes; see `shards`."""
+        sizes, begin = shard_sizes(len(values)), 0
+        for shard, size in zip(shard_names(name, len(sizes)), sizes, strict=True):
+            self.array(shard, values[begin : begin + size])
+            begin += size
+
+
+class Store:
+    """A complete store, opened for reading; all of it belongs together, whatever happens to the directory."""
+
+    def __init__(self, folder: Path | str, meta: dict[str, Any], directory: _Directory | RemoteFolder) -> None:
+        self.folder = folder  # a path, or an address
+        self.location = folder if isinstance(folder, str) else str(folder.absolute())
+        self.meta = meta
+        self._directory = directory
+        self._small: dict[str, bytes] = {}
+        self._large: dict[str, CheckedFile] = {}
+        for name, entry in meta["files"].items():
+            file = directory.open(name, entry, functools.partial(damaged, folder))
+            if file.size <= _SMALL:
+                self._small[name] = file.read()
+                file.close()
+            else:
+                file.check_again()
+                self._large[name] = file
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._small or name in self._large
+
+    def array(self, name: str) -> npt.NDArray[Any]:
+        """Return ``name.npy``, read-only and checked."""
+        return whole(self.lazy_array(name))
+
+    def lazy_array(self, name: str) -> npt.NDArray[Any] | StoredArray:
+        """Return ``name.npy``, read-only: in memory where it is small, else mapped, and checked where it is used."""
+        file = f"{name}.npy"
+        try:
+            return read_array(self._small[file]) if file in self._small else StoredArray(self._file(file))
+        except (OSError, ValueError) as error:
+            raise damaged(self.folder, f"{file} cannot be read ({error})") from error
+
+    def long_array(self, name: str) -> npt.NDArray[Any] | StoredArray | StoredShards:
+        """Return what `Writer.long_array` saved, read-only, and checked where it is used."""
+        if f"{name}.npy" in self:
+            alone = self.lazy_array(name)
+            # Elsewhere, so that no more of it is fetched than is read.
+            return StoredShards([alone]) if isinstance(self._directory, RemoteFolder) else alone
+        first = f"{name}-00000.npy"
+        number = sum(file.startswith(f"{name}-") and is_shard(file) for file in self.meta["files"])
+        if first not in self:
+            raise damaged(self.folder, f"{name}.npy is missing")
+        return StoredShards([self.lazy_array(shard) for shard in (f"{name}-{i:05}" for i in range(number))])
+
+    def open_file(self, name: str) -> BinaryIO:
+        """Return a file, open and checked; it stays readable when the store is replaced."""
+        if name in self._small:
+            return io.BytesIO(self._small[name])
+        file = self._file(name)
+        file.check()
+        return open(file.handle, "rb", closefd=False)  # whoever keeps it longer, as Polars does, duplicates the handle
+
+    def verify(self) -> None:
+        """Compare every file with its checksums; raise `StoreError` at the first that differs."""
+        for file in self._large.values():
+            file.check()
+
+    def check_current(self) -> None:
+        """Raise `StoreError` if the store has been replaced, removed or changed since it was opened."""
+        for file in self._large.values():
+            file.check_again()
+        if isinstance(self._directory, RemoteFolder):
+            same = _checksum_at(self._directory) == self.meta.get("checksum")
+        else:
+            same = self._directory.is_at(self.location)
+        if not same:
+            raise _replaced(self.folder)
+
+    def _file(self, name: str) -> CheckedFile:
+        if name not in self._large:
+            raise damaged(self.folder, f"{name} is missing")
+        return self._large[name]
+
+    def __reduce__(self) -> Any:
+        return type(None), ()  # a copy in another process has its arrays, and no files
+
+
+class _Directory:
+    """An open directory of this machine, which stays what it is whatever happens to its name."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+        weakref.finalize(self, os.close, handle)
+
+    def is_at(self, location: str) -> bool:
+        """Tell whether it still has its name."""
+        try:
+            return os.path.samestat(Path(location).stat(), os.fstat(self._handle))
+        except OSError:
+            return False
+
+    def open(self, name: str, entry: dict[str, Any], problem: Problem) -> CheckedFile:
+        """Open a file that `meta.json` lists."""
+        try:
+            # Without waiting, as a pipe in the place of a file would make it.
+            handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=self._handle)
+        except OSError as error:
+            missing = isinstance(error, FileNotFoundError)
+            raise problem(f"{name} is missing" if missing else f"{name} cannot be opened ({error.strerror})") from error
+        file = CheckedFile(handle, name, entry, problem)
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise problem(f"{name} is not a file")
+        return file
+
+
+@contextlib.contextmanager
+def create(path: str | os.PathLike[str], *, kind: str, overwrite: bool = False) -> Iterator[Writer]:
+    """Write a store of this `kind` atomically.
+
+    The block fills the `Writer`; when it ends without an exception the store
+    appears at `path`, otherwise nothing does.
+    """
+    given = check_path(path)
+    check_free(given, kind=kind, overwrite=overwrite)
+    with writing(given), reserved(given) as lock, partial_path(lock.target) as partial:
+        _check_target(given, lock.target, kind=kind, overwrite=overwrite)
+        partial.mkdir()
+        writer = Writer(partial)
+        yield writer
+        _seal(writer, kind)
+        _check_target(given, lock.target, kind=kind, overwrite=overwrite)
+        put_in_place(partial, lock.target)
+
+
+@contextlib.contextmanager
+def amend(stored: Store, *, kind: str) -> Iterator[Writer]:
+    """Add files or facts to a store atomically: the block finds the facts in the `Writer`, and may write new files.
+
+    A new directory takes the place of the old one when the block ends without an exception. Files that stay are
+    shared by both, with the checksums they had. A store that has been replaced since it was opened is left alone.
+    """
+    given = stored.folder
+    if isinstance(given, str):
+        raise StoreError(f"'{given}' is on storage that driftword reads and does not write; copy it to this machine")
+    with writing(given), reserved(given) as lock, partial_path(lock.target) as partial:
+        stored.check_current()
+        former = stored.meta
+        partial.mkdir()
+        for name in former["files"]:
+            _share(lock.target / name, partial / name)
+        writer = Writer(partial)
+        writer.meta = {name: fact for name, fact in former.items() if name not in _OWN_FACTS}
+        yield writer
+        kept = {n: entry for n, entry in former["files"].items() if _is_same(lock.target / n, partial / n)}
+        _seal(writer, kind, kept)
+        put_in_place(partial, lock.target)
+
+
+def _share(source: Path, target: Path) -> None:
+    """Give a file a second name, or copy it where the file system cannot do that."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+        os.utime(target, ns=(0, source.stat().st_mtime_ns))
+
+
+def _is_same(former: Path, new: Path) -> bool:
+    """Tell whether a file was shared and not written anew."""
+    with contextlib.suppress(FileNotFoundError):
+        old, here = former.stat(), new.stat()
+        return os.path.samestat(old, here) or (old.st_mtime_ns, old.st_size) == (here.st_mtime_ns, here.st_size)
+    return False
+
+
+def check_path(path: Any) -> Path:
+    """Refuse what cannot be the path of a store."""
+    given = checks.path("path", path)
+    check_name(given)
+    return given
+
+
+def check_free(path: str | os.PathLike[str], *, kind: str, overwrite: bool) -> None:
+    """Refuse before the work what `create` would refuse after it."""
+    given = check_path(path)
+    with writing(given):
+        _check_target(given, Path(os.path.realpath(given)), kind=kind, overwrite=overwrite)
+
+
+def open_store(path: str | os.PathLike[str], *, kind: str) -> Store:
+    """Open the store at `path`, refusing whatever is not a complete store of this `kind`."""
+    check_forked()
+    location = checks.location("path", path)
+    if isinstance(location, str):
+        return _open_remote(location, kind)
+    folder = check_path(location)
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        directory = _open_directory(folder, kind, deadline)
+        opened = os.fstat(directory)  # now: what fails to open is closed
+        try:
+            return _open_generation(folder, directory, kind)
+        except StoreError:
+            # What is missing because the directory was replaced at this moment is in its successor.
+            if time.monotonic() > deadline or _is_at(folder, opened):
+                raise
+
+
+def read_meta(folder: Path | str) -> dict[str, Any] | None:
+    """Return the metadata of a store, at a path or an address; None where there is none that can be read."""
+    try:
+        text = RemoteFolder(folder).read(META) if isinstance(folder, str) else (folder / META).read_bytes()
+        return _parse_meta(text)
+    except (OSError, ValueError):
+        return None
+
+
+def _open_remote(address: str, kind: str) -> Store:
+    """Open a store at an address; what is in the files is fetched where it is used."""
+    folder = RemoteFolder(address)
+    try:
+        text = folder.read(META)
+    except FileNotFoundError:
+        raise StoreError(f"There is no {kind} at '{address}'; check the address, or copy one there first") from None
+    meta = _read_facts(address, text, kind)
+    try:
+        return Store(address, meta, folder)
+    except StoreError as error:
+        if _checksum_at(folder) != meta.get("checksum"):  # files of its successor
+            raise _replaced(address) from error
+        raise
+
+
+def _checksum_at(folder: RemoteFolder) -> str | None:
+    """Return the checksum of the `meta.json` that is at an address now; None where there is none."""
+    meta = read_meta(folder.address)
+    return None if meta is None else meta.get("checksum")
+
+
+def _replaced(folder: Path | str) -> StoreError:
+    return StoreError(f"'{folder}' has been replaced or removed since it was opened; open it again")
+
+
+def damaged(folder: Path | str, what: str) -> StoreError:
+    """Return the error for a store that is not as it was written."""
+    return StoreError(f"'{folder}' is damaged: {what}; make it again, or restore it from a copy")
+
+
+def _open_directory(folder: Path, kind: str, deadline: float) -> int:
+    """Return a descriptor of the directory, waiting for a writer that is just replacing it."""
+    while True:
+        try:
+            return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            target = Path(os.path.realpath(folder))
+            # While we look, its successor may have come, and even be on its way out.
+            aside = is_being_replaced(target)
+            if (aside or os.path.lexists(target) or is_being_replaced(target)) and time.monotonic() < deadline:
+                if aside:
+                    _give_back(target)
+                continue
+            raise StoreError(f"There is no {kind} at '{folder}'; check the path, or make one first") from None
+        except NotADirectoryError:
+            raise StoreError(f"'{folder}' is not a driftword {kind}; name the directory given as `out`") from None
+        except OSError as error:
+            raise StoreError(f"'{folder}' cannot be opened: {error.strerror}; check the path") from error
+
+
+def _give_back(target: Path) -> None:
+    """Put a store back if the writer that had moved it aside was killed; wait a little if it is alive."""
+    try:
+        with writer_lock(target):
+            restore(target)
+    except BusyError:
+        time.sleep(0.01)
+    except OSError as error:
+        raise StoreError(
+            f"'{target}' was moved aside by a process that was killed, and cannot be put back: {error.strerror}; "
+            "check that you may write to the folder it is in"
+        ) from error
+
+
+def _open_generation(folder: Path, directory: int, kind: str) -> Store:
+    """Open what a directory holds, however its name is used from now on; close it if that fails."""
+    with contextlib.ExitStack() as unless_opened:
+        unless_opened.callback(os.close, directory)
+        try:
+            handle = os.open(META, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=directory)
+            with open(handle, "rb") as file:
+                text = file.read()
+        except OSError as error:
+            raise StoreError(
+                f"'{folder}' is not a driftword {kind} (it has no readable {META}); "
+                "name the directory that was given as `out`"
+            ) from error
+        meta = _read_facts(folder, text, kind)
+        unless_opened.pop_all()
+    return Store(folder, meta, _Directory(directory))
+
+
+def _read_facts(folder: Path | str, text: bytes, kind: str) -> dict[str, Any]:
+    """Return the content of meta.json, refusing that of something else."""
+    try:
+        meta = _parse_meta(text)
+    except ValueError as error:
+        raise damaged(folder, f"{META} {error}") from error
+    if meta["kind"] != kind:
+        raise StoreError(f"'{folder}' is a {meta['kind']}, but a {kind} is needed here")
+    if meta["version"] > VERSION:
+        raise StoreError(
+            f"'{folder}' is in format {meta['version']} and this driftword reads up to {VERSION}; "
+            "upgrade driftword (pip install -U driftword)"
+        )
+    return meta
+
+
+def _is_at(folder: Path, opened: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(folder.stat(), opened)
+    except OSError:
+        return not is_being_replaced(Path(os.path.realpath(folder)))
+
+
+def _parse_meta(text: bytes) -> dict[str, Any]:
+    """Read meta.json, checking it; raise ValueError where it is not one."""
+    meta = unseal_json(text, required=False)
+    files = meta.get("files")
+    listed = isinstance(files, dict) and all(
+        "/" not in name
+        and isinstance(entry, dict)
+        and isinstance(entry.get("bytes"), int)
+        and {"xxh3", "sha256"} & entry.keys()
+        for name, entry in files.items()
+    )
+    if not (listed and isinstance(meta.get("version"), int) and isinstance(meta.get("kind"), str)):
+        raise ValueError("is not that of a corpus or model")
+    if meta["version"] >= 3 and "checksum" not in meta:
+        raise ValueError("has lost its checksum")
+    return meta
+
+
+def _seal(writer: Writer, kind: str, known: dict[str, Any] | None = None) -> None:
+    """Record every file in meta.json, those `known` as they are, and force all of it to the disk."""
+    files = dict(known or {})
+    for path in sorted(writer.folder.iterdir()):
+        if path.name in files:
+            continue
+        with path.open("rb") as file:
+            files[path.name] = {"bytes": os.fstat(file.fileno()).st_size, "xxh3": file_checksums(file.fileno())}
+            os.fsync(file.fileno())
+    version = VERSION if any(map(is_shard, files)) else _WITHOUT_SHARDS
+    meta = {"kind": kind, "version": version, **writer.meta, "files": files}
+    with (writer.folder / META).open("wb") as file:
+        file.write(sealed_json(meta))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _check_target(given: Path, target: Path, *, kind: str, overwrite: bool) -> None:
+    if not os.path.lexists(target):
+        return
+    if target.is_dir() and not any(target.iterdir()):
+        return
+    meta = read_meta(target) if target.is_dir() else None
+    if meta is None or meta["kind"] != kind:
+        raise ExistsError(
+            f"'{given}' already exists and is not a driftword {kind}, so it is left alone; give another `out`"
+        )
+    if not overwrite:
+        raise already_exists(given)
+    if others := {file.name for file in target.iterdir()} - {META, *meta["files"]}:
+        raise ExistsError(
+            f"'{given}' holds files that driftword did not write, such as '{min(others)}', so it is left alone; "
+            "move them elsewhere first"
+        )
