@@ -39,8 +39,7 @@ class CorpusOptions:
     def from_dict(cls, options: Mapping[str, Any]) -> CorpusOptions:
         """Read back what `to_dict` gave; unknown names are ignored."""
         known = {field.name for field in fields(cls)}
-        given: dict[str, Any] = {"stopwords": options.get("stop", ()), **options}  # its name in the first file format
-        values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}
+        values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in options.items()}
         return cls(**{name: value for name, value in values.items() if name in known})
 
     def to_dict(self) -> dict[str, Any]:

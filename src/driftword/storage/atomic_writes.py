@@ -100,7 +100,7 @@ def restore(target: Path) -> bool:
 
 def sweep(target: Path) -> None:
     """Remove what killed processes left beside `target`; the caller holds its lock."""
-    for left in [*_leftovers(target, "partial"), *_leftovers(target, "replaced"), *_leftovers(target, "part")]:
+    for left in [*_leftovers(target, "partial"), *_leftovers(target, "replaced")]:
         _remove(left)
 
 
@@ -172,10 +172,9 @@ def _beside(target: Path, role: str) -> Path:
 
 
 def _leftovers(target: Path, role: str) -> list[Path]:
-    """Return what killed processes left; before there were locks, names ended in a process id."""
+    """Return what killed processes left."""
     absolute = target.absolute()
-    name = re.escape(absolute.name)
-    ours = re.compile(rf"\.{name}\.\d+\.part" if role == "part" else rf"\.{name}\.{role}-[0-9a-f]+")
+    ours = re.compile(rf"\.{re.escape(absolute.name)}\.{role}-[0-9a-f]+")
     try:
         return [path for path in sorted(absolute.parent.iterdir()) if ours.fullmatch(path.name)]
     except OSError:

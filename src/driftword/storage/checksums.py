@@ -81,15 +81,14 @@ class CheckedFile:
     name
         The file's name, for messages.
     entry
-        What `meta.json` says of it: ``bytes``, and ``xxh3`` or (in older formats) ``sha256``.
+        What `meta.json` says of it: ``bytes`` and ``xxh3``.
     problem
         Makes the error to raise from a description of what is wrong.
     """
 
     def __init__(self, handle: int, name: str, entry: dict[str, Any], problem: Problem) -> None:
         self.handle, self.name, self.size = handle, name, int(entry["bytes"])
-        self._expected: str | None = entry.get("xxh3")
-        self._sha256: str | None = entry.get("sha256")
+        self._expected: str = entry["xxh3"]
         self._problem = problem
         self._lock = threading.Lock()
         self._stamp = _NEVER  # when the file was last touched, as of the last check
@@ -134,12 +133,9 @@ class CheckedFile:
         self._check_size(self._status()[0])
         with self._reading():
             data = bytes(_read(self.handle, 0, memoryview(bytearray(self.size))))
-        if self._expected is not None:
-            view = memoryview(data)
-            for block in range(len(self._unchecked)):
-                self._compare(block, view[block * BLOCK : (block + 1) * BLOCK])
-        elif self._sha256 is not None and hashlib.sha256(data).hexdigest() != self._sha256:
-            raise self._changed()
+        view = memoryview(data)
+        for block in range(len(self._unchecked)):
+            self._compare(block, view[block * BLOCK : (block + 1) * BLOCK])
         return data
 
     def _status(self) -> tuple[int, int]:
@@ -152,13 +148,10 @@ class CheckedFile:
             raise self._problem(f"{self.name} has {size:,} bytes instead of {self.size:,}")
 
     def _check_unchecked(self, begin: int, end: int) -> None:
-        if self._expected is None:
-            self._check_whole()
-        else:
-            first = begin // BLOCK
-            blocks = np.flatnonzero(self._unchecked[first : -(-end // BLOCK)]) + first
-            self._check_blocks(blocks)
-            self._unchecked[blocks] = False
+        first = begin // BLOCK
+        blocks = np.flatnonzero(self._unchecked[first : -(-end // BLOCK)]) + first
+        self._check_blocks(blocks)
+        self._unchecked[blocks] = False
         self._any_unchecked = bool(self._unchecked.any())
 
     def _check_blocks(self, blocks: np.ndarray[Any, Any]) -> None:
@@ -179,20 +172,8 @@ class CheckedFile:
                 self._compare(block, _read(self.handle, block * BLOCK, part))
 
     def _compare(self, block: int, data: memoryview) -> None:
-        assert self._expected is not None
         if checksum(data) != self._expected[block * _DIGITS : (block + 1) * _DIGITS]:
-            raise self._changed()
-
-    def _check_whole(self) -> None:
-        """Check a file of an older format, which has one SHA-256 or none."""
-        if self._sha256 is not None:
-            digest = hashlib.sha256()
-            with self._reading():
-                for block in _blocks(self.handle, self.size):
-                    digest.update(block)
-            if digest.hexdigest() != self._sha256:
-                raise self._changed()
-        self._unchecked[:] = False
+            raise self._problem(f"the content of {self.name} has changed since it was written")
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[None]:
@@ -200,9 +181,6 @@ class CheckedFile:
             yield
         except OSError as error:
             raise self._problem(f"{self.name} cannot be read ({error.strerror or error})") from error
-
-    def _changed(self) -> Exception:
-        return self._problem(f"the content of {self.name} has changed since it was written")
 
 
 def _blocks(handle: int, size: int) -> Iterator[memoryview]:

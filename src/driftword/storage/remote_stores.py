@@ -72,9 +72,7 @@ class _FetchedFile(CheckedFile):
         return self.size, 0  # nobody else knows of the file, and what we write ourselves has been checked
 
     def _check_unchecked(self, begin: int, end: int) -> None:
-        if self._expected is None:  # an older format, which is checked as a whole
-            self._copy(0, self.size)
-        elif end > BLOCK and self._unchecked[begin // BLOCK : -(-end // BLOCK)].any():  # not where it begins
+        if end > BLOCK and self._unchecked[begin // BLOCK : -(-end // BLOCK)].any():  # not where it begins
             end = max(end, min(begin + _AHEAD * BLOCK, self.size))
         super()._check_unchecked(begin, end)
 
@@ -85,13 +83,12 @@ class _FetchedFile(CheckedFile):
                     self._copy(int(part[0]) * BLOCK, min((int(part[-1]) + 1) * BLOCK, self.size))
 
     def _copy(self, begin: int, end: int) -> None:
-        """Fetch a part, compare it where it has checksums by block, and keep it."""
+        """Fetch a part, compare it with its checksums, and keep it."""
         data = memoryview(self._fetch(begin, end))
         if len(data) != end - begin:
             raise self._problem(f"{self.name} has fewer than {self.size:,} bytes")
-        if self._expected is not None:
-            for at in range(0, len(data), BLOCK):
-                self._compare((begin + at) // BLOCK, data[at : at + BLOCK])
+        for at in range(0, len(data), BLOCK):
+            self._compare((begin + at) // BLOCK, data[at : at + BLOCK])
         try:
             while len(data):
                 written = os.pwrite(self.handle, data, begin)

@@ -46,10 +46,8 @@ from driftword.storage.remote_stores import RemoteFolder
 from driftword.storage.shards import StoredShards, is_shard, shard_names, shard_sizes
 from driftword.storage.stored_arrays import StoredArray, read_array, whole
 
-#: Format 1 had no training counts, and fingerprints of tokens and words alone; format 2 one SHA-256 for each file;
-#: format 3 no arrays in several files. Where there are none, format 3 is still written, which earlier versions read.
-VERSION: Final = 4
-_WITHOUT_SHARDS: Final = 3
+#: The one format that is written and read. What was stored in another is to be made again.
+VERSION: Final = 3
 META: Final = "meta.json"
 _OWN_FACTS: Final = ("kind", "version", "files", "checksum")  # of meta.json, which this module writes
 _SMALL: Final = 1 << 20  # files up to this size are read at opening; larger ones are mapped when they are used
@@ -380,10 +378,10 @@ def _read_facts(folder: Path | str, text: bytes, kind: str) -> dict[str, Any]:
         raise damaged(folder, f"{META} {error}") from error
     if meta["kind"] != kind:
         raise StoreError(f"'{folder}' is a {meta['kind']}, but a {kind} is needed here")
-    if meta["version"] > VERSION:
+    if meta["version"] != VERSION:
         raise StoreError(
-            f"'{folder}' is in format {meta['version']} and this driftword reads up to {VERSION}; "
-            "upgrade driftword (pip install -U driftword)"
+            f"'{folder}' is in format {meta['version']}, and this driftword reads format {VERSION} alone; "
+            "prepare or fit it again with this version"
         )
     return meta
 
@@ -396,21 +394,21 @@ def _is_at(folder: Path, opened: os.stat_result) -> bool:
 
 
 def _parse_meta(text: bytes) -> dict[str, Any]:
-    """Read meta.json, checking it; raise ValueError where it is not one."""
+    """Read meta.json, checking it unless it is in another format; raise ValueError where it is not one."""
     meta = unseal_json(text, required=False)
-    files = meta.get("files")
-    listed = isinstance(files, dict) and all(
-        "/" not in name
-        and isinstance(entry, dict)
-        and isinstance(entry.get("bytes"), int)
-        and {"xxh3", "sha256"} & entry.keys()
-        for name, entry in files.items()
-    )
-    if not (listed and isinstance(meta.get("version"), int) and isinstance(meta.get("kind"), str)):
-        raise ValueError("is not that of a corpus or model")
-    if meta["version"] >= 3 and "checksum" not in meta:
-        raise ValueError("has lost its checksum")
-    return meta
+    version, kind, files = meta.get("version"), meta.get("kind"), meta.get("files")
+    if isinstance(version, int) and isinstance(kind, str) and isinstance(files, dict):
+        if version == VERSION and "checksum" not in meta:
+            raise ValueError("has lost its checksum")
+        if version != VERSION or all(_is_entry(name, entry) for name, entry in files.items()):
+            return meta
+    raise ValueError("is not that of a corpus or model")
+
+
+def _is_entry(name: str, entry: Any) -> bool:
+    """Tell whether an entry of meta.json describes a file."""
+    facts = entry if isinstance(entry, dict) else {}
+    return "/" not in name and isinstance(facts.get("bytes"), int) and isinstance(facts.get("xxh3"), str)
 
 
 def _seal(writer: Writer, kind: str, known: dict[str, Any] | None = None) -> None:
@@ -422,8 +420,7 @@ def _seal(writer: Writer, kind: str, known: dict[str, Any] | None = None) -> Non
         with path.open("rb") as file:
             files[path.name] = {"bytes": os.fstat(file.fileno()).st_size, "xxh3": file_checksums(file.fileno())}
             os.fsync(file.fileno())
-    version = VERSION if any(map(is_shard, files)) else _WITHOUT_SHARDS
-    meta = {"kind": kind, "version": version, **writer.meta, "files": files}
+    meta = {"kind": kind, "version": VERSION, **writer.meta, "files": files}
     with (writer.folder / META).open("wb") as file:
         file.write(sealed_json(meta))
         file.flush()
