@@ -94,7 +94,7 @@ def test_killed_and_resumed_equals_never_killed(small: dw.Corpus, tmp_path: Path
     whole = dw.fit(small, SPEC, passes=5, patience=5, threads=1, out=tmp_path / "whole")
     code = f"""
 import driftword as dw, os, signal
-from driftword.checkpoints import Checkpoints
+from driftword.fitting.checkpoints import Checkpoints
 save = Checkpoints.save
 def save_and_die(checkpoints, parameters, history, **options):
     save(checkpoints, parameters, history, **options)
