@@ -19,10 +19,10 @@ import polars as pl
 from driftword.basics.errors import DriftwordError, SourceError
 from driftword.basics.polars_faults import POLARS_ERRORS, reason
 from driftword.sources import compression, limits
-from driftword.sources.block_sizes import check_blocks
 from driftword.sources.csv_files import read_csv
 from driftword.sources.json_files import read_json
 from driftword.sources.name_dates import NameDates
+from driftword.sources.polars_files import DAMAGED, read_arrow, read_parquet
 from driftword.sources.remote_files import SourceFile, local_copy, size_of
 from driftword.sources.text_streams import ReadingState, open_text, readable_name
 
@@ -111,6 +111,8 @@ def _copied(file: SourceFile, state: ReadingState) -> Iterator[Path]:
 def _reason(error: BaseException) -> str:
     if "InvalidFooter" in str(error):
         return "it seems to be an Arrow stream; save it as an Arrow file or as Parquet"
+    if isinstance(error, pl.exceptions.PanicException):
+        return DAMAGED
     return reason(error)
 
 
@@ -118,27 +120,13 @@ def _csv(file: Path, state: ReadingState) -> Iterator[pl.DataFrame]:
     return read_csv(file, state, "\t" if suffix_of(file) in (".tsv", ".tab") else None)
 
 
-def _polars(file: Path, state: ReadingState) -> Iterator[pl.DataFrame]:
-    check_blocks(file, kind_of(file))
-    scan = pl.scan_parquet if kind_of(file) == "parquet" else pl.scan_ipc
-    lazy = scan(file, glob=False)
-    rows, schema = 0, lazy.collect_schema()
-    if not schema:
-        return
-    limits.check_columns(readable_name(str(file)), len(schema))
-    height = max(int(lazy.select(pl.len()).collect().item()), 1)
-    base, size = state.bytes_read, file.stat().st_size
-    for frame in lazy.collect_batches(chunk_size=limits.BATCH_ROWS, maintain_order=True):
-        rows += frame.height
-        state.bytes_read = base + size * rows // height
-        yield frame
-        schema = frame.schema
-        del frame  # it holds the whole row group in memory, while the next one is being read
-    yield pl.DataFrame(schema=schema)  # makes a caller that waits for more rows let go of them
-
-
 _Reader = Callable[[Path, ReadingState], Iterator[pl.DataFrame]]
-_TABLE_READERS: Final[dict[str, _Reader]] = {"csv": _csv, "json": read_json, "parquet": _polars, "arrow": _polars}
+_TABLE_READERS: Final[dict[str, _Reader]] = {
+    "csv": _csv,
+    "json": read_json,
+    "parquet": read_parquet,
+    "arrow": read_arrow,
+}
 
 
 def read_texts(files: Sequence[SourceFile], root: str, dates: NameDates, state: ReadingState) -> Iterator[pl.DataFrame]:
