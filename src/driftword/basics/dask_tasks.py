@@ -10,7 +10,6 @@ import contextlib
 import logging
 import os
 import secrets
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +22,7 @@ from driftword.basics.errors import DriftwordError, OptionError, SourceError
 from driftword.basics.polars_faults import reason
 from driftword.basics.process import available_cores
 from driftword.basics.progress import Progress
+from driftword.basics.system_calls import end_group
 
 LOCAL: Final = "local"
 #: Seconds to wait for a scheduler, and for the workers of this machine.
@@ -114,12 +114,11 @@ def _local_workers(client: Any) -> Iterator[None]:
             raise OptionError(f"The workers did not start within {_STARTING:.0f} seconds; leave out `dask`") from error
         yield
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
+        end_group(process)
         try:
             process.wait(timeout=10)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
+            end_group(process, kill=True)
             process.wait()
 
 

@@ -6,13 +6,8 @@ import os
 import platform
 from importlib.metadata import version
 from pathlib import Path
-from types import ModuleType
 
-resource: ModuleType | None
-try:
-    import resource
-except ImportError:  # Windows has no such limits
-    resource = None
+from driftword.basics.system_calls import resource
 
 
 def versions() -> dict[str, str]:

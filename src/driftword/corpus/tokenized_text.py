@@ -23,7 +23,7 @@ from driftword.corpus.subsampling import keep_probabilities
 from driftword.corpus.vocabulary import Vocabulary
 from driftword.sources.opening import Input
 from driftword.storage import shards
-from driftword.storage.shards import ShardedArray, StoredShards, read_shards
+from driftword.storage.shards import ShardedArray, read_shards
 from driftword.storage.store import Store, Writer
 from driftword.storage.stored_arrays import StoredArray, whole
 
@@ -42,7 +42,7 @@ class TokenizedText:
 
     def __init__(
         self,
-        arrays: Mapping[str, npt.NDArray[Any] | StoredArray | StoredShards],
+        arrays: Mapping[str, npt.NDArray[Any] | StoredArray | ShardedArray],
         words: Sequence[str],
         slices: Slices,
         *,

@@ -209,7 +209,6 @@ class Model:
 
     def _write_significance(self, writer: store.Writer) -> None:
         if (found := self.significance) is not None:
-            (writer.folder / SIGNIFICANCE).unlink(missing_ok=True)  # it may be shared with the former directory
             found.table.write_parquet(writer.folder / SIGNIFICANCE)
             writer.meta["significance"] = found.options()
 

@@ -2,6 +2,10 @@
 
 Every writer holds the lock of its place, so whatever else lies beside it under a name of ours was left by a process
 that was killed: it is removed, or given back if it is the former result.
+
+Windows neither renames nor removes what is open. There a result that somebody has open is not replaced: the writer says
+so, and the old one stays. And names are not forced to the disk, so that the last result may be missing after a power
+failure; it is never half-written.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from driftword.basics.errors import DriftwordError, ExistsError, StoreError
+from driftword.basics.system_calls import MOVES_OPEN_FILES, flush
 from driftword.storage.locks import WriterLock, writer_lock
 
 
@@ -70,7 +75,7 @@ def partial_path(target: Path) -> Iterator[Path]:
 
 def put_in_place(partial: Path, target: Path) -> None:
     """Let a finished file or directory take the place of `target`; if that fails, the old one stays."""
-    _flush(partial)
+    flush(partial)
     if not target.is_dir() or target.is_symlink():
         partial.replace(target)
     else:
@@ -85,7 +90,7 @@ def put_in_place(partial: Path, target: Path) -> None:
                 leftover = _beside(target, "partial")
                 replaced.rename(leftover)  # half removed, it must never be put back
                 _remove(leftover)
-    _flush(target.absolute().parent)
+    flush(target.absolute().parent)
 
 
 def restore(target: Path) -> bool:
@@ -188,25 +193,16 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _flush(path: Path) -> None:
-    """Force a file, or the names in a directory, to the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    except OSError as error:  # not every file system can do it for directories
-        if error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP):
-            raise
-    finally:
-        os.close(handle)
-
-
 def _explain(number: int, reason: str, target: Path) -> str:
+    denied = "permission was denied; choose an `out` that you may write to"
+    if not MOVES_OPEN_FILES:
+        denied = "permission was denied, or a program has it open; close that, or give another `out`"
     remedies = {
         errno.ENOSPC: "the disk is full; free some space or give another `out`",
         errno.EDQUOT: "your disk quota is used up; free some space or give another `out`",
         errno.EFBIG: "the file would exceed the size allowed here; give another `out`",
-        errno.EACCES: "permission was denied; choose an `out` that you may write to",
-        errno.EPERM: "permission was denied; choose an `out` that you may write to",
+        errno.EACCES: denied,
+        errno.EPERM: denied,
         errno.EROFS: "the file system is read-only; give another `out`",
         errno.ENOTDIR: "a part of the path is a file; give another `out`",
         errno.EEXIST: "a part of the path is a file; give another `out`",

@@ -7,16 +7,16 @@ fetches those, and reading them again costs nothing.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import numpy as np
 
+from driftword.basics import system_calls
+from driftword.basics.addresses import open_system
 from driftword.basics.errors import StoreError
 from driftword.basics.polars_faults import reason
-from driftword.storage.addresses import open_system
 from driftword.storage.checksums import BLOCK, CheckedFile, Problem
 
 _AHEAD: Final = 8  # blocks that are fetched at once where text is read from one end to the other
@@ -56,8 +56,7 @@ class _FetchedFile(CheckedFile):
     """A file that is elsewhere, of which this machine has the blocks that were checked."""
 
     def __init__(self, fetch: Callable[[int, int], bytes], name: str, entry: dict[str, Any], problem: Problem) -> None:
-        handle = _temporary_file(int(entry["bytes"]))
-        super().__init__(handle, name, entry, problem)
+        super().__init__(_temporary_file(int(entry["bytes"])), name, entry, problem)
         self._fetch = fetch
 
     def head(self, size: int) -> bytes:
@@ -66,17 +65,17 @@ class _FetchedFile(CheckedFile):
 
     def read(self) -> bytes:
         self.check()
-        return os.pread(self.handle, self.size, 0)
+        return super().head(self.size)
 
-    def _status(self) -> tuple[int, int]:
-        return self.size, 0  # nobody else knows of the file, and what we write ourselves has been checked
+    def _status(self) -> tuple[int, tuple[int, int]]:
+        return self.size, (0, 0)  # nobody else knows of the file, and what we write ourselves has been checked
 
     def _check_unchecked(self, begin: int, end: int) -> None:
         if end > BLOCK and self._unchecked[begin // BLOCK : -(-end // BLOCK)].any():  # not where it begins
             end = max(end, min(begin + _AHEAD * BLOCK, self.size))
         super()._check_unchecked(begin, end)
 
-    def _check_share(self, blocks: np.ndarray[Any, Any]) -> None:
+    def _check_blocks(self, blocks: np.ndarray[Any, Any]) -> None:
         for run in np.split(blocks, np.flatnonzero(np.diff(blocks) > 1) + 1):
             for part in np.split(run, range(_AHEAD, len(run), _AHEAD)):
                 if len(part):
@@ -91,19 +90,19 @@ class _FetchedFile(CheckedFile):
             self._compare((begin + at) // BLOCK, data[at : at + BLOCK])
         try:
             while len(data):
-                written = os.pwrite(self.handle, data, begin)
+                written = system_calls.write_at(self.handle, data, begin)
                 begin, data = begin + written, data[written:]
         except OSError as error:
             raise _no_place(error) from error
 
 
-def _temporary_file(size: int) -> int:
+def _temporary_file(size: int) -> IO[bytes]:
     try:
-        with tempfile.TemporaryFile(prefix="driftword-") as file:
-            file.truncate(size)
-            return os.dup(file.fileno())
+        file = tempfile.TemporaryFile(prefix="driftword-")  # noqa: SIM115 - it stays open
+        file.truncate(size)
     except OSError as error:
         raise _no_place(error) from error
+    return file
 
 
 def _no_place(error: OSError) -> StoreError:

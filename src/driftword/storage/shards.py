@@ -20,7 +20,6 @@ from driftword.storage.stored_arrays import Array, StoredArray
 
 #: How many values one file holds: 2 GiB of word ids for vocabularies of up to 65,536 words.
 SHARD_VALUES = 1 << 30
-_SHARD_NAME: Final = re.compile(r"-\d{5,}\.npy$")
 
 
 def shard_sizes(length: int) -> list[int]:
@@ -34,15 +33,15 @@ def shard_names(name: str, number: int) -> list[str]:
     return [name] if number == 1 else [f"{name}-{i:05}" for i in range(number)]
 
 
-def is_shard(file: str) -> bool:
-    """Tell whether a file is one of several that hold an array."""
-    return _SHARD_NAME.search(file) is not None
+def is_shard(file: str, name: str) -> bool:
+    """Tell whether a file is one of several that hold the array `name`."""
+    return re.fullmatch(rf"{name}-\d{{5,}}\.npy", file) is not None
 
 
 def read_shards(folder: Path, name: str) -> list[Array]:
     """Return the files of an array in a folder, mapped into memory."""
-    paths = sorted(folder.glob(f"{name}-*.npy"), key=lambda path: (len(path.name), path.name))
-    return [np.load(path, mmap_mode="r") for path in paths or [folder / f"{name}.npy"]]
+    paths = sorted(folder.glob(f"{name}-*.npy")) or [folder / f"{name}.npy"]
+    return [np.load(path, mmap_mode="r") for path in paths]
 
 
 def remove_shards(folder: Path, name: str) -> None:
@@ -179,28 +178,9 @@ class ShardedArray:
         return np.asarray, (np.asarray(self),)
 
 
-class StoredShards:
-    """The files of an array in a store, which are checked where they are used; pickled, an ordinary array."""
-
-    def __init__(self, parts: Sequence[Array | StoredArray]) -> None:
-        self._parts = tuple(parts)
-
-    @property
-    def shape(self) -> tuple[int]:
-        """Its length, as of an ordinary array."""
-        return (sum(part.shape[0] for part in self._parts),)
-
-    def whole(self) -> ShardedArray:
-        """Return all of it, of which parts are checked when they are read."""
-        return ShardedArray(self._parts)
-
-    def __reduce__(self) -> Any:
-        return np.asarray, (np.asarray(self.whole()),)
-
-
-def whole(array: Array | StoredArray | StoredShards) -> Array:
+def whole(array: Array | StoredArray | ShardedArray) -> Array:
     """Return an array in memory, or all of a stored one; one in several files is read like an array."""
-    return cast(Array, array.whole()) if isinstance(array, StoredShards) else stored_arrays.whole(array)
+    return cast(Array, array) if isinstance(array, ShardedArray) else stored_arrays.whole(array)
 
 
 def find(array: Array | ShardedArray, value: int) -> npt.NDArray[np.int64]:
