@@ -1,4 +1,4 @@
-"""Checksums by block, so that a changed byte is noticed where it is read, and reading a part checks that part only.
+"""Checksums of blocks, so that a changed byte is noticed where it is read, and reading a part checks only that part.
 
 A file's checksums are the XXH3-64 of each of its blocks of 1 MiB, as 16 hexadecimal digits each, one after the other.
 They protect against accidents, not against somebody who changes data and checksums on purpose.
@@ -48,7 +48,7 @@ def sha256(path: Path) -> str:
 
 
 def sealed_json(content: Mapping[str, Any]) -> bytes:
-    """Return an object as JSON for people, with a checksum of the text before it as its last entry."""
+    """Return an object as indented JSON whose last entry is a checksum of the text before it."""
     body = json.dumps(content, indent=1, ensure_ascii=False).removesuffix("\n}").encode()
     return body + _SEAL + f'{checksum(body)}"\n}}\n'.encode()
 
@@ -73,18 +73,8 @@ class CheckedFile:
     """A file that stays open, and whose blocks are compared with their checksums when they are first read.
 
     What was checked is checked again after the file has been touched. A file that was opened stays readable when
-    another one takes its name.
-
-    Parameters
-    ----------
-    file
-        The open file, which this object closes.
-    name
-        The file's name, for messages.
-    entry
-        What `meta.json` says of it: ``bytes`` and ``xxh3``.
-    problem
-        Makes the error to raise from a description of what is wrong.
+    another one takes its name. `entry` is what `meta.json` says of the file, its ``bytes`` and ``xxh3``; `problem`
+    makes an error of a description of what is wrong.
     """
 
     def __init__(self, file: IO[bytes], name: str, entry: dict[str, Any], problem: Problem) -> None:

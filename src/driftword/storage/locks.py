@@ -30,18 +30,10 @@ _UNSUPPORTED: Final = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTS
 
 @dataclass(frozen=True)
 class WriterLock:
-    """The right to write at a place.
-
-    Parameters
-    ----------
-    target
-        The place.
-    file
-        The open file that is locked; None where the file system has no locks.
-    """
+    """The right to write at a place."""
 
     target: Path
-    file: BinaryIO | None
+    file: BinaryIO | None  # which is locked; None where the file system has no locks
 
     @property
     def exclusive(self) -> bool:

@@ -1,8 +1,8 @@
-"""Stores on storage that fsspec reads: what is used is fetched, compared with its checksums, and kept for the process.
+"""Stores on storage that fsspec reads: what is used is fetched, compared with its checksums, and kept.
 
-A large file stands on this machine as a temporary file with holes, without a name, which is gone with the process.
-Before a part of it is read, the blocks that are still missing are fetched. So whoever reads a few slices of a corpus
-fetches those, and reading them again costs nothing.
+A large file is represented on this machine by a temporary file with holes, which is gone when the process ends. Before
+a part of it is read, the blocks that are still missing are fetched. So whoever reads a few slices of a corpus fetches
+only those, and reading them again costs nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from driftword.basics.errors import StoreError
 from driftword.basics.polars_faults import reason
 from driftword.storage.checksums import BLOCK, CheckedFile, Problem
 
-_AHEAD: Final = 8  # blocks that are fetched at once where text is read from one end to the other
+_AHEAD: Final = 8  # blocks that are fetched at once where a file is read from end to end
 
 
 class RemoteFolder:
@@ -30,7 +30,7 @@ class RemoteFolder:
         self._system, self._root = open_system(self.address)
 
     def read(self, name: str, begin: int = 0, end: int | None = None) -> bytes:
-        """Return a file, or a part of it; raise FileNotFoundError where there is none."""
+        """Return the content of a file, or a part of it; raise FileNotFoundError where there is none."""
         try:
             return bytes(self._system.cat_file(f"{self._root}/{name}", start=begin, end=end))
         except (FileNotFoundError, NotADirectoryError) as error:
@@ -53,7 +53,7 @@ class RemoteFolder:
 
 
 class _FetchedFile(CheckedFile):
-    """A file that is elsewhere, of which this machine has the blocks that were checked."""
+    """A file at an address, of which this machine has the blocks that were checked."""
 
     def __init__(self, fetch: Callable[[int, int], bytes], name: str, entry: dict[str, Any], problem: Problem) -> None:
         super().__init__(_temporary_file(int(entry["bytes"])), name, entry, problem)
@@ -68,7 +68,7 @@ class _FetchedFile(CheckedFile):
         return super().head(self.size)
 
     def _status(self) -> tuple[int, tuple[int, int]]:
-        return self.size, (0, 0)  # nobody else knows of the file, and what we write ourselves has been checked
+        return self.size, (0, 0)  # nobody else knows of the file, and what is written to it has been checked
 
     def _check_unchecked(self, begin: int, end: int) -> None:
         if end > BLOCK and self._unchecked[begin // BLOCK : -(-end // BLOCK)].any():  # not where it begins

@@ -30,7 +30,6 @@ from driftword.basics.errors import BusyError, ExistsError, StoreError
 from driftword.basics.polars_faults import check_forked
 from driftword.storage.atomic_writes import (
     already_exists,
-    check_name,
     is_being_replaced,
     partial_path,
     put_in_place,
@@ -124,7 +123,7 @@ class Store:
         if name in self._small:
             return io.BytesIO(self._small[name])
         file = self._file(name)
-        if not system_calls.READS_AT_POSITION:
+        if not system_calls.READS_AT_POSITION:  # reading it would move the position of other readers
             return io.BytesIO(file.read())
         file.check()
         return open(file.handle, "rb", closefd=False)  # whoever keeps it longer, as Polars does, duplicates the handle
@@ -151,13 +150,13 @@ class Store:
 
 
 class _LocalFolder:
-    """A directory of this machine."""
+    """A directory on this machine."""
 
     def __init__(self, path: Path) -> None:
         self._path = path.absolute()
 
     def read(self, name: str) -> bytes:
-        """Return a file."""
+        """Return the content of a file."""
         with open(self._path / name, "rb", opener=system_calls.open_at_once) as file:
             return file.read()
 
@@ -179,10 +178,9 @@ class _LocalFolder:
 
 @contextlib.contextmanager
 def create(path: str | os.PathLike[str], *, kind: str, overwrite: bool = False) -> Iterator[Writer]:
-    """Write a store of this `kind` atomically.
+    """Write a store of this `kind` atomically: it appears at `path` when the block ends without an exception.
 
-    The block fills the `Writer`; when it ends without an exception the store
-    appears at `path`, otherwise nothing does.
+    The block fills the `Writer`.
     """
     given = check_path(path)
     check_free(given, kind=kind, overwrite=overwrite)
@@ -235,9 +233,10 @@ def _share(source: Path, target: Path) -> None:
 
 
 def check_path(path: Any) -> Path:
-    """Refuse what cannot be the path of a store."""
+    """Refuse what cannot be the path of a store; tables and messages could not hold one that is not text."""
     given = checks.path("path", path)
-    check_name(given)
+    if not checks.is_unicode(str(given)):
+        raise StoreError(f"'{os.fsencode(given).decode(errors='replace')}' is not valid UTF-8; rename it")
     return given
 
 
@@ -252,6 +251,8 @@ def open_store(path: str | os.PathLike[str], *, kind: str) -> Store:
     """Open the store at `path`, refusing whatever is not a complete store of this `kind`."""
     check_forked()
     location = checks.location("path", path)
+    if isinstance(location, Path):
+        check_path(location)
     deadline = time.monotonic() + _PATIENCE
     while True:
         folder = _folder_at(location)
@@ -281,7 +282,7 @@ def damaged(folder: Path | str, what: str) -> StoreError:
 
 
 def _folder_at(location: Path | str) -> _LocalFolder | RemoteFolder:
-    return RemoteFolder(location) if isinstance(location, str) else _LocalFolder(check_path(location))
+    return RemoteFolder(location) if isinstance(location, str) else _LocalFolder(location)
 
 
 def _holds(folder: _LocalFolder | RemoteFolder, meta_text: bytes) -> bool:
@@ -342,7 +343,7 @@ def _give_back(target: Path) -> None:
 
 
 def _read_facts(folder: Path | str, text: bytes, kind: str) -> dict[str, Any]:
-    """Return the content of meta.json, refusing that of something else."""
+    """Return the facts in meta.json, refusing those of something else."""
     try:
         meta = _parse_meta(text)
     except ValueError as error:
@@ -376,7 +377,7 @@ def _is_entry(name: str, entry: Any) -> bool:
 
 
 def _seal(writer: Writer, kind: str, known: dict[str, Any] | None = None) -> None:
-    """Record every file in meta.json, those `known` as they are, and force all of it to the disk."""
+    """Record every file in meta.json, those `known` with the checksums they had, and force all to the disk."""
     files = dict(known or {})
     for path in sorted(writer.folder.iterdir()):
         if path.name in files:
@@ -392,9 +393,7 @@ def _seal(writer: Writer, kind: str, known: dict[str, Any] | None = None) -> Non
 
 
 def _check_target(given: Path, target: Path, *, kind: str, overwrite: bool) -> None:
-    if not os.path.lexists(target):
-        return
-    if target.is_dir() and not any(target.iterdir()):
+    if not os.path.lexists(target) or (target.is_dir() and not any(target.iterdir())):
         return
     meta = read_meta(target) if target.is_dir() else None
     if meta is None or meta["kind"] != kind:
