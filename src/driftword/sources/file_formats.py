@@ -1,7 +1,7 @@
 """Files as batches of rows.
 
-CSV and JSON lines are read with Python's own readers, which know the number of
-the line and survive bytes that cannot be decoded; Parquet and Arrow with Polars.
+CSV and JSON lines are read with Python's own readers, which know the number of the line and survive bytes that cannot
+be decoded; Parquet and Arrow with Polars.
 """
 
 from __future__ import annotations
@@ -29,17 +29,10 @@ from driftword.sources.text_streams import ReadingState, open_text, readable_nam
 FORMATS: Final = "CSV, TSV, JSON lines, Parquet, Arrow (.gz and .zst too), or a folder of .txt files"
 
 KINDS: Final = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".tab": "csv",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".json": "json",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".ipc": "arrow",
-    ".feather": "arrow",
+    **dict.fromkeys((".csv", ".tsv", ".tab"), "csv"),
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), "json"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".arrow", ".ipc", ".feather"), "arrow"),
     ".txt": "text",
 }
 _Read = TypeVar("_Read")
@@ -47,7 +40,7 @@ _UNREADABLE: Final = (*compression.DAMAGED, *POLARS_ERRORS, UnicodeError, Overfl
 
 
 def suffix_of(file: SourceFile) -> str:
-    """Return the suffix that tells the kind of a file, that of its compression aside."""
+    """Return the suffix that tells the kind of a file, without that of its compression."""
     suffixes = [suffix.lower() for suffix in file.suffixes]
     if suffixes and suffixes[-1] in compression.SUFFIXES:
         suffixes.pop()
@@ -64,7 +57,7 @@ def kind_of(file: SourceFile) -> str:
 
 
 def read_tables(files: Sequence[SourceFile], state: ReadingState, *, several: bool) -> Iterator[pl.DataFrame]:
-    """Yield the rows of tables of one kind, file by file; where there are several, a column names each row's."""
+    """Yield the rows of tables of one kind, file by file; of several, a column names the file of each row."""
     before = 0
     for file in files:
         for frame in _read_file(file, state, _TABLE_READERS[kind_of(file)]):
@@ -80,7 +73,7 @@ def read_tables(files: Sequence[SourceFile], state: ReadingState, *, several: bo
 def _read_file(
     file: SourceFile, state: ReadingState, reader: Callable[[Path, ReadingState], Iterator[_Read]]
 ) -> Iterator[_Read]:
-    """Yield the rows of one file; none of one that cannot be read to its end, if such files are to be left out."""
+    """Yield the rows of one file; none if it cannot be read to its end and such files are to be left out."""
     skip = state.skip_bad_files
     try:
         with _copied(file, state) as path:
@@ -98,7 +91,7 @@ def _read_file(
 
 @contextlib.contextmanager
 def _copied(file: SourceFile, state: ReadingState) -> Iterator[Path]:
-    """Yield a file of this machine with the content of `file`; turn what cannot be read into a sentence."""
+    """Yield a file on this machine with the content of `file`; turn failures to read it into sentences."""
     try:
         with local_copy(file, state.digests) as path:
             yield path
@@ -120,8 +113,7 @@ def _csv(file: Path, state: ReadingState) -> Iterator[pl.DataFrame]:
     return read_csv(file, state, "\t" if suffix_of(file) in (".tsv", ".tab") else None)
 
 
-_Reader = Callable[[Path, ReadingState], Iterator[pl.DataFrame]]
-_TABLE_READERS: Final[dict[str, _Reader]] = {
+_TABLE_READERS: Final[dict[str, Callable[[Path, ReadingState], Iterator[pl.DataFrame]]]] = {
     "csv": _csv,
     "json": read_json,
     "parquet": read_parquet,
