@@ -177,7 +177,7 @@ class TokenizedText:
 
     def matches(self, fingerprint: str | None) -> bool:
         """Tell whether this is the corpus with that fingerprint."""
-        return fingerprint is not None and fingerprint == self.fingerprint
+        return isinstance(fingerprint, str) and fingerprint == self.fingerprint
 
     @property
     def documents(self) -> pl.LazyFrame:

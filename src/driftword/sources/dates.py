@@ -97,15 +97,13 @@ def _period(match: re.Match[str]) -> tuple[date, date]:
         raise ValueError("month 0")
     if week := part.get("week"):
         return date.fromisocalendar(year, int(week), 1), date.fromisocalendar(year, int(week), 7)
-    if quarter := part.get("quarter"):
-        month = int(quarter) * 3
-        return date(year, month - 2, 1), date(year, month, monthrange(year, month)[1])
     if part.get("day"):
-        day = date(year, month, int(part["day"] or 0))
+        day = date(year, month, int(part["day"]))
         return day, day
-    if month:
-        return date(year, month, 1), date(year, month, monthrange(year, month)[1])
-    return date(year, 1, 1), date(year, 12, 31)
+    first, last = (month, month) if month else (1, 12)
+    if quarter := part.get("quarter"):
+        first, last = 3 * int(quarter) - 2, 3 * int(quarter)
+    return date(year, first, 1), date(year, last, monthrange(year, last)[1])
 
 
 TWO_DIGIT_REMEDY: Final = (
@@ -150,7 +148,6 @@ class DateReader:
 
     def read(self, values: pl.Series) -> pl.Series:
         """Return the first day of each date; null where it cannot be read."""
-        values = values.alias("date")
         kind = values.dtype
         self.check_type(kind)
         if kind == pl.Date:
@@ -158,7 +155,7 @@ class DateReader:
         elif kind == pl.Datetime:
             days = within_calendar(values).dt.date()
         elif kind == pl.Null:
-            return pl.Series("date", [None] * len(values), dtype=pl.Date)
+            days = values.cast(pl.Date)
         elif self.form in _EPOCHS:
             days = self._since_1970(values, _EPOCHS[self.form or ""])
         elif kind.is_numeric() and self.form is None:
@@ -178,8 +175,7 @@ class DateReader:
         magnitudes = counted.cast(pl.Float64).abs().log10().floor().cast(pl.Int8)
         self.magnitudes.update(dict(magnitudes.value_counts().iter_rows()))
         days = numbers // units_per_day
-        inside = days.is_between(_FIRST_DAY, _LAST_DAY)
-        return days.set(~inside.fill_null(value=False), None).cast(pl.Int32).cast(pl.Date)
+        return _where_between(days, days, _FIRST_DAY, _LAST_DAY).cast(pl.Int32).cast(pl.Date)
 
     def check_unit(self) -> None:
         """Refuse a column, once all of it is read, whose numbers count another unit than `form` says.
@@ -226,8 +222,7 @@ class DateReader:
             if numbers.len() == unique.len():
                 self._refuse_other_numbers(numbers)
         known = pl.DataFrame({"text": unique, "date": pl.Series(days, dtype=pl.Date)})
-        frame = texts.to_frame("text").join(known, on="text", how="left", maintain_order="left")
-        return frame["date"]
+        return texts.to_frame("text").join(known, on="text", how="left", maintain_order="left")["date"]
 
     def _refuse_other_numbers(self, numbers: pl.Series) -> None:
         """Refuse a column of numbers that are plainly not years, and say what they may be."""
@@ -237,8 +232,7 @@ class DateReader:
         middle = float(numbers.median() or 0)  # type: ignore[arg-type]
         if 100 <= middle < 10_000:
             return
-        example = f"{numbers[0]:.0f}"
-        holds = f"Column '{self.column}' holds numbers such as {example}"
+        holds = f"Column '{self.column}' holds numbers such as {numbers[0]:.0f}"
         if 0 < middle < 100:
             raise SourceError(f"{holds}, which are not years of three or four digits; {TWO_DIGIT_REMEDY}")
         for unit, (low, high) in _MAGNITUDES.items():

@@ -87,7 +87,7 @@ class Source:
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """How files are read; the names are those of the parameters of `prepare`."""
+    """Options for reading files, named as the parameters of `prepare`."""
 
     time_from_name: str | None = None
     encoding: str | None = None

@@ -19,7 +19,7 @@ from driftword.sources.encodings import UTF_8, detect_encoding
 
 @dataclass
 class ReadingState:
-    """How files are to be read, and what was noticed on the way."""
+    """Options for reading files, and what was noticed on the way."""
 
     skip_bad_rows: bool = False
     skip_bad_files: bool = False
