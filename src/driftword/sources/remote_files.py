@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import glob
-import hashlib
 import re
 import shutil
 import tempfile
@@ -18,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from driftword.basics.addresses import open_system
 from driftword.basics.errors import SourceError
 from driftword.basics.polars_faults import reason
+from driftword.storage.checksums import sha256
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,7 @@ def local_copy(file: SourceFile, digests: dict[str, str]) -> Iterator[Path]:
                 shutil.copyfileobj(source, target, 1 << 22)
         except Exception as error:
             raise SourceError(f"'{file}' cannot be read: {reason(error)}") from error
-        with copy.open("rb") as stream:
-            digests[file.address] = hashlib.file_digest(stream, "sha256").hexdigest()
+        digests[file.address] = sha256(copy)
         try:
             yield copy
         except SourceError as error:  # which names the copy, and that will be gone

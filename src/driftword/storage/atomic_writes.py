@@ -93,14 +93,10 @@ def put_in_place(partial: Path, target: Path) -> None:
     flush(target.absolute().parent)
 
 
-def restore(target: Path) -> bool:
-    """Put a directory back that a killed process had moved aside to replace it; tell whether there was one."""
-    if os.path.lexists(target):
-        return False
-    leftovers = _leftovers(target, "replaced")
-    if leftovers:
-        leftovers[0].rename(target)
-    return bool(leftovers)
+def restore(target: Path) -> None:
+    """Put a directory back that a killed process had moved aside to replace it."""
+    if is_being_replaced(target):
+        _leftovers(target, "replaced")[0].rename(target)
 
 
 def sweep(target: Path) -> None:

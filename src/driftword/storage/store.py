@@ -40,7 +40,7 @@ from driftword.storage.atomic_writes import (
 from driftword.storage.checksums import CheckedFile, Problem, file_checksums, sealed_json, unseal_json
 from driftword.storage.locks import writer_lock
 from driftword.storage.remote_stores import RemoteFolder
-from driftword.storage.shards import ShardedArray, is_shard, shard_names, shard_sizes
+from driftword.storage.shards import ShardedArray, ShardWriter, is_shard
 from driftword.storage.stored_arrays import StoredArray, read_array, whole
 
 #: The one format that is written and read. What was stored in another is to be made again.
@@ -69,10 +69,8 @@ class Writer:
 
     def long_array(self, name: str, values: npt.NDArray[Any]) -> None:
         """Save an array of one dimension in as many files as its length takes; see `shards`."""
-        sizes, begin = shard_sizes(len(values)), 0
-        for shard, size in zip(shard_names(name, len(sizes)), sizes, strict=True):
-            self.array(shard, values[begin : begin + size])
-            begin += size
+        with ShardWriter(self.folder, name, values.dtype, len(values)) as writer:
+            writer.write(0, values)
 
 
 class Store:
@@ -306,14 +304,17 @@ def _read_meta_text(location: Path | str, folder: _LocalFolder | RemoteFolder, k
     while True:
         try:
             before = location.stat()
-            with contextlib.suppress(FileNotFoundError):
+            try:
                 return folder.read(META)
-            after = location.stat()
-            if os.path.samestat(before, after) and before.st_mtime_ns == after.st_mtime_ns:
-                raise StoreError(
-                    f"'{location}' is not a driftword {kind} (it has no readable {META}); "
-                    "name the directory that was given as `out`"
-                )
+            except OSError as error:
+                if not (stat.S_ISDIR(before.st_mode) and os.access(location, os.R_OK | os.X_OK)):
+                    raise
+                after = location.stat()
+                if os.path.samestat(before, after) and before.st_mtime_ns == after.st_mtime_ns:
+                    raise StoreError(
+                        f"'{location}' is not a driftword {kind} (it has no readable {META}); "
+                        "name the directory that was given as `out`"
+                    ) from error
         except FileNotFoundError:
             # While we look, its successor may have come, and even be on its way out.
             aside = is_being_replaced(target)
