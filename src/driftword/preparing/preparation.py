@@ -14,7 +14,7 @@ import contextlib
 import os
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -192,7 +192,7 @@ def prepare(
                 "A function given as `tokens` cannot be used with `dask`; split the text first and pass "
                 '`tokens="whitespace"`, or leave out `dask`'
             )
-    opened = open_source(source, **asdict(files))
+    opened = open_source(source, files)
     if dask is not None:
         check_source(opened)
     with (

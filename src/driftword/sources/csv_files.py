@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from driftword.basics.errors import SourceError
 from driftword.sources import limits
-from driftword.sources.text_streams import ReadingState, RowLines, open_text
+from driftword.sources.text_streams import ReadingState, RowLines, batches, open_text
 
 
 def read_csv(file: Path, state: ReadingState, delimiter: str | None = None) -> Iterator[pl.DataFrame]:
@@ -30,57 +31,47 @@ def read_csv(file: Path, state: ReadingState, delimiter: str | None = None) -> I
             order = "be" if head.startswith("\0") else "le"
             raise SourceError(f"'{file}' seems to be UTF-16 without its mark; pass `encoding=\"utf-16-{order}\"`")
         delimiter = delimiter or max(",;\t|", key=head.count)
-        rows = csv.reader(chain([head], lines), delimiter=delimiter, strict=True)
-        header = _header(file, rows)
-        empty_row = limits.CELL_BYTES * len(header)
-        batch: list[list[str]] = []
-        size = 0
-        while True:
-            first_line = rows.line_num + 1
-            row_lines.begin_row(first_line)
-            try:
-                row = next(rows)
-            except StopIteration:
-                break
-            except csv.Error as error:
-                if "field limit" in str(error):
-                    raise row_lines.too_long() from error
-                if "unexpected end of data" in str(error):
-                    raise SourceError(
-                        f"'{file}' has a quotation mark in line {first_line} that is never closed; "
-                        "close it, or double the marks inside quoted text"
-                    ) from error
-                if not state.skip_bad_rows:
-                    raise SourceError(
-                        f"'{file}' line {first_line} is not valid CSV ({error}); double the marks inside quoted text, "
-                        "or pass `skip_bad_rows=True` to leave such rows out"
-                    ) from error
-                state.bad_rows += 1
-                continue
-            except SourceError as error:
-                if rows.line_num > first_line:
-                    raise SourceError(f"{error}; or close the quotation mark that is open in it") from error
-                raise
-            if not row:
-                continue
-            if len(row) != len(header):
-                if not state.skip_bad_rows:
-                    raise SourceError(
-                        f"'{file}' line {first_line} has {len(row)} fields and the header has {len(header)}; "
-                        "put quotes around text that contains delimiters, "
-                        "or pass `skip_bad_rows=True` to leave such rows out"
-                    )
-                state.bad_rows += 1
-                continue
-            batch.append(row)
-            size += sum(map(len, row)) + empty_row
-            if len(batch) >= limits.BATCH_ROWS * 10 or size > limits.BATCH_BYTES:
-                frame = _strings(header, batch)
-                batch, size = [], 0  # before the caller works on them, so that they are in memory only once
-                del row
-                yield frame
-                del frame
-        yield _strings(header, batch)
+        reader = csv.reader(chain([head], lines), delimiter=delimiter, strict=True)
+        header = _header(file, reader)
+        schema = dict.fromkeys(header, pl.String)
+        rows = _rows(file, reader, row_lines, len(header), state)
+        yield from batches(rows, lambda batch: pl.DataFrame(batch, schema=schema, orient="row"), limits.BATCH_ROWS * 10)
+
+
+def _rows(
+    file: Path, reader: Any, lines: RowLines, n_columns: int, state: ReadingState
+) -> Iterator[tuple[list[str], int]]:
+    """Yield each row below the header, and its size."""
+    while True:
+        first_line = reader.line_num + 1
+        lines.begin_row(first_line)
+        try:
+            row = next(reader)
+            problem = "" if len(row) in (0, n_columns) else f"has {len(row)} fields and the header has {n_columns}"
+            remedy = "put quotes around text that contains delimiters"
+        except StopIteration:
+            return
+        except csv.Error as error:
+            if "field limit" in str(error):
+                raise lines.too_long() from error
+            if "unexpected end of data" in str(error):
+                raise SourceError(
+                    f"'{file}' has a quotation mark in line {first_line} that is never closed; "
+                    "close it, or double the marks inside quoted text"
+                ) from error
+            row, problem, remedy = [], f"is not valid CSV ({error})", "double the marks inside quoted text"
+        except SourceError as error:
+            if reader.line_num > first_line:
+                raise SourceError(f"{error}; or close the quotation mark that is open in it") from error
+            raise
+        if problem and not state.skip_bad_rows:
+            raise SourceError(
+                f"'{file}' line {first_line} {problem}; {remedy}, or pass `skip_bad_rows=True` to leave such rows out"
+            )
+        if problem:
+            state.bad_rows += 1
+        elif row:
+            yield row, sum(map(len, row)) + limits.CELL_BYTES * n_columns
 
 
 def _header(file: Path, rows: Iterator[list[str]]) -> list[str]:
@@ -99,7 +90,3 @@ def _header(file: Path, rows: Iterator[list[str]]) -> list[str]:
     if repeated is not None:
         raise SourceError(f"'{file}' has two columns named '{repeated[:60]}'; rename one")
     return header
-
-
-def _strings(header: Sequence[str], rows: Sequence[Sequence[str]]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=dict.fromkeys(header, pl.String), orient="row")

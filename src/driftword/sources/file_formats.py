@@ -24,7 +24,7 @@ from driftword.sources.json_files import read_json
 from driftword.sources.name_dates import NameDates
 from driftword.sources.polars_files import DAMAGED, read_arrow, read_parquet
 from driftword.sources.remote_files import SourceFile, local_copy, size_of
-from driftword.sources.text_streams import ReadingState, open_text, readable_name
+from driftword.sources.text_streams import ReadingState, batches, open_text, readable_name
 
 FORMATS: Final = "CSV, TSV, JSON lines, Parquet, Arrow (.gz and .zst too), or a folder of .txt files"
 
@@ -123,17 +123,12 @@ _TABLE_READERS: Final[dict[str, Callable[[Path, ReadingState], Iterator[pl.DataF
 
 def read_texts(files: Sequence[SourceFile], root: str, dates: NameDates, state: ReadingState) -> Iterator[pl.DataFrame]:
     """Yield one row per .txt file: its text, the date in its path, and the path below `root`."""
-    rows: list[tuple[str, str, str]] = []
-    size = 0
-    for file in files:
-        name = readable_name(os.path.relpath(str(file), root))
-        for text in _read_file(file, state, _text):
-            rows.append((text, dates.find(name), name))
-            size += len(text)
-        if len(rows) >= 200 or size > limits.BATCH_BYTES:
-            yield _texts(rows)
-            rows, size = [], 0
-    yield _texts(rows)
+    schema = {"text": pl.String, "date": pl.String, "file": pl.String}
+    names = ((file, readable_name(os.path.relpath(str(file), root))) for file in files)
+    rows = (
+        ((text, dates.find(name), name), len(text)) for file, name in names for text in _read_file(file, state, _text)
+    )
+    return batches(rows, lambda batch: pl.DataFrame(batch, schema=schema, orient="row"), 200)
 
 
 def _text(file: Path, state: ReadingState) -> Iterator[str]:
@@ -143,7 +138,3 @@ def _text(file: Path, state: ReadingState) -> Iterator[str]:
     if len(text) > limits.LONGEST_DOCUMENT:
         raise limits.too_long(f"'{readable_name(str(file))}'")
     yield text
-
-
-def _texts(rows: Sequence[tuple[str, str, str]]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema={"text": pl.String, "date": pl.String, "file": pl.String}, orient="row")

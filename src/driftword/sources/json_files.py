@@ -12,7 +12,7 @@ import polars as pl
 
 from driftword.basics.errors import SourceError
 from driftword.sources import limits
-from driftword.sources.text_streams import ReadingState, RowLines, open_text, readable_name
+from driftword.sources.text_streams import ReadingState, RowLines, batches, open_text, readable_name
 
 #: An object whose values have become text.
 _Cells = dict[str, str | None]
@@ -28,20 +28,15 @@ def read_json(file: Path, state: ReadingState) -> Iterator[pl.DataFrame]:
             rows = _array_items(file, head, text, state)
         else:
             rows = _line_items(file, RowLines(file, text, head), state)
-        batch: list[_Cells] = []
-        size = 0
-        for row, length in rows:
-            state.keys.update(dict.fromkeys(row))
-            limits.check_columns(readable_name(str(file)), len(state.keys))
-            batch.append(row)
-            size += length + limits.CELL_BYTES * len(state.keys)
-            if len(batch) >= limits.BATCH_ROWS or size > limits.BATCH_BYTES:
-                frame = _frame(batch, state)
-                batch, size = [], 0  # before the caller works on them, so that they are in memory only once
-                del row
-                yield frame
-                del frame
-        yield _frame(batch, state)
+        yield from batches(_noting_keys(file, rows, state), lambda batch: _frame(batch, state), limits.BATCH_ROWS)
+
+
+def _noting_keys(file: Path, rows: Iterator[tuple[_Cells, int]], state: ReadingState) -> Iterator[tuple[_Cells, int]]:
+    """Yield each row, and its size with a cell for every key that has occurred."""
+    for row, length in rows:
+        state.keys.update(dict.fromkeys(row))
+        limits.check_columns(readable_name(str(file)), len(state.keys))
+        yield row, length + limits.CELL_BYTES * len(state.keys)
 
 
 def _line_items(file: Path, lines: RowLines, state: ReadingState) -> Iterator[tuple[_Cells, int]]:

