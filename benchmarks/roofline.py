@@ -83,7 +83,13 @@ def parts(spec: dw.Spec) -> dict[str, float]:
     def numbers(*shape: int) -> np.ndarray:
         return (0.01 * random.normal(size=shape)).astype(np.float32)
 
-    block, pool, run, half, columns = spec.block, spec.pool, spec.run, spec.context // 2, spec.dim + spec.intercept
+    block, pool, run, half, columns = (
+        spec.block_size,
+        spec.pool_size,
+        spec.run_length,
+        spec.context // 2,
+        spec.dim + spec.intercept,
+    )
     width, rows, seen = padded(columns, LANES), padded(padded(block, LANES), TILE), run + 2 * half
     moved = block + pool + block // run * seen  # rows of both tables that a block moves
     context = numbers(rows, width)
@@ -119,7 +125,7 @@ def main() -> None:
     spec, corpus = dw.Spec(), dw.Corpus.open(sys.argv[1])
     print(describe(), end="\n\n")
     found, best = parts(spec), peak()
-    flops = 3 * 2 * spec.pool * (spec.dim + spec.intercept)
+    flops = 3 * 2 * spec.pool_size * (spec.dim + spec.intercept)
     whole = {}
     for threads in (1, 2):
         speed.THREADS = threads

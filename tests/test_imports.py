@@ -16,7 +16,7 @@ ROOMS = (
     "basics", "storage", "sources", "corpus", "preparing", "models", "engines", "fitting", "baselines", "evidence",
     "explore", "exchange", "benchmarking", "plot", "pages", "web", "cli",
 )  # fmt: skip
-READING = {"explore", "plot", "exchange", "pages", "web"}
+READING = {"explore", "plot", "pages", "web"}
 
 
 @functools.cache

@@ -13,7 +13,7 @@ FORKING = """
 import os, sys
 import polars as pl
 import driftword as dw
-from driftword import polars_faults
+from driftword.basics import polars_faults
 
 polars_faults._PATIENCE = 2  # what hangs, hangs for ever
 if sys.argv[1] == "used":

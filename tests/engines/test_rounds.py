@@ -41,7 +41,7 @@ def test_slices_take_turns_in_another_order_each_time(small: dw.Corpus) -> None:
     """Context vectors follow the slice under way, so none may always be the last."""
     orders = []
     for number in range(2):
-        for part in read_pass(small, make_plan(sliced=True, rounds=3, block=4, run=2, number=number)):
+        for part in read_pass(small, make_plan(sliced=True, rounds=3, block_size=4, run_length=2, number=number)):
             changes = np.flatnonzero(np.diff(part.slice_of, prepend=-1))
             order = part.slice_of[changes].tolist()
             assert sorted(set(order)) == list(range(len(small.slices)))

@@ -12,9 +12,10 @@ from typer.testing import CliRunner
 
 import driftword as dw
 from driftword.cli import app
+from driftword.corpus.phrases import PhraseRule
 from driftword.preparing.id_stream import IdStream
 from driftword.preparing.local_text import LocalIds
-from driftword.preparing.phrases import PhraseRule, find_and_join, join_known
+from driftword.preparing.phrases import find_and_join, join_known
 from driftword.preparing.workers import Workers
 
 TOPICS = 5

@@ -24,7 +24,7 @@ from driftword.fitting.fitting import _Training
 from driftword.fitting.held_out import HeldOut
 from driftword.storage.atomic_writes import reserved
 
-SPEC = dw.Spec(dim=8, context=4, rounds=3, block=16, run=8, pool=16, learning_rate=0.1, final_rate=1.0)
+SPEC = dw.Spec(dim=8, context=4, rounds=3, block_size=16, run_length=8, pool_size=16, learning_rate=0.1, final_rate=1.0)
 
 
 def files(folder: Path) -> list[str]:
@@ -33,7 +33,7 @@ def files(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("name", ["static", "frequency", "dynamic"])
 def test_any_number_of_threads_writes_the_same_files(small: dw.Corpus, tmp_path: Path, name: str) -> None:
-    spec = dw.Spec(model=name, dim=8, context=4, rounds=2, block=8)  # small blocks, so that waves have many
+    spec = dw.Spec(model=name, dim=8, context=4, rounds=2, block_size=8)  # small blocks, so that waves have many
     for threads in (1, 2, 3, 8):
         dw.fit(small, spec, passes=2, threads=threads, out=tmp_path / str(threads))
     files = sorted(path.name for path in (tmp_path / "1").iterdir() if path.name != "meta.json")  # which holds times
@@ -94,7 +94,7 @@ def test_killed_and_resumed_equals_never_killed(small: dw.Corpus, tmp_path: Path
     whole = dw.fit(small, SPEC, passes=5, patience=5, threads=1, out=tmp_path / "whole")
     code = f"""
 import driftword as dw, os, signal
-from driftword.checkpoints import Checkpoints
+from driftword.fitting.checkpoints import Checkpoints
 save = Checkpoints.save
 def save_and_die(checkpoints, parameters, history, **options):
     save(checkpoints, parameters, history, **options)
@@ -102,7 +102,7 @@ def save_and_die(checkpoints, parameters, history, **options):
         checkpoints.log(history[-1])  # as if the next pass had been logged and not yet stored
         os.kill(os.getpid(), signal.SIGKILL)
 Checkpoints.save = save_and_die
-spec = dw.Spec(dim=8, context=4, rounds=3, block=16, run=8, pool=16, learning_rate=0.1, final_rate=1.0)
+spec = dw.Spec(dim=8, context=4, rounds=3, block_size=16, run_length=8, pool_size=16, learning_rate=0.1, final_rate=1.0)
 options = {{"passes": 5, "patience": 5, "threads": 1, "checkpoint_every": 0}}
 dw.fit(dw.Corpus.open({str(small.path)!r}), spec, out={str(tmp_path / "cut")!r}, **options)
 """

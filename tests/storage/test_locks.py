@@ -15,7 +15,7 @@ from driftword.storage.locks import lock_path, writer_lock
 HOLD = """
 import sys, time
 from pathlib import Path
-from driftword.locks import writer_lock
+from driftword.storage.locks import writer_lock
 with writer_lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

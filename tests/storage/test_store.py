@@ -45,8 +45,8 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 LIMITED = """
 import resource, signal, sys
 import numpy as np
-from driftword import store
-from driftword.errors import StoreError
+from driftword.storage import store
+from driftword.basics.errors import StoreError
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))

@@ -18,8 +18,8 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from driftword.basics.addresses import is_address
 from driftword.basics.errors import OptionError
-from driftword.storage.addresses import is_address
 
 _T = TypeVar("_T")
 

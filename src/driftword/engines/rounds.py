@@ -47,8 +47,8 @@ class PassPlan:
     number: int  # of the pass
     subsample: int  # number of the subsample that it sees
     sliced: bool  # whether slices are kept apart; the static model treats all text as one slice
-    block: int  # positions in a block
-    run: int  # positions in a run
+    block_size: int  # positions in a block
+    run_length: int  # positions in a run
     rounds: int
     seed: int
     passes_before: int = 0  # since the Adagrad accumulators were reset
@@ -81,7 +81,7 @@ class Step:
     learning_rate: float
     half_window: int  # words of context on either side
     negatives: int  # weight of the negatives of one position
-    pool: int  # negatives that a block draws
+    pool_size: int  # negatives that a block draws
     prior: Prior  # the round's share of it
     centering: Centering | None = None  # for a model with intercepts
     frozen: int = 0  # words, the first ones, whose context vectors do not move
@@ -241,15 +241,17 @@ def _text(corpus: Corpus, chunks: npt.NDArray[np.int64], pass_number: int, *, sl
 
 
 def make_rounds(text: Text, plan: PassPlan) -> list[Blocks]:
-    """Divide a text into rounds of blocks of at most ``plan.block`` positions (or one run, if that is longer)."""
-    capacity = max(plan.block - plan.run + 1, 1)  # so that a run that begins at its last position still fits
+    """Divide a text into rounds of blocks of at most ``plan.block_size`` positions (or one run, if that is longer)."""
+    capacity = max(
+        plan.block_size - plan.run_length + 1, 1
+    )  # so that a run that begins at its last position still fits
     lengths = np.diff(text.offsets)
-    runs_in_chunk = -(-lengths // plan.run)
+    runs_in_chunk = -(-lengths // plan.run_length)
     chunk = np.repeat(np.arange(len(lengths)), runs_in_chunk)
     rank_in_chunk = np.arange(len(chunk)) - np.repeat(np.cumsum(runs_in_chunk) - runs_in_chunk, runs_in_chunk)
     chunk_begin, chunk_end = text.offsets[:-1][chunk], text.offsets[1:][chunk]
-    begin = chunk_begin + rank_in_chunk * plan.run
-    end = np.minimum(begin + plan.run, chunk_end)
+    begin = chunk_begin + rank_in_chunk * plan.run_length
+    end = np.minimum(begin + plan.run_length, chunk_end)
     order = _shuffled(text.slice_of[chunk], randomness.bits(plan.key("order"), begin))
     begin, end, chunk_begin, chunk_end, slice_of = (
         values[order] for values in (begin, end, chunk_begin, chunk_end, text.slice_of[chunk])

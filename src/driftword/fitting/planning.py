@@ -284,7 +284,7 @@ class _Plan:
     def _exchanges(self, dynamic: int) -> tuple[float, float]:
         """Return seconds and gigabytes of the exchanges of movements, in the static pass and after it."""
         network = NVLINK if self.gpus else LOOPBACK
-        blocks = self.size.seen / self.spec.block
+        blocks = self.size.seen / self.spec.block_size
         seconds = traffic = 0.0
         for passes, tables in ((1, 2 if self._slices > 1 else 1), (dynamic, 1)):
             if not passes:

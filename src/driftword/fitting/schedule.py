@@ -48,7 +48,7 @@ class Schedule:
         sample = number + 1 if spec.resample == "each-pass" else 1
         before = number if self.n_slices == 1 else max(number - 1, 0)
         return PassPlan(
-            number, sample, not self.is_static(number), spec.block, spec.run, spec.rounds, self.seed, before
+            number, sample, not self.is_static(number), spec.block_size, spec.run_length, spec.rounds, self.seed, before
         )  # fmt: skip
 
     def step(self, number: int, round_number: int, prior: Prior | None = None, *, rounds: int | None = None) -> Step:
@@ -61,7 +61,7 @@ class Schedule:
             learning_rate=rate * (spec.binned_rate if spec.model == "binned" and not static else 1),
             half_window=spec.context // 2,
             negatives=spec.negatives,
-            pool=spec.pool,
+            pool_size=spec.pool_size,
             prior=(prior or (self._static_prior if static else self._prior)).share(1 / rounds),
             centering=self.centering,
         )

@@ -33,7 +33,7 @@ FACTORS: Final[dict[str, tuple[float, ...]]] = {
     "drift_precision": (0.1, 0.3, 1.0, 3.0, 10.0),
     "intercept_precision": (0.1, 0.3, 1.0, 3.0, 10.0),
     "prior_precision": (0.2, 1.0, 5.0),
-    "block": (0.5, 1.0, 2.0),
+    "block_size": (0.5, 1.0, 2.0),
 }
 FIRST_PASSES: Final = 2
 KEEP: Final = 4  # one candidate in this many goes on
@@ -143,7 +143,7 @@ def tuned_options(spec: Spec) -> list[str]:
         "drift_precision": spec.model == "dynamic",
         "intercept_precision": spec.intercept and spec.model in ("binned", "frequency"),  # or it follows the drift's
         "prior_precision": spec.prior_precision is not None,  # it follows the drift's as well
-        "block": spec.block > 1,  # otherwise every position has negatives of its own
+        "block_size": spec.block_size > 1,  # otherwise every position has negatives of its own
     }
     return [name for name in FACTORS if wanted[name]]
 
@@ -160,8 +160,8 @@ def _candidates(spec: Spec, count: int, seed: int) -> list[Spec]:
 
 
 def _times(spec: Spec, name: str, factor: float) -> float:
-    if name == "block":
-        return max(1, round(spec.block * factor))
+    if name == "block_size":
+        return max(1, round(spec.block_size * factor))
     return float(f"{option_value(spec, name) * factor:.3g}")
 
 

@@ -77,11 +77,11 @@ class Spec:
         words that are rare in a slice.
     rounds
         Number of times that a pass applies the prior.
-    block
+    block_size
         Number of positions that share one pool of negatives.
-    run
+    run_length
         Number of consecutive positions of a text that go into a block together.
-    pool
+    pool_size
         Number of negatives in a pool.
     exponent
         Negatives are drawn in proportion to word counts raised to this power.
@@ -113,9 +113,9 @@ class Spec:
     final_rate: float = 0.1
     binned_rate: float = 0.05
     rounds: int = 10
-    block: int = 32
-    run: int = 4
-    pool: int = 64
+    block_size: int = 32
+    run_length: int = 4
+    pool_size: int = 64
     exponent: float = 0.75
     resample: str = "each-pass"
     select_by: str = "L"
@@ -134,7 +134,7 @@ class Spec:
             "exponent": checks.real("exponent", self.exponent, low=0, high=2),
         }
         checked["dim"] = checks.whole("dim", self.dim, least=1, most=_MAX_DIM)
-        for name in ("negatives", "rounds", "block", "run", "pool"):
+        for name in ("negatives", "rounds", "block_size", "run_length", "pool_size"):
             checked[name] = checks.whole(name, getattr(self, name), least=1, most=_MAX_COUNT)
         checked["context"] = checks.whole("context", self.context, least=2, most=_MAX_COUNT)
         if checked["context"] % 2:
@@ -181,14 +181,7 @@ class Spec:
         if not isinstance(options, Mapping):
             raise OptionError(f"`options` is {checks.shown(options)}; give what `to_dict` returned")
         known = {field.name for field in fields(cls)}
-        given = dict(options)
-        if "squares" in given:  # the name of `initial_accumulator` in the first file format
-            given.setdefault("initial_accumulator", given["squares"])
-        if "drift_unit" not in given:  # the first models had steps for a unit, no intercepts, and a prior that followed
-            given |= {"drift_unit": "slice", "intercept": False}
-            if given.get("prior_precision") is None:
-                given["prior_precision"] = given.get("drift_precision", 200.0) / 20
-        return cls(**{name: value for name, value in given.items() if name in known})
+        return cls(**{name: value for name, value in options.items() if name in known})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options ready for JSON."""
@@ -207,9 +200,9 @@ PAPER: Final[Mapping[str, Any]] = MappingProxyType(
         "learning_rate": 0.05,
         "final_rate": 1.0,
         "binned_rate": 1.0,
-        "block": 1,
-        "run": 1,
-        "pool": 20,
+        "block_size": 1,
+        "run_length": 1,
+        "pool_size": 20,
         "resample": "once",
         "select_by": "L_pos",
         "initial_scale": 0.01,

@@ -20,6 +20,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from driftword.basics.addresses import is_address
 from driftword.basics.errors import OptionError, SourceError
 from driftword.basics.polars_faults import POLARS_ERRORS, reason
 from driftword.basics.suggestions import did_you_mean
@@ -30,7 +31,6 @@ from driftword.sources.json_files import as_text
 from driftword.sources.name_dates import NameDates
 from driftword.sources.remote_files import SourceFile, find_remote, size_of
 from driftword.sources.text_streams import ReadingState, readable_name
-from driftword.storage.addresses import is_address
 from driftword.storage.checksums import sha256
 from driftword.storage.store import read_meta
 

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from driftword.basics.addresses import open_system
 from driftword.basics.errors import SourceError
 from driftword.basics.polars_faults import reason
-from driftword.storage.addresses import open_system
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from driftword.basics.addresses import open_system
 from driftword.basics.errors import StoreError
 from driftword.basics.polars_faults import reason
-from driftword.storage.addresses import open_system
 from driftword.storage.checksums import BLOCK, CheckedFile, Problem
 
 _AHEAD: Final = 8  # blocks that are fetched at once where text is read from one end to the other

@@ -51,7 +51,7 @@ class CpuEngine(ArrayEngine):
         max_tokens = max_rows + int(np.diff(blocks.run_offsets).max()) * 2 * step.half_window
         wave = int(np.diff(blocks.wave_offsets).max())
         width = padded(p.rho.shape[2], LANES)
-        rho_rows = padded(max_rows, max(LANES, TILE)) + padded(step.pool, TILE)
+        rho_rows = padded(max_rows, max(LANES, TILE)) + padded(step.pool_size, TILE)
         buffers = [
             (np.empty((wave, rows), np.int32), np.empty((wave, rows, width), np.float32), np.empty(wave, np.int64))
             for rows in (rho_rows, max_tokens)
@@ -63,8 +63,8 @@ class CpuEngine(ArrayEngine):
                 blocks.ids, blocks.run_begin, blocks.run_end, blocks.chunk_begin, blocks.chunk_end, blocks.run_offsets,
                 blocks.wave_offsets, blocks.slice_of, blocks.number, np.uint64(blocks.key), self.sampler.threshold,
                 self.sampler.alias, p.rho, p.rho_accumulator, alpha, alpha_accumulator, *buffers[0], *buffers[1],
-                log_likelihood, counters, thread, self.threads, max_rows, step.pool,
-                np.float32(step.negatives / step.pool), step.half_window, np.float32(INTERCEPT_UNIT),
+                log_likelihood, counters, thread, self.threads, max_rows, step.pool_size,
+                np.float32(step.negatives / step.pool_size), step.half_window, np.float32(INTERCEPT_UNIT),
                 np.float32(step.learning_rate), step.frozen,
             )  # fmt: skip
 
