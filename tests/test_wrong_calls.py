@@ -255,7 +255,8 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
                           "checkpoint_every": 20.0, "overwrite": True}),
         "prepare": Call(dw.prepare, {
             "source": [("The ship left the harbour of the port", 1900), ("The judge left the court", 1901)],
-            "out": fresh(), "text": None, "time": None, "slices": "1y", "vocabulary": 100, "min_count": 1,
+            "options": None, "out": fresh(), "text": None, "time": None, "slices": "1y", "vocabulary": 100,
+            "min_count": 1,
             "stopwords": ["the"], "keep": ["ship"], "tokens": "words", "numbers": False, "phrases": False,
             "phrase_threshold": 0.5, "phrase_min_count": 2, "connectors": ["of"], "subsample": None, "seed": 0,
             "group": None, "groups": None, "time_format": None, "time_from_name": None, "encoding": None,

@@ -205,11 +205,15 @@ def question(function: Callable[..., Any]) -> Callable[..., None]:
     return command(function.__name__, no_args_is_help=True)(answer)
 
 
-def add_parameters(wrapper: Any, function: Callable[..., Any], added: dict[str, tuple[Any, Any]]) -> None:
-    """Give a wrapper the signature of its function, and further options by name, type and default."""
+def add_parameters(
+    wrapper: Any, function: Callable[..., Any], added: dict[str, tuple[Any, Any]], *, instead_of: str = ""
+) -> None:
+    """Give a wrapper the signature of its function, and further options by name, type and default.
+
+    The function has what they stand for as one parameter, `instead_of`.
+    """
     known = inspect.signature(function, eval_str=True)
-    parameters = [*known.parameters.values()]
-    parameters = [p for p in parameters if p.name not in added]
+    parameters = [p for p in known.parameters.values() if p.name not in added and p.name != instead_of]
     parameters += [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
         for name, (kind, default) in added.items()

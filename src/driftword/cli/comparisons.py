@@ -12,7 +12,8 @@ from driftword.basics.checks import comma_separated
 from driftword.basics.errors import OptionError
 from driftword.basics.visible_text import visible
 from driftword.cli.app import CORPUS, CSV, FORMAT, JSON, MODEL, THREADS, command, show, table_format, two_slices
-from driftword.cli.models import DEVICE, ENGINE, PASSES, spec_options, warn_about_text
+from driftword.cli.models import DEVICE, ENGINE, PASSES, warn_about_text
+from driftword.cli.options import spec_options
 from driftword.cli.queries import BETWEEN
 from driftword.models.spec import Spec
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import sys
 import time
-from collections.abc import Callable, Collection
-from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,7 +18,6 @@ from driftword.cli.app import (
     JSON,
     MODEL,
     THREADS,
-    add_parameters,
     command,
     command_line,
     end,
@@ -30,7 +25,8 @@ from driftword.cli.app import (
     show,
     table_format,
 )
-from driftword.models.spec import PAPER_SUBSAMPLE, Spec, option_help
+from driftword.cli.options import spec_options
+from driftword.models.spec import PAPER_SUBSAMPLE, Spec
 
 if TYPE_CHECKING:
     from driftword.corpus import Corpus
@@ -40,46 +36,7 @@ _MUCH_MEMORY = 1e9  # bytes, of which the user is told
 ENGINE = typer.Option(help="auto (a GPU where PyTorch sees one), cpu, torch, or reference, which is slow.")
 DEVICE = typer.Option(help="Device of the torch engine: cuda, cuda:1, ... or cpu.", show_default="the first GPU")
 PASSES = typer.Option(help="Maximum number of passes over the training text.")
-PAPER_PROTOCOL = typer.Option(
-    "--paper",
-    help="Use the options of the paper instead of our defaults; those that you give still count.",
-    rich_help_panel="Options of the model",
-)
 WHERE_CORPUS = typer.Option(help="The corpus it was fitted to.", show_default="where it was then")
-
-
-def spec_options(*, without: Collection[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command every option of `Spec`, explained as its docstring does, and `--paper`; it gets them as `spec`."""
-    types, texts = get_type_hints(Spec), option_help()
-    names = [field.name for field in fields(Spec) if field.name not in without]
-    added: dict[str, tuple[Any, Any]] = {"context_of_call": (typer.Context, inspect.Parameter.empty)}
-    added["paper"] = (Annotated[bool, PAPER_PROTOCOL], False)
-    for field in fields(Spec):
-        if field.name in names:
-            shown: Any = "a 300th of the drift precision" if field.default is None else True
-            option = typer.Option(help=texts[field.name], show_default=shown, rich_help_panel="Options of the model")
-            added[field.name] = (Annotated[types[field.name], option], field.default)
-
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        @functools.wraps(function)
-        def wrapper(*args: Any, context_of_call: typer.Context, paper: bool, **options: Any) -> None:
-            values = {name: options.pop(name) for name in names}
-            if paper:  # then only what was written counts, not our defaults
-                sources = {name: context_of_call.get_parameter_source(name) for name in names}
-                written = [name for name, source in sources.items() if source and source.name != "DEFAULT"]
-                spec = Spec.paper(**{name: values[name] for name in written})
-            else:
-                spec = Spec(**values)
-            function(*args, spec=spec, **options)
-
-        add_parameters(wrapper, function, added)
-        signature = wrapper.__signature__  # type: ignore[attr-defined]
-        parameters = [p for p in signature.parameters.values() if p.name != "spec"]
-        wrapper.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
-        return wrapper
-
-    return decorate
 
 
 @command("fit", no_args_is_help=True)

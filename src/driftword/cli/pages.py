@@ -18,7 +18,6 @@ import typer
 
 from driftword.basics.checks import comma_separated
 from driftword.basics.errors import OptionError
-from driftword.basics.tables import printable
 from driftword.basics.visible_text import visible
 from driftword.cli.app import MODEL, command, two_slices
 from driftword.cli.models import WHERE_CORPUS
@@ -59,6 +58,7 @@ def explore(
     """
     _check_installed("explorer", "web", ("fastapi", "uvicorn", "jinja2"))
     from driftword.basics.progress import progress
+    from driftword.basics.tables import printable
     from driftword.cli import terminal
     from driftword.models.model import Model
     from driftword.pages.overview_content import warm_up

@@ -12,7 +12,7 @@ import typer
 from driftword.basics.checks import comma_separated
 from driftword.basics.errors import OptionError
 from driftword.cli.app import MODEL, add_parameters, command, question, two_slices
-from driftword.corpus.vocabulary import MIN_COUNT
+from driftword.corpus.options import MIN_COUNT
 
 _WORD = typer.Argument(help='A word, or a phrase in quotes: "social security".', show_default=False)
 _WORDS = typer.Argument(help='Words, or phrases in quotes: "social security".', show_default=False)

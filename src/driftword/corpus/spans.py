@@ -14,9 +14,10 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from driftword.corpus.options import CUSTOM
 from driftword.corpus.phrases import NEVER_IN_PHRASES, join_strings
 from driftword.corpus.tokenized_text import TokenizedText
-from driftword.corpus.tokens import TokenRule, mend
+from driftword.corpus.tokens import make_rule, mend
 
 _AROUND: Final = 120  # characters on either side of what looks like a word
 _MOST_SPELLED: Final = 500_000  # spellings that are cached
@@ -35,7 +36,7 @@ class OccurrenceQuery(NamedTuple):
 
 def locate(corpus: TokenizedText, texts: Sequence[str], queries: Sequence[OccurrenceQuery]) -> list[Span | None]:
     """Return where occurrences begin and end; None where a user's own function split the texts."""
-    if corpus.options.tokens == "custom":
+    if corpus.options.tokens == CUSTOM:
         return [None] * len(queries)
     spans = find_in_windows(corpus, texts, {(query.text, query.word): query.total for query in queries})
     most: dict[tuple[int, str], int] = {}
@@ -78,7 +79,7 @@ class SplitText:
 
 def _split(corpus: TokenizedText, texts: Sequence[str]) -> list[SplitText]:
     """Split texts as they were split when the corpus was made."""
-    rule = TokenRule(corpus.options.tokens or "words", corpus.options.numbers)
+    rule = make_rule(corpus.options.tokens, numbers=corpus.options.numbers)
     tokens, lengths = rule.split(pl.Series(texts, dtype=pl.String))
     raw = tokens.to_list()
     spelled = corpus.spellings

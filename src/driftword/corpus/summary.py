@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from driftword.corpus.options import CorpusOptions
+from driftword.corpus.options import PrepareOptions
 from driftword.corpus.preparation_report import PreparationReport
 
 #: A language other than the main one is worth a note if at least this many documents of a sample, and at least this
@@ -14,7 +14,7 @@ _LEAST_SAMPLED: Final = 3
 _LEAST_SHARE: Final = 0.03
 
 
-def summarize(info: Mapping[str, Any], options: CorpusOptions, report: PreparationReport) -> dict[str, str]:
+def summarize(info: Mapping[str, Any], options: PrepareOptions, report: PreparationReport) -> dict[str, str]:
     """Return names and values, from the facts of `Corpus.info` and how the corpus was prepared."""
     facts = {
         "source": _source(info, options),
@@ -35,7 +35,7 @@ def summarize(info: Mapping[str, Any], options: CorpusOptions, report: Preparati
     return facts
 
 
-def _source(info: Mapping[str, Any], options: CorpusOptions) -> str:
+def _source(info: Mapping[str, Any], options: PrepareOptions) -> str:
     names = info["source"]
     text = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return text + (f" (text: {options.text}, time: {options.time})" if options.text else "")
@@ -45,7 +45,7 @@ def _groups(sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{name} ({size:,})" for name, size in sizes.items()) + " (documents)"
 
 
-def _vocabulary(info: Mapping[str, Any], options: CorpusOptions) -> str:
+def _vocabulary(info: Mapping[str, Any], options: PrepareOptions) -> str:
     text = f"{info['words']:,} words"
     if info["phrases"]:
         text += f", {info['phrases']:,} of them phrases"

@@ -14,7 +14,7 @@ import polars as pl
 from driftword.basics import checks
 from driftword.basics.errors import StoreError
 from driftword.corpus.metadata import CorpusMetadata
-from driftword.corpus.options import CorpusOptions
+from driftword.corpus.options import PrepareOptions
 from driftword.corpus.phrases import PhraseTable
 from driftword.corpus.preparation_report import PreparationReport
 from driftword.corpus.slices import Slices
@@ -101,9 +101,9 @@ class TokenizedText:
         return self._metadata.seed
 
     @property
-    def options(self) -> CorpusOptions:
+    def options(self) -> PrepareOptions:
         """What `prepare` was asked for, with every default resolved."""
-        return self._metadata.options
+        return self._metadata.options or PrepareOptions()
 
     @property
     def report(self) -> PreparationReport:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -24,6 +24,7 @@ import polars as pl
 
 from driftword.basics import checks
 from driftword.basics.errors import SourceError
+from driftword.corpus.options import CUSTOM, TOKENS, Tokenizer
 
 BREAK: Final = "\n"
 #: Letters with their marks, digits, and the joiners that Persian and Indic scripts use inside words.
@@ -36,11 +37,6 @@ WORDS: Final = (
 )
 WHITESPACE: Final = r"\S+"
 _PLAIN = str.maketrans({"\u2019": "'", "\u02bc": "'", "\u2010": "-", "\u2011": "-", "\u00ad": None})
-
-#: What a user may choose by name; a function is of the kind "custom".
-KINDS: Final = ("words", "whitespace", "list")
-
-Tokenizer = Callable[[str], list[str]]
 
 
 @dataclass(frozen=True)
@@ -121,8 +117,8 @@ def mend(word: str, counts: Counts) -> str:
 def make_rule(tokens: str | Tokenizer, *, numbers: bool) -> TokenRule:
     """Check a user's choice of tokens."""
     if callable(tokens):
-        return TokenRule("custom", numbers, tokens)
-    return TokenRule(checks.one_of("tokens", tokens, KINDS), numbers)
+        return TokenRule(CUSTOM, numbers, tokens)
+    return TokenRule(checks.one_of("tokens", tokens, TOKENS), numbers)
 
 
 def _checked(words: object) -> list[str]:

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from driftword.basics import checks
 from driftword.basics.errors import OptionError
+from driftword.corpus.options import MIN_COUNT
 from driftword.corpus.slices import At
-from driftword.corpus.vocabulary import MIN_COUNT
 from driftword.models.model import Model
 from driftword.models.slice_vectors import attested_mean, unit
 

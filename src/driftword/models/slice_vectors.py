@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from driftword.basics import checks
 from driftword.basics.errors import OptionError
-from driftword.corpus.vocabulary import MIN_COUNT, Vocabulary
+from driftword.corpus.options import MIN_COUNT
+from driftword.corpus.vocabulary import Vocabulary
 
 METRICS: Final = ("centered", "cosine")
 #: A word or a vector, or a pair of one and its weight.

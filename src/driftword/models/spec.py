@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from types import MappingProxyType
@@ -217,10 +215,3 @@ def as_spec(spec: Spec | None) -> Spec:
     if not isinstance(spec, Spec):
         raise OptionError(f"`spec` is {checks.shown(spec)}; give a Spec, such as dw.Spec(dim=50)")
     return spec
-
-
-def option_help() -> dict[str, str]:
-    """Return what each option means, from the docstring of `Spec`, as plain text for the command line."""
-    section = inspect.cleandoc(Spec.__doc__ or "").partition("----------\n")[2]
-    texts = re.findall(r"^(\w+)\n((?:    .*\n?)+)", section, re.MULTILINE)
-    return {name: re.sub('``"?|"?``', "", " ".join(text.split())) for name, text in texts}

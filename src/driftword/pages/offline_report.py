@@ -20,9 +20,9 @@ from driftword.basics.progress import Progress, progress
 from driftword.basics.tables import printable
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
+from driftword.corpus.options import MIN_COUNT
 from driftword.corpus.passages import find_in_slices
 from driftword.corpus.slices import At
-from driftword.corpus.vocabulary import MIN_COUNT
 from driftword.explore.drift_metrics import METRICS
 from driftword.explore.drift_ranking import check_between
 from driftword.explore.nearest_neighbors import near_words

@@ -24,6 +24,7 @@ from driftword.basics.polars_faults import as_source_errors, check_forked
 from driftword.basics.progress import Progress
 from driftword.corpus.corpus import Corpus
 from driftword.corpus.from_ids import KIND, id_type, write_tables
+from driftword.corpus.options import CUSTOM
 from driftword.corpus.slices import Slices, is_grid, make_slices
 from driftword.corpus.tokenized_text import concatenated_ranges, write_facts
 from driftword.corpus.tokens import make_rule
@@ -61,13 +62,13 @@ def extend_corpus(
     """
     check_forked()
     options = corpus.options
-    if not corpus.has_documents or options.slices is None or options.tokens is None:
+    if not corpus.has_documents:
         raise OptionError("The model's corpus was made of ids, so it is not known how its text was prepared")
     if corpus.groups:
         raise OptionError("A corpus with groups cannot be extended; prepare and fit all of its documents again")
     if corpus.shuffled is not None:
         raise OptionError("The dates of the model's documents were shuffled, so there is nothing to go on from")
-    if options.tokens == "custom":
+    if options.tokens == CUSTOM:
         raise OptionError("The model's text was split by a function, which is not stored; prepare and fit it again")
     language = None if options.language is None else LanguageFilter(options.language)
     opened = open_source(source, time_from_name=options.time_from_name, encoding=options.encoding, skip_bad_rows=False)
@@ -86,7 +87,7 @@ def extend_corpus(
         slice_of = slices.find(ingestion.days)
         ids = LocalIds(mend_line_breaks(ingestion.stream, ingestion.words), workers, bar)
         if options.phrases:
-            ids = join_known(ids, ingestion.words, corpus.phrases, options.connectors)
+            ids = join_known(ids, ingestion.words, corpus.phrases, tuple(options.connectors))
         counts = ids.counts(len(ingestion.words))
         _check_known(corpus, ingestion.words, counts)
         words, new_id = _vocabulary(corpus, ingestion.words, counts)

@@ -13,9 +13,10 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from driftword.corpus.options import PrepareOptions
 from driftword.corpus.preparation_report import PreparationReport
 from driftword.corpus.slices import Slices
-from driftword.corpus.tokens import TokenRule
+from driftword.corpus.tokens import TokenRule, make_rule
 from driftword.preparing.document_parts import DocumentParts
 from driftword.preparing.phrases import PhraseIds
 from driftword.preparing.token_writer import TokenIds
@@ -24,7 +25,7 @@ from driftword.sources.opening import Input, ReadingOptions, Source
 
 @dataclass(frozen=True)
 class ReadingRequest:
-    """How a source is to be read; the names are those of the parameters of `prepare`."""
+    """How a source is to be read; the names are those of `PrepareOptions`."""
 
     rule: TokenRule
     text: str | None
@@ -33,6 +34,15 @@ class ReadingRequest:
     language: str | None
     skip_bad_dates: bool
     files: ReadingOptions
+
+    @classmethod
+    def of(cls, options: PrepareOptions) -> ReadingRequest:
+        """Return what the options of `prepare` say about reading."""
+        return cls(
+            make_rule(options.tokens, numbers=options.numbers), options.text, options.time, options.time_format,
+            options.language, options.skip_bad_dates,
+            ReadingOptions(options.time_from_name, options.encoding, options.skip_bad_rows, options.skip_bad_files),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
