@@ -11,7 +11,8 @@ import typer
 from driftword.basics import checks
 from driftword.basics.errors import OptionError, StoreError
 from driftword.basics.visible_text import visible
-from driftword.cli.app import CORPUS, DASK, JSON, THREADS, command, command_line, question, with_options
+from driftword.cli.app import Answer, command, command_line, question, with_options
+from driftword.cli.arguments import CORPUS, DASK, JSON, THREADS
 from driftword.cli.options import prepare_options
 from driftword.corpus.options import PrepareOptions
 
@@ -63,7 +64,7 @@ def prepare(
       driftword prepare sotu --slices 5y --out sotu.corpus   (the State of the Union addresses)
     """
     from driftword import preparing
-    from driftword.cli import terminal
+    from driftword.cli import answers, terminal
 
     if skip_bad:
         options = replace(options, skip_bad_dates=True, skip_bad_rows=True, skip_bad_files=True)
@@ -72,7 +73,7 @@ def prepare(
         terminal.print_json(corpus.info())
         return
     console = terminal.out()
-    terminal.print_corpus(corpus, console, spell=with_options)
+    answers.print_corpus(corpus, console, spell=with_options)
     fit = command_line("fit", out, "--out", out.with_suffix(".model"))
     console.print("\n" + visible(f"Written to {out}. Next: {fit}"), markup=False)
 
@@ -96,7 +97,7 @@ def info(
 
       driftword info sotu.corpus --verify   (after copying it)
     """
-    from driftword.cli import terminal
+    from driftword.cli import answers, terminal
     from driftword.corpus import Corpus
     from driftword.models.model import Model
     from driftword.storage import store
@@ -116,7 +117,7 @@ def info(
     elif kind == "model":
         terminal.print_facts(opened.summary(), terminal.out())
     else:
-        terminal.print_corpus(opened, terminal.out(), spell=with_options)
+        answers.print_corpus(opened, terminal.out(), spell=with_options)
 
 
 @question
@@ -145,7 +146,7 @@ def passages(
 
       driftword passages sotu.corpus "social security" -n 20 --csv > lines.csv
     """
-    from driftword.cli import terminal
+    from driftword.cli import answers, terminal
     from driftword.corpus import Corpus
 
     corpus = Corpus.open(path)
@@ -157,9 +158,9 @@ def passages(
             in_slice = f" in {corpus.slices.labels[corpus.slices.index(at)]}" if at else ""
             terminal.say(f"'{word}' does not occur{in_slice}{' in such documents' if conditions else ''}.")
         else:
-            terminal.print_passages(lines, console)
+            answers.print_passages(lines, console)
 
-    return lines, for_people
+    return Answer(lines, for_people)
 
 
 def _condition(text: str) -> tuple[str, str]:

@@ -11,20 +11,8 @@ import typer
 
 from driftword.basics.errors import DriftwordError, OptionError
 from driftword.basics.visible_text import visible
-from driftword.cli.app import (
-    CORPUS,
-    CSV,
-    FORMAT,
-    JSON,
-    MODEL,
-    THREADS,
-    command,
-    command_line,
-    end,
-    interrupted,
-    show,
-    table_format,
-)
+from driftword.cli.app import command, command_line, end, interrupted, question
+from driftword.cli.arguments import CORPUS, DEVICE, ENGINE, JSON, MODEL, PASSES, THREADS, WHERE_CORPUS
 from driftword.cli.options import spec_options
 from driftword.models.spec import PAPER_SUBSAMPLE, Spec
 
@@ -33,10 +21,6 @@ if TYPE_CHECKING:
     from driftword.models.model import Model
 
 _MUCH_MEMORY = 1e9  # bytes, of which the user is told
-ENGINE = typer.Option(help="auto (a GPU where PyTorch sees one), cpu, torch, or reference, which is slow.")
-DEVICE = typer.Option(help="Device of the torch engine: cuda, cuda:1, ... or cpu.", show_default="the first GPU")
-PASSES = typer.Option(help="Maximum number of passes over the training text.")
-WHERE_CORPUS = typer.Option(help="The corpus it was fitted to.", show_default="where it was then")
 
 
 @command("fit", no_args_is_help=True)
@@ -266,8 +250,8 @@ def extend_model(
         )
 
 
-@command("evaluate", no_args_is_help=True)
-def evaluate_model(
+@question
+def evaluate(
     path: Annotated[str, MODEL],
     corpus: Annotated[str | None, WHERE_CORPUS] = None,
     split: Annotated[str, typer.Option(help="test, valid or train.")] = "test",
@@ -275,10 +259,7 @@ def evaluate_model(
     threads: Annotated[int | None, THREADS] = None,
     engine: Annotated[str, ENGINE] = "auto",
     device: Annotated[str | None, DEVICE] = None,
-    format: Annotated[str, FORMAT] = "table",
-    as_json: Annotated[bool, JSON] = False,
-    as_csv: Annotated[bool, CSV] = False,
-) -> None:
+) -> Any:
     """Score a model on held-out text.
 
     L_pos is the mean log-probability of the words that occur, L_neg that of twenty random words that do not; L is
@@ -290,10 +271,9 @@ def evaluate_model(
 
       driftword evaluate sotu.model --by slice --csv
     """
-    from driftword.fitting.evaluation import evaluate
+    from driftword.fitting import evaluation
 
-    chosen = table_format(format, as_json, as_csv)
-    show(evaluate(path, corpus, split=split, by=by, threads=threads, engine=engine, device=device), chosen)
+    return evaluation.evaluate(path, corpus, split=split, by=by, threads=threads, engine=engine, device=device)
 
 
 @command("card", no_args_is_help=True)

@@ -115,15 +115,15 @@ def _read_words(option: str, path: Path | None) -> list[str]:
         raise OptionError(f"The file '{path}' given as `{option}` cannot be read: {error.strerror}") from error
 
 
-def spec_options(*, without: Collection[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def spec_options(*, without: Collection[str] = ()) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command every option of `Spec`, and `--paper`; it gets them as `spec`."""
     options = _parameters(Spec, panel="Options of the model", without=without)
     call = {"context_of_call": (typer.Context, inspect.Parameter.empty)}
     added = {**call, "paper": (Annotated[bool, PAPER_PROTOCOL], False), **options}
 
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
-        def wrapper(*args: Any, context_of_call: typer.Context, paper: bool, **given: Any) -> None:
+        def wrapper(*args: Any, context_of_call: typer.Context, paper: bool, **given: Any) -> Any:
             values = {name: given.pop(name) for name in options}
             if paper:  # then only what was written counts, not our defaults
                 sources = {name: context_of_call.get_parameter_source(name) for name in options}
@@ -131,7 +131,7 @@ def spec_options(*, without: Collection[str] = ()) -> Callable[[Callable[..., No
                 spec = Spec.paper(**{name: values[name] for name in written})
             else:
                 spec = Spec(**values)
-            function(*args, spec=spec, **given)
+            return function(*args, spec=spec, **given)
 
         add_parameters(wrapper, function, added, instead_of="spec")
         return wrapper

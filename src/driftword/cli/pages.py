@@ -19,9 +19,17 @@ import typer
 from driftword.basics.checks import comma_separated
 from driftword.basics.errors import OptionError
 from driftword.basics.visible_text import visible
-from driftword.cli.app import MODEL, command, two_slices
-from driftword.cli.models import WHERE_CORPUS
-from driftword.cli.queries import BETWEEN, INTERPOLATED, METRIC, MIN_COUNT_BOTH, SKIP
+from driftword.cli.app import command
+from driftword.cli.arguments import (
+    BETWEEN,
+    INTERPOLATED,
+    METRIC,
+    MIN_COUNT_BOTH,
+    MODEL,
+    SKIP,
+    WHERE_CORPUS,
+    two_slices,
+)
 
 _TITLE = typer.Option(help="Name of the texts.", show_default="the name of the corpus")
 
