@@ -11,13 +11,10 @@ from pathlib import Path
 import pytest
 
 import driftword
+import house_page
+from house_page import ROOMS
 
 PACKAGE = Path(driftword.__file__).parent
-#: The rooms, from the ground up; a module may import from those before its own, and from its own.
-ROOMS = (
-    "basics", "storage", "sources", "corpus", "preparing", "models", "engines", "fitting", "baselines", "evidence",
-    "explore", "exchange", "benchmarking", "plot", "pages", "web", "cli",
-)  # fmt: skip
 READING = {"explore", "plot", "pages", "web"}
 
 
@@ -44,6 +41,10 @@ def test_every_module_has_a_room() -> None:
     assert {path.name for path in PACKAGE.iterdir() if path.name != "__pycache__"} == {
         "__init__.py", "__main__.py", "py.typed", *ROOMS,
     }  # fmt: skip
+
+
+def test_the_page_of_the_house_says_what_the_modules_say() -> None:
+    assert house_page.PAGE.read_text() == house_page.make_page(), "run: python tests/house_page.py"
 
 
 def test_every_room_says_what_lives_there() -> None:
