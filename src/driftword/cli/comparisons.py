@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from driftword.basics.checks import comma_separated
-from driftword.basics.errors import OptionError
 from driftword.basics.visible_text import visible
 from driftword.cli.app import Answer, command, question
 from driftword.cli.arguments import (
@@ -29,7 +27,7 @@ from driftword.cli.options import spec_options
 from driftword.models.spec import Spec
 
 if TYPE_CHECKING:
-    from driftword.corpus import Corpus
+    pass
 
 
 @question
@@ -49,13 +47,6 @@ def compare(
     ] = None,
     passes: Annotated[int, PASSES] = 10,
     seeds: Annotated[str, typer.Option(help="Seeds, separated by commas; scores are means over them.")] = "0",
-    baselines: Annotated[
-        bool,
-        typer.Option(
-            "--baselines",
-            help="Also compare with other methods, in all that 'driftword benchmark' measures; in one context.",
-        ),
-    ] = False,
     tune: Annotated[
         bool, typer.Option("--tune", help="First choose the options of each model on the validation text.")
     ] = False,
@@ -82,7 +73,7 @@ def compare(
 
       driftword compare sotu.corpus --paper   (the options of the paper)
 
-      driftword compare sotu.corpus --contexts 8 --baselines --seeds 0,1,2 --out models   (beside other methods)
+    To compare with other methods: [bold]driftword benchmark[/bold].
     """
     from driftword.cli.answers import print_comparison
     from driftword.corpus import Corpus
@@ -91,16 +82,6 @@ def compare(
     corpus = Corpus.open(path)
     warn_about_text(corpus, spec)
     names = None if models is None else comma_separated(models)
-    if baselines:
-        sizes = [8] if contexts == "2,8" else read_numbers("contexts", contexts)
-        if len(sizes) != 1 or tune or overwrite:
-            raise OptionError(
-                "With `baselines`, give a single number to `contexts`, and neither `tune` nor `overwrite`"
-            )
-        return _compare_with_baselines(
-            corpus, models=names, spec=replace(spec, context=sizes[0]), passes=passes,
-            seeds=read_numbers("seeds", seeds), threads=threads, engine=engine, device=device, out=out,
-        )  # fmt: skip
     table = comparison.compare(
         corpus, contexts=read_numbers("contexts", contexts), models=names, spec=spec, passes=passes,
         seeds=read_numbers("seeds", seeds), tune=tune, threads=threads, engine=engine, device=device, out=out,
@@ -157,13 +138,25 @@ def benchmark(
 
       driftword benchmark sotu.corpus --models dynamic,procrustes,compass --seeds 0 --out quick
     """
-    from driftword.corpus import Corpus
+    from driftword.basics import tables
+    from driftword.benchmarking import suite
+    from driftword.cli.answers import print_benchmark
 
-    return _compare_with_baselines(
-        Corpus.open(path), models=None if models is None else comma_separated(models), spec=spec, passes=passes,
+    def for_people(table: Any, console: Any) -> None:
+        print_benchmark(table, console)
+        if out is not None:
+            written = " and ".join(visible(str(out / f"benchmark.{ending}")) for ending in ("md", "json"))
+            print(f"\nWritten to {written}; what was fitted is beside them")
+
+    def for_papers(table: Any, *, format: str) -> str:
+        return suite.benchmark_table(table) if format == "markdown" else tables.latex(table)
+
+    table = suite.benchmark(
+        path, models=None if models is None else comma_separated(models), spec=spec, passes=passes,
         seeds=read_numbers("seeds", seeds), max_slices=max_slices, tested=tested, gold=gold, threads=threads,
         engine=engine, device=device, out=out,
     )  # fmt: skip
+    return Answer(table, for_people, for_papers)
 
 
 @question
@@ -226,20 +219,3 @@ def make_corpus(
     named = None if periods is None else comma_separated(periods)
     corpus = prepare_gold(folder, out=out, periods=named, vocabulary=vocabulary, overwrite=overwrite)
     answers.print_corpus(corpus, terminal.out())
-
-
-def _compare_with_baselines(corpus: Corpus, *, out: Path | None, **options: Any) -> Answer:
-    from driftword.basics import tables
-    from driftword.benchmarking.suite import benchmark, benchmark_table
-    from driftword.cli.answers import print_benchmark
-
-    def for_people(table: Any, console: Any) -> None:
-        print_benchmark(table, console)
-        if out is not None:
-            written = " and ".join(visible(str(out / f"benchmark.{ending}")) for ending in ("md", "json"))
-            print(f"\nWritten to {written}; what was fitted is beside them")
-
-    def for_papers(table: Any, *, format: str) -> str:
-        return benchmark_table(table) if format == "markdown" else tables.latex(table)
-
-    return Answer(benchmark(corpus, out=out, **options), for_people, for_papers)
