@@ -53,6 +53,8 @@ lint: $(READY)
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
+	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32
+	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
 
 check: lint
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not slow"

@@ -110,23 +110,6 @@ def test_a_model_finds_its_corpus(small_model: dw.Model, small: dw.Corpus, tmp_p
         small_model.open_corpus(tmp_path / "nothing")
 
 
-def test_models_of_the_first_format_stay_readable(small_model: dw.Model, small: dw.Corpus, tmp_path: Path) -> None:
-    """They have no training counts, an older fingerprint, and another name for one option."""
-    old = tmp_path / "old.model"
-    small_model.save(old)
-    (old / "train_counts.npy").unlink()
-    meta = json.loads((old / "meta.json").read_text())
-    del meta["files"]["train_counts.npy"]
-    meta["version"] = 1
-    meta["spec"]["squares"] = meta["spec"].pop("initial_accumulator")
-    meta["provenance"]["corpus"] = small._content_digest().hexdigest()[:16]
-    (old / "meta.json").write_text(json.dumps(meta))
-    model = dw.Model.open(old)
-    assert model.spec == small_model.spec
-    assert (model.vocabulary.train_counts == small_model.counts).all()
-    assert dw.evaluate(model, small)["L"][0] == dw.evaluate(small_model, small)["L"][0]
-
-
 def test_a_mapped_model_and_corpus_answer_as_those_in_memory(
     small: dw.Corpus, small_model: dw.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

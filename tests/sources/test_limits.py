@@ -5,8 +5,11 @@ import gzip
 import io
 import json
 import lzma
+import struct
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -15,7 +18,6 @@ import zstandard
 import driftword as dw
 from driftword.basics.errors import SourceError
 from driftword.sources import compression, limits
-from driftword.sources.block_sizes import _FlatTable
 from driftword.sources.opening import open_source
 
 LONGEST = 10_000
@@ -129,18 +131,35 @@ def test_an_array_of_objects_is_read_as_json_reads_it(tmp_path: Path) -> None:
             read(path)
 
 
+def write_long_value(folder: Path, compression: Any) -> tuple[Path, Path]:
+    """Write a value of 100,000 bytes among short ones to a Parquet file and to an Arrow file."""
+    frame = pl.DataFrame({"year": [1900] * 9, "text": ["ship"] * 8 + ["word " * 20_000]})
+    frame.write_parquet(folder / "a.parquet", compression=compression)
+    frame.write_ipc(folder / "a.arrow", compression=compression)
+    return folder / "a.parquet", folder / "a.arrow"
+
+
 @pytest.mark.parametrize("compression", ["uncompressed", "zstd", "lz4"])
 def test_parquet_and_arrow_are_refused_before_they_are_read(
     tmp_path: Path, compression: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    frame = pl.DataFrame({"year": [1900] * 9, "text": ["ship"] * 8 + ["word " * 20_000]})
-    frame.write_parquet(tmp_path / "a.parquet", compression=compression)  # type: ignore[arg-type]
-    frame.write_ipc(tmp_path / "a.arrow", compression=compression)  # type: ignore[arg-type]
-    for name in ("scan_parquet", "scan_ipc"):
-        monkeypatch.setattr(pl, name, lambda *_, **__: pytest.fail("it was read"))
-    for name in ("a.parquet", "a.arrow"):
-        with pytest.raises(SourceError, match="holds 100,0.. bytes of text in a few values, and a document may have"):
-            read(tmp_path / name)
+    parquet, arrow = write_long_value(tmp_path, compression)
+    monkeypatch.setattr(pl.LazyFrame, "collect_batches", lambda *_, **__: pytest.fail("it was read"))
+    for file in (parquet, arrow) if compression != "uncompressed" else (parquet,):
+        with pytest.raises(SourceError, match="holds 100,... bytes of text in a few values, and a document may have"):
+            read(file)
+
+
+@pytest.mark.parametrize(("compression", "refused"), [("uncompressed", ".arrow"), ("zstd", ".parquet")])
+def test_what_cannot_be_looked_up_is_refused_by_the_length_of_documents(
+    tmp_path: Path, compression: str, refused: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An Arrow file that is not compressed is as large as what it holds; Parquet is looked up by pyarrow alone."""
+    file = next(file for file in write_long_value(tmp_path, compression) if file.suffix == refused)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert read(file).height == 9
+    with pytest.raises(SourceError, match=r"Row 9 \(column 'text'\) has " + TOO_LONG):
+        dw.prepare(file, out=tmp_path / "out")
 
 
 def test_large_blocks_of_many_texts_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,17 +191,16 @@ def test_tables_with_too_many_columns_are_refused(tmp_path: Path) -> None:
 
 
 def test_an_arrow_file_that_ends_too_early_is_refused(tmp_path: Path) -> None:
-    """Polars panics on it, and says so on standard error, whatever becomes of the exception."""
+    """Polars panics on it, reads nothing, or raises an error."""
     pl.DataFrame({"year": [1900] * 9, "text": ["ship"] * 9}).write_ipc(tmp_path / "a.arrow")
-    data = bytearray((tmp_path / "a.arrow").read_bytes())
-    length = int.from_bytes(data[-10:-6], "little")
-    footer = _FlatTable.root(bytes(data[-10 - length : -10]))
-    start, count = footer.vector(3)
-    assert count == 1
-    for place, number in ((0, 1 << 40), (0, -8), (16, 1 << 40)):  # where the batch begins, and how long it is
-        changed = bytearray(data)
-        at = len(data) - 10 - length + start + place
-        changed[at : at + 8] = number.to_bytes(8, "little", signed=True)
-        (tmp_path / "b.arrow").write_bytes(changed)
-        with pytest.raises(SourceError, match=r"b.arrow' is cut off or damaged: it ends before its last part; save"):
+    data = (tmp_path / "a.arrow").read_bytes()
+    batch = data.index(b"\xff\xff\xff\xff")  # the first message
+    place = data.rindex(struct.pack("<q", batch))  # in the footer, before the lengths of its header and body
+    for at, number, reason in (
+        (place, 1 << 40, "it is cut off or damaged; save it again"),
+        (place, -8, "IPC block range overflows usize"),
+        (place + 16, 1 << 40, "it is cut off or damaged; save it again"),
+    ):
+        (tmp_path / "b.arrow").write_bytes(data[:at] + struct.pack("<q", number) + data[at + 8 :])
+        with pytest.raises(SourceError, match=f"b.arrow' cannot be read: {reason}"):
             read(tmp_path / "b.arrow")

@@ -8,24 +8,22 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from driftword.basics.errors import SourceError
-from driftword.sources import limits, text_streams
+from driftword.sources import limits
 from driftword.sources.text_streams import RowLines
 
 TEXTS = st.text(st.sampled_from("ab\r\n\x0b\x1c\u2028é😀"), max_size=60)
 
 
-@example("\r\r\n", 1, 0)
-@given(TEXTS, st.integers(1, 20), st.integers(0, 10))
-def test_lines_are_those_of_python_whatever_the_block(text: str, block: int, head: int) -> None:
+@example("\r\r\n", 0)
+@given(TEXTS, st.integers(0, 10))
+def test_lines_are_those_of_python(text: str, head: int) -> None:
     def opened() -> io.TextIOWrapper:
         return io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8", newline="")
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_streams, "_BLOCK", block)
-        assert list(RowLines(Path("a"), opened())) == list(opened())
-        stream = opened()
-        first = stream.readline(head)
-        assert "".join(RowLines(Path("a"), stream, first)) == text
+    assert list(RowLines(Path("a"), opened())) == list(opened())
+    stream = opened()
+    first = stream.readline(head)
+    assert "".join(RowLines(Path("a"), stream, first)) == text
 
 
 def test_a_row_that_is_too_long_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,6 @@ def test_what_killed_processes_left_is_swept_whatever_the_name(tmp_path: Path, n
     (tmp_path / f".{name}.partial-1" / "rho.npy").write_text("x")
     (tmp_path / f".{name}.partial-00c0ffee").write_text("x")
     (tmp_path / f".{name}.replaced-00c0ffee").mkdir()
-    (tmp_path / f".{name}.4711.part").write_text("x")
     (tmp_path / f".{name}.lock").write_text("")
     mine = [f".{name}.partial-notes", f".{name}2.partial-1", ".hidden", f"{name}.partial-1"]
     for file in mine:

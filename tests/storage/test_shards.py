@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import pickle
 from itertools import pairwise
 from pathlib import Path
@@ -38,8 +37,6 @@ def test_several_files_hold_what_one_holds(both: tuple[dw.Corpus, dw.Corpus]) ->
     assert [file.name for file in files] == [f"tokens-{i:05}.npy" for i in range(len(files))]
     assert [len(np.load(file)) for file in files[:-1]] == [SIZE] * (len(files) - 1)
     assert np.concatenate([np.load(file) for file in files]).tolist() == one.tokens.tolist()
-    metas = [json.loads((corpus.path / "meta.json").read_text()) for corpus in both]  # type: ignore[operator]
-    assert [meta["version"] for meta in metas] == [3, 4]
 
 
 def test_everything_that_reads_tokens_reads_several_files(both: tuple[dw.Corpus, dw.Corpus], tmp_path: Path) -> None:

@@ -186,7 +186,8 @@ def test_overwriting_is_asked_for_and_only_replaces_stores(tmp_path: Path) -> No
         (lambda p: (p / "meta.json").write_text("[" * 100_000), "meta.json cannot be read"),
         (lambda p: (p / "meta.json").unlink(), "not a driftword corpus"),
         (lambda p: edit(p, checksum="0" * 16), "meta.json has changed"),
-        (lambda p: edit(p, version=99), "format 99"),
+        (lambda p: edit(p, version=99), "is in format 99, and this driftword reads format 3 alone; prepare or fit"),
+        (lambda p: (p / "meta.json").write_text(FIRST_FORMAT), "is in format 1, .* prepare or fit it again with this"),
         (lambda p: edit(p, kind="model"), "is a model"),
     ],
 )
@@ -195,6 +196,10 @@ def test_a_damaged_store_is_refused(tmp_path: Path, harm, message: str) -> None:
     harm(tmp_path / "c")
     with pytest.raises(StoreError, match=message):
         store.open_store(tmp_path / "c", kind="corpus")
+
+
+#: A store as the first versions wrote it: with a SHA-256 of each file, and none of this one.
+FIRST_FORMAT = '{"kind": "corpus", "version": 1, "files": {"numbers.npy": {"bytes": 8128, "sha256": "0"}}}'
 
 
 def edit(path: Path, **changes: object) -> None:
@@ -378,3 +383,10 @@ def test_meta_of_another_shape_is_no_store(tmp_path: Path, files: object) -> Non
     edit(tmp_path / "c", files=files)
     with pytest.raises(StoreError, match="meta.json is not that of a corpus or model"):
         store.open_store(tmp_path / "c", kind="corpus")
+
+
+def test_a_store_in_another_format_is_replaced_when_it_is_made_again(tmp_path: Path) -> None:
+    write(tmp_path / "c", 1)
+    (tmp_path / "c" / "meta.json").write_text(FIRST_FORMAT)
+    write(tmp_path / "c", 2, overwrite=True)
+    assert store.open_store(tmp_path / "c", kind="corpus").meta["value"] == 2

@@ -1,4 +1,4 @@
-"""What every other room relies on: errors, checks of what a user gave, progress, randomness, text that can be shown.
+"""What every other room relies on: errors, checks of input, progress, randomness, text that is safe to show.
 
 It imports nothing else of driftword; everything may import it.
 """

@@ -25,6 +25,6 @@ def open_system(address: str) -> tuple[Any, str]:
         ) from None
     try:
         system, path = url_to_fs(address)
-    except (ImportError, ValueError) as error:  # of a protocol that needs a package of its own, or that nobody knows
+    except (ImportError, ValueError) as error:  # the protocol needs a package of its own, or is unknown
         raise OptionError(f"'{address}' cannot be opened: {' '.join(str(error).split())}") from error
     return system, str(path)

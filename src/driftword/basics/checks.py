@@ -1,6 +1,6 @@
-"""Reading and checking what a user gave, each written once.
+"""Checks of what a user gave.
 
-Public functions call these first, and trust the values from there on. Every function returns what it has accepted as
+Public functions call these first, and trust the values from there on. Every check returns what it has accepted as
 plain Python: NumPy's scalars become `int`, `float`, `bool` or `str`, which JSON can hold.
 """
 
@@ -75,14 +75,14 @@ def _printable(text: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return a scalar of NumPy as Python's own; anything else as it is."""
+    """Return a NumPy scalar as a Python value; anything else as it is."""
     if getattr(value, "shape", None) == () and callable(getattr(value, "item", None)):
         return value.item()
     return value
 
 
 def whole(name: str, value: Any, *, least: int = 0, most: int | None = None) -> int:
-    """Check a whole number; NumPy's are welcome, but neither floats such as 2.0 nor True and False."""
+    """Check a whole number. NumPy's are accepted; floats such as 2.0 and truth values are not."""
     bounds = f"at least {least}" if most is None else f"from {least} to {most:,}"
     number = plain(value)
     try:
@@ -97,7 +97,7 @@ def whole(name: str, value: Any, *, least: int = 0, most: int | None = None) -> 
 
 
 def real(name: str, value: Any, *, low: float = -math.inf, high: float = math.inf, positive: bool = False) -> float:
-    """Check a finite number within closed bounds, or one above zero."""
+    """Check a finite number within closed bounds, or one greater than zero."""
     number = plain(value)
     if isinstance(number, bool) or not isinstance(number, Real | Decimal):
         raise OptionError(f"`{name}` is {shown(value)}; it must be a number")
@@ -109,9 +109,8 @@ def real(name: str, value: Any, *, low: float = -math.inf, high: float = math.in
         raise OptionError(f"`{name}` is {shown(value)}; it must be a positive number")
     if not math.isfinite(number) or not low <= number <= high:
         bounds = f"from {low:g} to {high:g}" if high < math.inf else f"at least {low:g}"
-        raise OptionError(
-            f"`{name}` is {shown(value)}; it must be a number {bounds if low > -math.inf else 'that is finite'}"
-        )
+        bounds = bounds if low > -math.inf else "that is finite"
+        raise OptionError(f"`{name}` is {shown(value)}; it must be a number {bounds}")
     return number
 
 
@@ -132,7 +131,7 @@ def one_of(name: str, value: Any, known: Iterable[str]) -> str:
 
 
 def text(name: str, value: Any, *, lines: bool = False) -> str:
-    """Check a short text; with `lines`, one that may have several, as the name of a column in a CSV file may."""
+    """Check a short text; with `lines`, one that may span several lines, as the name of a CSV column may."""
     given = plain(value)
     if not isinstance(given, str):
         raise OptionError(f"`{name}` is {shown(value)}; it must be text")
@@ -146,12 +145,12 @@ def text(name: str, value: Any, *, lines: bool = False) -> str:
 
 
 def optional(check: Callable[..., _T], name: str, value: Any, **bounds: Any) -> _T | None:
-    """Check a value by one of these functions, unless it is None."""
+    """Check a value with one of these functions, unless it is None."""
     return None if value is None else check(name, value, **bounds)
 
 
 def is_unicode(value: str) -> bool:
-    """Tell whether a text can be stored: halves of a character, as in a text read with a wrong encoding, cannot."""
+    """Tell whether a text can be stored: half a surrogate pair, as in text decoded wrongly, cannot."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -175,7 +174,7 @@ def show_progress(value: Any) -> bool | None:
 
 
 def path(name: str, value: Any) -> Path:
-    """Check a path of this machine: text, or whatever Python takes for one."""
+    """Check a path on this machine: text, or whatever Python accepts as one."""
     given = location(name, value)
     if isinstance(given, str):
         raise OptionError(f"`{name}` is {shown(given)}, which is not on this machine; give a path")
@@ -183,7 +182,7 @@ def path(name: str, value: Any) -> Path:
 
 
 def location(name: str, value: Any) -> Path | str:
-    """Check where something is that can be read: a path of this machine, or an address, which stays text."""
+    """Check where something can be read from: a path on this machine, or an address, which stays text."""
     given = os.fspath(value) if isinstance(value, os.PathLike) else plain(value)
     if not isinstance(given, str):
         raise OptionError(f"`{name}` is {shown(value)}, which is not a path; give one as text")
@@ -206,15 +205,12 @@ def location(name: str, value: Any) -> Path | str:
 
 
 def several(name: str, value: Any, *, remedy: str) -> list[Any]:
-    """Check that a value is a list, tuple, set, array or column of something, and return it as a list.
-
-    Sets have no order that stays the same from run to run; they are sorted.
-    """
+    """Check that a value is a list, tuple, set, array or column, and return it as a list; sets are sorted."""
     is_table = hasattr(type(value), "columns")
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | Mapping) and not is_table:
         try:
             return sorted(value, key=str) if isinstance(value, set | frozenset) else list(value)
-        except TypeError:  # an array without dimensions
+        except TypeError:  # a zero-dimensional array
             pass
     raise OptionError(f"`{name}` is {shown(value)}; {remedy}")
 
@@ -228,7 +224,7 @@ def seeds(value: Any) -> list[int]:
 
 
 def several_numbers(name: str, value: Any) -> list[Any]:
-    """Return a number, or several that are yet to be checked, as a list."""
+    """Return a number, or several, as a list; they are yet to be checked."""
     alone = isinstance(plain(value), int | float)
     return [value] if alone else several(name, value, remedy="give a whole number, or a list of them")
 
@@ -243,14 +239,11 @@ def some_of(name: str, value: Any, known: Sequence[str]) -> list[str]:
 
 def words(name: str, value: Any) -> list[str]:
     """Check a word or several; return them as a list."""
-    listed = (
-        [plain(value)]
-        if isinstance(plain(value), str)
-        else several(name, value, remedy="give a word, or a list of words")
-    )
-    if not listed:
+    remedy = "give a word, or a list of words"
+    given = [plain(value)] if isinstance(plain(value), str) else several(name, value, remedy=remedy)
+    if not given:
         raise OptionError(f"`{name}` is empty; name at least one word")
-    return _all_text(name, listed)
+    return _all_text(name, given)
 
 
 def word_list(name: str, value: Any) -> list[str]:
@@ -270,6 +263,6 @@ def _all_text(name: str, values: list[Any]) -> list[str]:
 
 
 def comma_separated(values: str | Iterable[str] | None) -> list[str]:
-    """Read a list of words, slices or numbers that are separated by commas or semicolons, in one text or in several."""
+    """Split one text, or several, at commas and semicolons, as words, slices or numbers are listed."""
     given = [values] if isinstance(values, str) else values or []
     return [part.strip() for value in given for part in value.replace(";", ",").split(",") if part.strip()]

@@ -1,4 +1,4 @@
-"""A Dask cluster: connected to, checked, and given tasks, with its failures as sentences.
+"""Tasks on a Dask cluster, with its failures as sentences.
 
 Dask runs a task again if its worker dies, or if it fails for a reason that may pass. Dask itself is imported only
 when a cluster is asked for.
@@ -10,7 +10,6 @@ import contextlib
 import logging
 import os
 import secrets
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +22,7 @@ from driftword.basics.errors import DriftwordError, OptionError, SourceError
 from driftword.basics.polars_faults import reason
 from driftword.basics.process import available_cores
 from driftword.basics.progress import Progress
+from driftword.basics.system_calls import end_group
 
 LOCAL: Final = "local"
 #: Seconds to wait for a scheduler, and for the workers of this machine.
@@ -36,7 +36,7 @@ _DECISIVE: Final = ("driftword", "python", "dask", "distributed", "numpy", "pola
 
 
 def check_dask(dask: Any) -> None:
-    """Refuse what is no cluster."""
+    """Refuse what is not a cluster."""
     try:
         from distributed import Client
     except ImportError:
@@ -55,15 +55,17 @@ def check_dask(dask: Any) -> None:
 @contextlib.contextmanager
 def connect(dask: Any) -> Iterator[Any]:
     """Yield a client of the cluster that a user named; one that was made here is closed."""
-    with _quiet():
-        if not isinstance(dask, str):
-            yield dask
-        elif dask == LOCAL:
-            with _local_scheduler() as scheduler, _client(scheduler) as client, _local_workers(client):
-                yield client
+    from distributed import LocalCluster
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_quiet())
+        if dask == LOCAL:
+            scheduler = LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL)
+            client = stack.enter_context(_client(stack.enter_context(scheduler).scheduler_address))
+            stack.enter_context(_local_workers(client))
         else:
-            with _client(dask) as client:
-                yield client
+            client = stack.enter_context(_client(dask)) if isinstance(dask, str) else dask
+        yield client
 
 
 @contextlib.contextmanager
@@ -82,14 +84,6 @@ def _client(address: str) -> Iterator[Any]:
     finally:
         with contextlib.suppress(Exception):
             client.close(timeout=2)
-
-
-@contextlib.contextmanager
-def _local_scheduler() -> Iterator[str]:
-    from distributed import LocalCluster
-
-    with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL) as cluster:
-        yield cluster.scheduler_address
 
 
 @contextlib.contextmanager
@@ -114,41 +108,34 @@ def _local_workers(client: Any) -> Iterator[None]:
             raise OptionError(f"The workers did not start within {_STARTING:.0f} seconds; leave out `dask`") from error
         yield
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
+        end_group(process)
         try:
             process.wait(timeout=10)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
+            end_group(process, kill=True)
             process.wait()
 
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Keep Dask from writing to a user's terminal what an error of ours says in a sentence."""
-    loggers = [logging.getLogger(name) for name in ("distributed", "tornado", "asyncio")]
+    parts = [name for name in logging.root.manager.loggerDict if name.startswith("distributed.")]
+    loggers = [logging.getLogger(name) for name in ("distributed", "tornado", "asyncio", *parts)]
     levels = [logger.level for logger in loggers]
-    children = {
-        name: logger.level
-        for name, logger in logging.root.manager.loggerDict.items()
-        if name.startswith("distributed.") and isinstance(logger, logging.Logger)
-    }
-    for logger in (*loggers, *map(logging.getLogger, children)):
+    for logger in loggers:
         logger.setLevel(logging.CRITICAL + 1)
     try:
         yield
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
-        for name, level in children.items():
-            logging.getLogger(name).setLevel(level)
 
 
 # -- checks ------------------------------------------------------------------------------
 
 
 def check_workers(client: Any) -> None:
-    """Refuse a cluster without workers, or with other versions than this process has."""
+    """Refuse a cluster without workers, or whose versions are not those of this process."""
     with explained():
         own, others = versions(client)
         if not others:
@@ -181,20 +168,20 @@ def check_shared(client: Any, folder: Path) -> None:
 
 
 def versions(client: Any) -> tuple[dict[str, str | None], dict[str, dict[str, str | None]]]:
-    """Return the versions of packages that matter in this process, and in each worker by its address."""
+    """Return the versions of the decisive packages in this process, and in each worker by its address."""
     found = client.get_versions(packages=["driftword", "numpy", "polars"])
 
     def decisive(facts: Any) -> dict[str, str | None]:
         listed = {**facts["host"], **facts["packages"]} if facts else {}
         chosen = {name: listed.get(name) for name in _DECISIVE}
-        chosen["python"] = ".".join(str(chosen["python"]).split(".")[:2])  # as bug fixes change nothing here
+        chosen["python"] = ".".join(str(chosen["python"]).split(".")[:2])  # bug fixes change nothing here
         return chosen
 
     return decisive(found["client"]), {address: decisive(facts) for address, facts in found["workers"].items()}
 
 
 def _sees(path: str) -> bool:
-    """Tell whether a file that the client wrote is here."""
+    """Tell whether a file that the client wrote can be read here."""
     probe = Path(path)
     try:
         return probe.read_text() == probe.name
@@ -220,7 +207,7 @@ def _guarded(task: Callable[..., Any], *job: Any) -> Any:
 
 
 class Tasks:
-    """Runs the same task for all partitions on a cluster, and shows how many are done."""
+    """Runs the same task for many jobs on a cluster, and shows how many are done."""
 
     def __init__(self, client: Any, bar: Progress) -> None:
         self._client, self._bar = client, bar
@@ -244,9 +231,9 @@ class Tasks:
         jobs: Sequence[tuple[Any, ...]],
         add_up: Callable[[Sequence[Any]], Any],
     ) -> Any:
-        """Return the sum of the results of a task, which workers add up, a few at a time.
+        """Return a future of the sum of a task's results, which workers add up, a few at a time.
 
-        It is Dask's promise of it: other tasks take it where it is, and `get` brings it here.
+        Other tasks take it where it is, and `get` brings it here.
         """
         with explained():
             futures = self._submit(task, jobs)
@@ -257,13 +244,13 @@ class Tasks:
             self._futures.clear()
             return futures[0]
 
-    def get(self, promised: Any) -> Any:
-        """Return what `add` promised."""
+    def get(self, future: Any) -> Any:
+        """Return the result of a future that `add` returned."""
         with explained():
-            return promised.result()
+            return future.result()
 
     def cancel(self) -> None:
-        """Give up what is not done; tasks that run are not stopped, and leave nothing that is half-written."""
+        """Give up what is not done; running tasks are not stopped, and leave nothing half-written."""
         with contextlib.suppress(Exception):
             self._client.cancel(self._futures)
 
@@ -279,12 +266,9 @@ class Tasks:
         for done, future in enumerate(as_completed(futures, loop=self._client.loop), start=1):
             if future.status != "finished":
                 future.result()
-            if isinstance(refusal := self._refusal(future), _Refusal):
-                raise refusal.error
+            if future.type is _Refusal:
+                raise future.result().error
             self._bar.update(more=1, facts=f"{done:,} of {len(futures):,} parts")
-
-    def _refusal(self, future: Any) -> Any:
-        return future.result() if future.type is _Refusal else None
 
 
 @contextlib.contextmanager
@@ -301,12 +285,12 @@ def explained() -> Iterator[None]:
         raise
     except KilledWorker as error:
         raise SourceError(
-            "A part of the text ended every worker that worked on it, perhaps as there was not enough memory; give "
-            f"workers more, or divide large files, and {_AGAIN}"
+            "A part of the text ended every worker that worked on it, perhaps for want of memory; give the workers "
+            f"more, or divide large files, and {_AGAIN}"
         ) from error
     except (CommClosedError, CancelledError, TimeoutError) as error:
         raise SourceError(f"The connection to the Dask scheduler was lost; {_AGAIN}") from error
-    except ImportError as error:  # as from a worker that came later, with other versions
+    except ImportError as error:  # from a worker that came later, with other versions
         raise SourceError(
             f"A worker could not do its task ({reason(error)}); install the same versions everywhere, and {_AGAIN}"
         ) from error

@@ -1,7 +1,7 @@
 """Polars' own failures as errors that a user can put right.
 
 Polars raises exceptions, and panics where it did not expect what it found. In a process that was forked after Polars
-had been used it does neither: its threads are missing there, and every call waits for them for ever.
+had been used, it does neither: its threads are missing there, and every call waits for them for ever.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import polars as pl
 from driftword.basics.errors import DriftwordError, SourceError
 
 POLARS_ERRORS: Final = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
-#: Seconds that Polars has to add two numbers; it takes a thousandth of one.
+#: Seconds that Polars has to add two numbers; it takes a thousandth of that.
 _PATIENCE: Final = 10.0
 _working: Final[set[int]] = set()  # the process in which Polars was seen to work; a forked one has another id
 
@@ -42,10 +42,10 @@ def as_source_errors() -> Iterator[None]:
 
 
 def check_forked() -> None:
-    """Raise `DriftwordError` where Polars would wait for ever; once a process has passed, it is not asked again."""
+    """Raise `DriftwordError` where Polars would wait for ever; each process is tried only once."""
     if os.getpid() in _working:
         return
-    # Only asking tells: which of its threads a process has lost cannot be looked up.
+    # Which threads a process has lost cannot be looked up, so it is tried.
     answer = threading.Thread(target=lambda: pl.LazyFrame({"n": [1]}).select(pl.col("n") + 1).collect(), daemon=True)
     answer.start()
     answer.join(_PATIENCE)

@@ -1,4 +1,4 @@
-"""What this process may use of the machine, which others it was started with, and which versions it runs."""
+"""The cores and memory that this process may use, the processes it was started with, and the versions it runs."""
 
 from __future__ import annotations
 
@@ -6,13 +6,8 @@ import os
 import platform
 from importlib.metadata import version
 from pathlib import Path
-from types import ModuleType
 
-resource: ModuleType | None
-try:
-    import resource
-except ImportError:  # Windows has no such limits
-    resource = None
+from driftword.basics.system_calls import resource
 
 
 def versions() -> dict[str, str]:
@@ -26,30 +21,26 @@ def machine() -> str:
 
 
 def available_cores() -> int:
-    """Return how many cores this process may use, which a scheduler or a container may have limited."""
+    """Return the number of cores that this process may use, which a scheduler or container may have limited."""
     cores = os.cpu_count() or 1
     return min(cores, len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else cores
 
 
 def rank() -> tuple[int, int]:
-    """Return the number of this process among those that ``torchrun`` started together, and how many they are."""
+    """Return the rank of this process among those that ``torchrun`` started together, and their number."""
     if not {"RANK", "WORLD_SIZE", "MASTER_ADDR"} <= os.environ.keys():
         return 0, 1
     return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 
 
 def available_memory() -> float:
-    """Return how many bytes of memory this process may still use; without end where the system does not say."""
-    limits = [_free_on_machine(), _free_in_group(), *_free_of_limits()]
+    """Return how many bytes of memory this process may still use; infinity where the system does not say."""
+    limits = [_kilobytes("/proc/meminfo", "MemAvailable:"), _free_in_group(), *_free_of_limits()]
     return max(0.0, min((limit for limit in limits if limit is not None), default=float("inf")))
 
 
-def _free_on_machine() -> float | None:
-    return _kilobytes("/proc/meminfo", "MemAvailable:")
-
-
 def _free_in_group() -> float | None:
-    """Return what a container or a scheduler leaves of its limit; files that are kept in memory do not count."""
+    """Return how much of its limit a container or scheduler leaves; cached files do not count as used."""
     try:
         limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
         used = float(Path("/sys/fs/cgroup/memory.current").read_text())
@@ -60,7 +51,7 @@ def _free_in_group() -> float | None:
 
 
 def _free_of_limits() -> list[float | None]:
-    """Return what the limits of this process leave: of its data, and of all its addresses."""
+    """Return how much the limits of this process leave: of its data, and of its address space."""
     if resource is None:
         return []
     found: list[float | None] = []

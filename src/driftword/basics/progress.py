@@ -5,29 +5,28 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 
 class Progress:
-    """A bar with a stage, the amount done and a line of facts; it does nothing unless it is shown."""
+    """A bar with a stage, the amount done and a line of facts; without a bar it does nothing."""
 
-    def __init__(self, bar: object = None) -> None:
+    def __init__(self, bar: Any = None) -> None:
         self._bar = bar
-        self._task: object = None
+        self._task: Any = None
 
     def stage(self, name: str, total: float | None = None) -> None:
         """Begin a stage of the work."""
         if self._bar is not None:
             if self._task is not None:
-                self._bar.remove_task(self._task)  # type: ignore[attr-defined]
-            self._task = self._bar.add_task(name, total=total, facts="")  # type: ignore[attr-defined]
+                self._bar.remove_task(self._task)
+            self._task = self._bar.add_task(name, total=total, facts="")
 
     def update(self, *, done: float | None = None, more: float = 0, facts: str | None = None) -> None:
         """Report how far the stage has come."""
         if self._bar is not None and self._task is not None:
             fields = {} if facts is None else {"facts": facts}
-            if done is not None:
-                fields["completed"] = done  # type: ignore[assignment]
-            self._bar.update(self._task, advance=more or None, **fields)  # type: ignore[attr-defined]
+            self._bar.update(self._task, completed=done, advance=more or None, **fields)
 
 
 @contextlib.contextmanager

@@ -1,9 +1,8 @@
 """Counter-based random numbers: a hash of (seed, stream, pass, position).
 
-Nothing here has state. A draw depends only on its counters, so it is the same on every
-engine, in whatever order the work is done and however it is divided. The hash is
-SplitMix64 (Steele, Lea & Flood 2014). Its constants are written only here; kernels
-that repeat the hash import them.
+Nothing here has state. A draw depends only on its counters, so it is the same on every engine, in whatever order the
+work is done and however it is divided. The hash is SplitMix64 (Steele, Lea & Flood 2014). Its constants are written
+only here; kernels that repeat the hash import them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a user may have meant by a name that is not known."""
+"""Suggestions for what a user may have meant by an unknown name."""
 
 from __future__ import annotations
 

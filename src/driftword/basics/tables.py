@@ -1,4 +1,4 @@
-"""Tables as Markdown and LaTeX for papers, as CSV for programs; facts as HTML; text that a page can show."""
+"""Tables as Markdown and LaTeX for papers and as CSV for programs, and facts as HTML."""
 
 from __future__ import annotations
 
@@ -16,29 +16,27 @@ _SPECIAL: Final = {
     "\\": r"\textbackslash{}",
 }
 _MARKS: Final = re.compile(r"[\\|<>*_`\[\]]")  # what Markdown would read as markup
-
-
-#: How a text begins that a spreadsheet may take for a formula, in the usual letters and in those of full width.
+#: The beginning of a text that a spreadsheet may take for a formula, also in full-width characters.
 _FORMULA: Final = r"^[=+\-@\t\r\n\u{ff1d}\u{ff0b}\u{ff0d}\u{ff20}]"
 _NUMBER: Final = r"^[+\-]?[0-9]+(?:[.,][0-9]+)*(?:[eE][+\-]?[0-9]+)?$"
 _HIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # XML allows none of these
 
 
 def printable(text: str) -> str:
-    """Remove characters that no page or figure can show."""
+    """Return a text without the characters that no page or figure can show."""
     return _HIDDEN.sub("", text)
 
 
 def csv(table: pl.DataFrame, *, formulas: bool = False) -> str:
     """Write a table as CSV; lists are joined with semicolons.
 
-    A spreadsheet runs a text that begins as a formula does (``=``, ``+``, ``-``, ``@``), and texts come from strangers.
+    A spreadsheet runs a text that begins like a formula (``=``, ``+``, ``-``, ``@``), and texts come from strangers.
     Such texts get an apostrophe in front, which a spreadsheet does not show; numbers stay as they are. With `formulas`
-    every text is written exactly.
+    every text is written exactly as it is.
     """
     columns: dict[str, pl.Series] = {}
     for column in table:
-        values = column.alias("values")  # a name of the user's may look like a pattern of names
+        values = column.alias("values")  # the user's name may look like a regular expression
         if values.dtype == pl.List:
             values = values.cast(pl.List(pl.String)).list.join("; ")
         if values.dtype in (pl.String, pl.Categorical, pl.Enum) and not formulas:
@@ -58,7 +56,7 @@ def _without_formulas(texts: pl.Series) -> pl.Series:
 
 
 def escape_markdown(text: str) -> str:
-    """Write a text so that Markdown shows it as it is."""
+    """Return a text in which nothing is markup to Markdown."""
     return _MARKS.sub(r"\\\g<0>", text)
 
 

@@ -27,12 +27,12 @@ _UNSAFE_IN_JSON: Final = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-
 
 
 def visible(text: str) -> str:
-    """Return a text in one line, with symbols in place of control characters."""
+    """Return a text on one line, with symbols in place of control characters."""
     return text if text.isascii() and text.isprintable() else text.translate(_SYMBOLS)
 
 
 def visible_lines(text: str) -> str:
-    """Return a text with symbols in place of control characters, except those that end a line, and tabs."""
+    """Return a text with symbols in place of control characters, except line feeds and tabs."""
     return text.translate(_LINES)
 
 

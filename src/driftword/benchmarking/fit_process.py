@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from driftword import baselines
 from driftword.basics.errors import DriftwordError
+from driftword.basics.system_calls import resource
 from driftword.corpus import Corpus
 from driftword.fitting.fitting import fit
 from driftword.models.spec import Spec
@@ -36,9 +37,7 @@ def fit_method(
 
 def peak_memory() -> float:
     """Return the most memory that this process has held, in GB; 0 where the system does not say."""
-    try:
-        import resource
-    except ImportError:  # Windows
+    if resource is None:  # Windows
         return 0.0
     unit = 1 if platform.system() == "Darwin" else 1024
     return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9)

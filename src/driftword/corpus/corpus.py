@@ -71,7 +71,7 @@ class Corpus(TokenizedText):
         """Open the corpus stored at `path`, or at an address such as ``s3://bucket/archive.corpus``."""
         stored = store.open_store(path, kind=KIND)
         try:
-            metadata = CorpusMetadata.from_dict(stored.meta)
+            metadata, fingerprint = CorpusMetadata.from_dict(stored.meta), str(stored.meta["fingerprint"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise store.damaged(stored.folder, "meta.json is incomplete") from error
         try:
@@ -79,15 +79,14 @@ class Corpus(TokenizedText):
             slices = Slices.from_table(pl.read_parquet(stored.open_file("slices.parquet")))
         except (OSError, pl.exceptions.PolarsError) as error:
             raise store.damaged(stored.folder, "a table cannot be read") from error
-        names = ["offsets", "chunk_slice", "chunk_split", "chunk_document", "counts"]
+        names = ["offsets", "chunk_slice", "chunk_split", "chunk_document", "counts", "train_counts"]
         names += ["chunk_group"] if metadata.groups else []
-        names += ["train_counts"] if "train_counts.npy" in stored else []
         arrays: dict[str, Any] = {name: stored.lazy_array(name) for name in names}
         arrays["tokens"] = stored.long_array("tokens")
         arrays["raw_counts"] = vocabulary["raw_count"].to_numpy()
         return cls(
             arrays, vocabulary["word"].to_list(), slices, metadata=metadata, stored=stored,
-            fingerprint=stored.meta.get("fingerprint"),
+            fingerprint=fingerprint,
         )  # fmt: skip
 
     @classmethod

@@ -51,11 +51,11 @@ class CorpusMetadata:
             seed=int(meta["seed"]),
             subsample=meta["subsample"],
             inputs=tuple(Input(entry["name"], entry["sha256"]) for entry in meta["inputs"]),
-            citation=meta.get("citation"),
+            citation=meta["citation"],
             options=None if meta["options"] is None else PrepareOptions.from_dict(meta["options"]),
             report=PreparationReport.from_dict(meta["report"]),
-            groups=tuple(str(name) for name in meta.get("groups", ())),
-            versions=meta.get("versions", {}),
+            groups=tuple(str(name) for name in meta["groups"]),
+            versions=meta["versions"],
         )
 
     def to_dict(self) -> dict[str, Any]:

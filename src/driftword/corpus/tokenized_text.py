@@ -23,7 +23,7 @@ from driftword.corpus.subsampling import keep_probabilities
 from driftword.corpus.vocabulary import Vocabulary
 from driftword.sources.opening import Input
 from driftword.storage import shards
-from driftword.storage.shards import ShardedArray, StoredShards, read_shards
+from driftword.storage.shards import ShardedArray, read_shards
 from driftword.storage.store import Store, Writer
 from driftword.storage.stored_arrays import StoredArray, whole
 
@@ -42,7 +42,7 @@ class TokenizedText:
 
     def __init__(
         self,
-        arrays: Mapping[str, npt.NDArray[Any] | StoredArray | StoredShards],
+        arrays: Mapping[str, npt.NDArray[Any] | StoredArray | ShardedArray],
         words: Sequence[str],
         slices: Slices,
         *,
@@ -162,7 +162,12 @@ class TokenizedText:
         """A hash of all that decides what a model sees: equal for equal corpora, wherever they are stored."""
         if self._recorded is not None:
             return self._recorded
-        digest = self._content_digest()
+        digest = hashlib.sha256()
+        tokens: Any = self.tokens
+        parts = tokens.parts if isinstance(tokens, ShardedArray) else (tokens,)
+        for array in (*map(whole, parts), self.offsets, self.chunk_slice, self.chunk_split, self.chunk_document):
+            digest.update(np.ascontiguousarray(array).data)
+        digest.update("\0".join((*self.words, *self.slices.labels)).encode())
         digest.update(np.ascontiguousarray(self.raw_counts).astype("<i8").data)
         digest.update(f"\0{self.subsample!r}\0{self.seed}".encode())
         if self.groups:
@@ -171,22 +176,8 @@ class TokenizedText:
         return digest.hexdigest()[:16]
 
     def matches(self, fingerprint: str | None) -> bool:
-        """Tell whether this is the corpus with that fingerprint.
-
-        Fingerprints of the first file format left out subsampling, counts and seed; those are still recognised.
-        """
-        if not isinstance(fingerprint, str):
-            return False
-        return fingerprint == self.fingerprint or fingerprint == self._content_digest().hexdigest()[:16]
-
-    def _content_digest(self) -> hashlib._Hash:
-        digest = hashlib.sha256()
-        tokens: Any = self.tokens
-        parts = tokens.parts if isinstance(tokens, ShardedArray) else (tokens,)
-        for array in (*map(whole, parts), self.offsets, self.chunk_slice, self.chunk_split, self.chunk_document):
-            digest.update(np.ascontiguousarray(array).data)
-        digest.update("\0".join((*self.words, *self.slices.labels)).encode())
-        return digest
+        """Tell whether this is the corpus with that fingerprint."""
+        return fingerprint is not None and fingerprint == self.fingerprint
 
     @property
     def documents(self) -> pl.LazyFrame:

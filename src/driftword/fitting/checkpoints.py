@@ -8,6 +8,7 @@ JSON per pass, is written beside the model and stays.
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import warnings
 from collections.abc import Mapping
@@ -99,8 +100,6 @@ class Checkpoints:
                 f"The checkpoint of '{self.target}' was made with another {' and '.join(changed)}; "
                 f"use the same options, or {_AGAIN}"
             )
-        if "fit" not in checkpoint.meta:
-            raise StoreError(f"'{checkpoint.folder}' is of an earlier driftword")
         self.fit = checkpoint.meta["fit"]
 
     def _check_best(self, checkpoint: store.Store) -> None:
@@ -141,8 +140,6 @@ class Checkpoints:
     def remove(self) -> None:
         """Remove all checkpoints: the model is stored, or another fit begins."""
         discard(_folder(self.target), self.target)
-        for path in find_checkpoints(self.target).values():  # of an earlier version, elsewhere
-            discard(path, self.target)
 
     def log(self, entry: Mapping[str, Any]) -> None:
         """Add the scores of a pass to the log."""
@@ -166,18 +163,9 @@ class Checkpoints:
 
 
 def find_checkpoints(target: Path) -> dict[int, Path]:
-    """Return the checkpoints that an interrupted fit left, by pass; also those that earlier versions left elsewhere."""
-    target = target.absolute()
-    found: dict[int, Path] = {}
-    for parent, prefix in ((target.parent, f".{target.name}.pass-"), (_folder(target), "pass-")):
-        paths = parent.iterdir() if parent.is_dir() else []
-        found |= {int(path.name.removeprefix(prefix)): path for path in paths if _is_checkpoint(path, prefix)}
-    return found
-
-
-def _is_checkpoint(path: Path, prefix: str) -> bool:
-    number = path.name.removeprefix(prefix)
-    return path.name.startswith(prefix) and number.isascii() and number.isdigit()
+    """Return the checkpoints that an interrupted fit left, by pass."""
+    matches = {path: re.fullmatch(r"pass-([0-9]+)", path.name) for path in _folder(target).glob("pass-*")}
+    return {int(match[1]): path for path, match in matches.items() if match}
 
 
 def _folder(target: Path) -> Path:

@@ -132,9 +132,7 @@ class Model:
             slices = Slices.from_table(pl.read_parquet(stored.open_file("slices.parquet")))
         except (OSError, pl.exceptions.PolarsError) as error:
             raise store.damaged(stored.folder, "a table cannot be read") from error
-        counts = stored.lazy_array("counts")
-        # Models of the first file format do not say which occurrences were in training text.
-        train_counts = stored.lazy_array("train_counts") if "train_counts.npy" in stored else counts
+        counts, train_counts = stored.lazy_array("counts"), stored.lazy_array("train_counts")
         return cls(
             stored.lazy_array("rho"), stored.lazy_array("alpha"),
             stored.lazy_array("intercepts") if "intercepts.npy" in stored else None,
@@ -211,7 +209,6 @@ class Model:
 
     def _write_significance(self, writer: store.Writer) -> None:
         if (found := self.significance) is not None:
-            (writer.folder / SIGNIFICANCE).unlink(missing_ok=True)  # it may be shared with the former directory
             found.table.write_parquet(writer.folder / SIGNIFICANCE)
             writer.meta["significance"] = found.options()
 

@@ -17,6 +17,8 @@ from typing import IO, Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from driftword.basics.system_calls import MOVES_OPEN_FILES
+
 BATCH_TOKENS: Final = 1 << 19
 
 
@@ -39,9 +41,9 @@ class IdStream:
 
     def __init__(self, folder: Path, saved: Path | None = None) -> None:
         self.folder = folder
-        self._file: IO[Any] = (
-            saved.open("rb") if saved else tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - it has no name and is gone with the process
-        )
+        # It has no name and is gone with the process. On Windows it has one, and `folder` could not be removed.
+        place = folder if MOVES_OPEN_FILES else None
+        self._file: IO[Any] = saved.open("rb") if saved else tempfile.TemporaryFile(dir=place)  # noqa: SIM115
         self._lengths: list[npt.NDArray[np.int64]] = []
         self._counts: npt.NDArray[np.int64] | None = None
 

@@ -13,9 +13,9 @@ from typing import IO, Any, Final
 
 import zstandard
 
-#: What a damaged file raises.
+#: The errors that a damaged file raises.
 DAMAGED: Final = (OSError, EOFError, lzma.LZMAError, zlib.error, zstandard.ZstdError)
-#: Bytes of zstd that are decompressed at once. Four bytes can stand for 128 KiB, so these for 128 MiB at most.
+#: Bytes of zstd that are decompressed at once. Four bytes can hold 128 KiB, so these hold 128 MiB at most.
 _ZSTD_PIECE: Final = 1 << 12
 
 

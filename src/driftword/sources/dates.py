@@ -1,10 +1,8 @@
-"""Dates as people write them, read into days.
+"""Dates as people write them, read as days.
 
-A date may be a day, a month, a quarter, a year or a decade; a document gets the
-first day of that period. Dates with dots are read day first, unless they
-begin with the year (15.06.2018, 2018.06.15). Dates with slashes such as
-03/04/1921 can be read in two ways, and two-digit years in many: they need the
-user's format.
+A date may be a day, a month, a quarter, a year or a decade; a document gets the first day of that period. Dates with
+dots are read day first, unless they begin with the year (15.06.2018, 2018.06.15). Dates with slashes such as 03/04/1921
+can be read in two ways, and two-digit years in many: they need the user's format.
 """
 
 from __future__ import annotations
@@ -53,21 +51,19 @@ _FORMS: Final = [
         r"(?:[a-z]{3},?\s+)" + _MONTH + r"\s+(?P<day>\d{1,2})\s+[\d:]+\s+[+-]\d{4}\s+(?P<year>\d{4})",  # Twitter
     )
 ]
-#: One or two digits and nothing else: the year 85, or 1985, or no year at all.
+#: One or two digits and nothing else: the year 85, 1985, or no year at all.
 _TWO_DIGITS: Final = re.compile(r"\D*\d{1,2}(?:\.0+)?\D*")
 _PADDED: Final = {"%y": 2, "%Y": 4}  # strptime wants all digits: 05, 0085
-#: Characters that a date may have; no form above needs as many. What is longer is not looked at.
+#: The most characters that a date may have; no form above needs as many. What is longer is not looked at.
 LONGEST_DATE: Final = 100
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 _FIRST_DAY: Final = date.min.toordinal() - _EPOCH_DAY
 _LAST_DAY: Final = date.max.toordinal() - _EPOCH_DAY
-#: How many of a unit make a day.
-_EPOCHS: Final = {
-    unit: 86_400 * factor
-    for unit, factor in (("seconds", 1), ("milliseconds", 10**3), ("microseconds", 10**6), ("nanoseconds", 10**9))
-}
-#: Digits of most of the numbers that count a unit from 1970, less one: those of the years 1973 to 2286.
-_MAGNITUDES: Final = {"seconds": (8, 9), "milliseconds": (11, 12), "microseconds": (14, 15), "nanoseconds": (17, 18)}
+_UNITS: Final = ("seconds", "milliseconds", "microseconds", "nanoseconds")
+#: The number of each unit in a day.
+_EPOCHS: Final = {unit: 86_400 * 1000**i for i, unit in enumerate(_UNITS)}
+#: Powers of ten of most numbers that count a unit from 1970: those of the years 1973 to 2286.
+_MAGNITUDES: Final = {unit: (8 + 3 * i, 9 + 3 * i) for i, unit in enumerate(_UNITS)}
 
 
 def parse_date(text: str) -> tuple[date, date] | None:
@@ -125,19 +121,10 @@ def has_two_digits(text: str) -> bool:
 
 @dataclass
 class DateReader:
-    """Reads a column of dates, every batch of rows in the same way.
+    """Reads a column of dates, every batch of rows in the same way."""
 
-    Parameters
-    ----------
-    column
-        Name of the column, for messages.
-    form
-        A format such as ``"%d/%m/%Y"``; ``"seconds"``, ``"milliseconds"``,
-        ``"microseconds"`` or ``"nanoseconds"`` since 1970; None for dates as people write them.
-    """
-
-    column: str
-    form: str | None = None
+    column: str  # its name, for messages
+    form: str | None = None  # such as "%d/%m/%Y", or a unit counted from 1970; None for dates as people write them
     magnitudes: Counter[int] = field(default_factory=Counter, init=False)  # of numbers counted from 1970
 
     def __post_init__(self) -> None:
@@ -197,7 +184,7 @@ class DateReader:
     def check_unit(self) -> None:
         """Refuse a column, once all of it is read, whose numbers count another unit than `form` says.
 
-        Most of its dates would lie after the year 5000, or all of them within a few months of 1970.
+        Most of its dates would be after the year 5000, or all of them within a few months of 1970.
         """
         if self.form not in _EPOCHS or not self.magnitudes:
             return
@@ -264,7 +251,7 @@ class DateReader:
 
 
 def within_calendar(values: pl.Series) -> pl.Series:
-    """Return dates or times with those outside the years 1 to 9999 replaced by null, as Python cannot hold them."""
+    """Return dates or times with those outside the years 1 to 9999, which Python cannot hold, replaced by null."""
     kind = values.dtype
     if not isinstance(kind, pl.Datetime):
         return _where_between(values, values.to_physical(), _FIRST_DAY, _LAST_DAY)
@@ -292,7 +279,6 @@ def _strptime(form: str) -> Callable[[str], date | None]:
     # Python ignores a week without a day of the week; take its Monday.
     monday = re.search("%[WUV]", form) is not None and re.search("%[aAwudjxc]", form) is None
     ending, form = (" 1", f"{form} %u") if monday else ("", form)
-
     longest = LONGEST_DATE + len(form)  # a format may have any text of its own
 
     def read(text: str) -> date | None:

@@ -1,4 +1,4 @@
-"""Which encoding a text file is in.
+"""Detection of the encoding of a text file.
 
 UTF-8 is the rule. Older Western European files are often in Windows-1252, where every accented letter is a single
 byte that is almost never valid UTF-8. A file is taken for one if most of what is not ASCII is invalid UTF-8, and if
@@ -95,7 +95,7 @@ def detect_encoding(stream: _Bytes) -> str:
 
 @dataclass
 class _Counts:
-    """What is in the part of a file that has been looked at."""
+    """Counts of what is in the part of a file that has been looked at."""
 
     valid: int = 0  # characters outside ASCII
     invalid: int = 0  # bytes that are not UTF-8

@@ -1,7 +1,7 @@
 """Files as batches of rows.
 
-CSV and JSON lines are read with Python's own readers, which know the number of
-the line and survive bytes that cannot be decoded; Parquet and Arrow with Polars.
+CSV and JSON lines are read with Python's own readers, which know the number of the line and survive bytes that cannot
+be decoded; Parquet and Arrow with Polars.
 """
 
 from __future__ import annotations
@@ -19,27 +19,20 @@ import polars as pl
 from driftword.basics.errors import DriftwordError, SourceError
 from driftword.basics.polars_faults import POLARS_ERRORS, reason
 from driftword.sources import compression, limits
-from driftword.sources.block_sizes import check_blocks
 from driftword.sources.csv_files import read_csv
 from driftword.sources.json_files import read_json
 from driftword.sources.name_dates import NameDates
+from driftword.sources.polars_files import DAMAGED, read_arrow, read_parquet
 from driftword.sources.remote_files import SourceFile, local_copy, size_of
 from driftword.sources.text_streams import ReadingState, open_text, readable_name
 
 FORMATS: Final = "CSV, TSV, JSON lines, Parquet, Arrow (.gz and .zst too), or a folder of .txt files"
 
 KINDS: Final = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".tab": "csv",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".json": "json",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".ipc": "arrow",
-    ".feather": "arrow",
+    **dict.fromkeys((".csv", ".tsv", ".tab"), "csv"),
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), "json"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".arrow", ".ipc", ".feather"), "arrow"),
     ".txt": "text",
 }
 _Read = TypeVar("_Read")
@@ -47,7 +40,7 @@ _UNREADABLE: Final = (*compression.DAMAGED, *POLARS_ERRORS, UnicodeError, Overfl
 
 
 def suffix_of(file: SourceFile) -> str:
-    """Return the suffix that tells the kind of a file, that of its compression aside."""
+    """Return the suffix that tells the kind of a file, without that of its compression."""
     suffixes = [suffix.lower() for suffix in file.suffixes]
     if suffixes and suffixes[-1] in compression.SUFFIXES:
         suffixes.pop()
@@ -64,7 +57,7 @@ def kind_of(file: SourceFile) -> str:
 
 
 def read_tables(files: Sequence[SourceFile], state: ReadingState, *, several: bool) -> Iterator[pl.DataFrame]:
-    """Yield the rows of tables of one kind, file by file; where there are several, a column names each row's."""
+    """Yield the rows of tables of one kind, file by file; of several, a column names the file of each row."""
     before = 0
     for file in files:
         for frame in _read_file(file, state, _TABLE_READERS[kind_of(file)]):
@@ -80,7 +73,7 @@ def read_tables(files: Sequence[SourceFile], state: ReadingState, *, several: bo
 def _read_file(
     file: SourceFile, state: ReadingState, reader: Callable[[Path, ReadingState], Iterator[_Read]]
 ) -> Iterator[_Read]:
-    """Yield the rows of one file; none of one that cannot be read to its end, if such files are to be left out."""
+    """Yield the rows of one file; none if it cannot be read to its end and such files are to be left out."""
     skip = state.skip_bad_files
     try:
         with _copied(file, state) as path:
@@ -98,7 +91,7 @@ def _read_file(
 
 @contextlib.contextmanager
 def _copied(file: SourceFile, state: ReadingState) -> Iterator[Path]:
-    """Yield a file of this machine with the content of `file`; turn what cannot be read into a sentence."""
+    """Yield a file on this machine with the content of `file`; turn failures to read it into sentences."""
     try:
         with local_copy(file, state.digests) as path:
             yield path
@@ -111,6 +104,8 @@ def _copied(file: SourceFile, state: ReadingState) -> Iterator[Path]:
 def _reason(error: BaseException) -> str:
     if "InvalidFooter" in str(error):
         return "it seems to be an Arrow stream; save it as an Arrow file or as Parquet"
+    if isinstance(error, pl.exceptions.PanicException):
+        return DAMAGED
     return reason(error)
 
 
@@ -118,27 +113,12 @@ def _csv(file: Path, state: ReadingState) -> Iterator[pl.DataFrame]:
     return read_csv(file, state, "\t" if suffix_of(file) in (".tsv", ".tab") else None)
 
 
-def _polars(file: Path, state: ReadingState) -> Iterator[pl.DataFrame]:
-    check_blocks(file, kind_of(file))
-    scan = pl.scan_parquet if kind_of(file) == "parquet" else pl.scan_ipc
-    lazy = scan(file, glob=False)
-    rows, schema = 0, lazy.collect_schema()
-    if not schema:
-        return
-    limits.check_columns(readable_name(str(file)), len(schema))
-    height = max(int(lazy.select(pl.len()).collect().item()), 1)
-    base, size = state.bytes_read, file.stat().st_size
-    for frame in lazy.collect_batches(chunk_size=limits.BATCH_ROWS, maintain_order=True):
-        rows += frame.height
-        state.bytes_read = base + size * rows // height
-        yield frame
-        schema = frame.schema
-        del frame  # it holds the whole row group in memory, while the next one is being read
-    yield pl.DataFrame(schema=schema)  # makes a caller that waits for more rows let go of them
-
-
-_Reader = Callable[[Path, ReadingState], Iterator[pl.DataFrame]]
-_TABLE_READERS: Final[dict[str, _Reader]] = {"csv": _csv, "json": read_json, "parquet": _polars, "arrow": _polars}
+_TABLE_READERS: Final[dict[str, Callable[[Path, ReadingState], Iterator[pl.DataFrame]]]] = {
+    "csv": _csv,
+    "json": read_json,
+    "parquet": read_parquet,
+    "arrow": read_arrow,
+}
 
 
 def read_texts(files: Sequence[SourceFile], root: str, dates: NameDates, state: ReadingState) -> Iterator[pl.DataFrame]:

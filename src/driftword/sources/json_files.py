@@ -45,11 +45,8 @@ def read_json(file: Path, state: ReadingState) -> Iterator[pl.DataFrame]:
 
 
 def _line_items(file: Path, lines: RowLines, state: ReadingState) -> Iterator[tuple[_Cells, int]]:
-    """Yield the object in each line, and how many characters it is written in."""
+    """Yield the object in each line, and the number of its characters."""
     for number, line in enumerate(lines, start=1):
-        lines.begin_row(number)
-        if len(line) > limits.LONGEST_DOCUMENT:
-            raise lines.too_long()
         lines.begin_row(number + 1)
         if not line.strip():
             continue
@@ -67,17 +64,15 @@ def _line_items(file: Path, lines: RowLines, state: ReadingState) -> Iterator[tu
 
 
 def _array_items(file: Path, buffer: str, text: IO[str], state: ReadingState) -> Iterator[tuple[_Cells, int]]:
-    """Yield the objects of an array, and how many characters each is written in; `buffer` begins the file."""
+    """Yield the objects of an array, and the number of characters of each; the file begins with `buffer`."""
     decoder = json.JSONDecoder()
     position = buffer.index("[") + 1
     first = True
     while True:
         buffer, position = _after_space(buffer, position, text)
-        if first and buffer.startswith("]", position):
+        if buffer.startswith("]", position):
             break
         if not first:
-            if buffer.startswith("]", position):
-                break
             if not buffer.startswith(",", position):
                 raise _invalid(file, "a comma or a closing bracket is missing after an object")
             buffer, position = _after_space(buffer, position + 1, text)
@@ -127,7 +122,7 @@ def _invalid(file: Path, reason: str) -> SourceError:
 
 
 def _cells(row: Any, state: ReadingState) -> _Cells:
-    """Return the values of an object as text, since the types of one batch need not be those of the next."""
+    """Return the values of an object as text, since types may differ from one batch to the next."""
     if not isinstance(row, dict):
         raise ValueError("not an object")
     state.nested.update(name for name, value in row.items() if isinstance(value, (dict, list)))
@@ -145,7 +140,7 @@ def _frame(rows: list[_Cells], state: ReadingState) -> pl.DataFrame:
 
 
 def as_text(value: Any, *, as_json: bool = False) -> str | None:
-    """Return a value as text that tables can hold: what JSON knows as JSON, everything else as Python writes it.
+    """Return a value as text that tables can hold: what JSON has as JSON, everything else as Python writes it.
 
     A text stays as it is unless `as_json`. Half a surrogate pair, as in many posts, is replaced.
     """

@@ -1,4 +1,4 @@
-"""How much is read at once, and how much one document may hold.
+"""Limits on how much is read at once, and on how much one document may hold.
 
 Memory stays bounded whatever a file holds: no row may be longer than `LONGEST_DOCUMENT`, a table has at most
 `MOST_COLUMNS`, and no more is read ahead than one batch of rows.
@@ -22,7 +22,7 @@ CELL_BYTES: Final = 16
 
 
 def size_in_words(size: int) -> str:
-    """Write a number of bytes as people read it."""
+    """Return a number of bytes in words."""
     return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size:,} bytes"
 
 

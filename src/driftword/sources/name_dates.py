@@ -1,7 +1,7 @@
 """Dates in the names of files and folders.
 
-A whole date is preferred to a month, and a month to a year. Only what can be read in one way is read: a year that
-may be part of a date in an unknown order, as in 06_05_2022, is not taken for the whole of that year.
+A whole date is preferred to a month, and a month to a year. Only what can be read in just one way is read: a
+year that may be part of a date in an unknown order, as in 06_05_2022, is not taken for the whole of that year.
 """
 
 from __future__ import annotations
@@ -37,13 +37,9 @@ _AFTER: Final = re.compile(rf"[-_.](\d{{1,2}})(?!{_LETTER_OR_DIGIT})(?:[-_.](\d{
 
 
 class NameDates:
-    """Finds dates in paths.
+    """Finds dates in paths: whole dates, months and years, or what a user's regular expression finds.
 
-    Parameters
-    ----------
-    pattern
-        A regular expression that finds the date, its first group if it has one; by default whole dates, months
-        and years.
+    Where the expression has groups, the first is the date.
     """
 
     def __init__(self, pattern: str | None = None) -> None:
@@ -55,7 +51,7 @@ class NameDates:
     def find(self, path: str) -> str:
         """Return the date in a file's name, or in its folders from the nearest outwards.
 
-        Without a date, or where the nearest one is uncertain, the path itself is returned: the error shows it.
+        Without a date, or where the nearest one is ambiguous, the path itself is returned, for the error to show.
         """
         for part in (*reversed(Path(path).parts), path):
             if self._pattern is None:
@@ -67,7 +63,7 @@ class NameDates:
 
 
 def _usual_date(name: str) -> str | None:
-    """Return the date in a name; an empty text if it is uncertain, None if there is none."""
+    """Return the date in a name; an empty text if it is ambiguous, None if there is none."""
     if (whole := _whole_date(name)) is not None:
         return whole
     year = _YEAR.search(name)  # of several, as in 1990-1999, the first

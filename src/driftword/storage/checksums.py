@@ -1,4 +1,4 @@
-"""Checksums by block, so that a changed byte is noticed where it is read, and reading a part checks that part only.
+"""Checksums of blocks, so that a changed byte is noticed where it is read, and reading a part checks only that part.
 
 A file's checksums are the XXH3-64 of each of its blocks of 1 MiB, as 16 hexadecimal digits each, one after the other.
 They protect against accidents, not against somebody who changes data and checksums on purpose.
@@ -6,27 +6,28 @@ They protect against accidents, not against somebody who changes data and checks
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import hashlib
 import json
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, BinaryIO, Final
 
 import numpy as np
 import xxhash
 
+from driftword.basics import system_calls
 from driftword.basics.process import available_cores
 
 BLOCK: Final = 1 << 20
 _DIGITS: Final = 16
 _SHARE: Final = 64  # blocks that one thread checks at a time
 _SEAL: Final = b',\n "checksum": "'  # what precedes the checksum of a JSON file
-_NEVER, _FAILED = -1, -2  # in the place of the time at which a file was last touched
+_NEVER, _FAILED = (-1, 0), (-2, 0)  # in the place of the times at which a file was last touched
 Problem = Callable[[str], Exception]
 
 
@@ -35,9 +36,9 @@ def checksum(data: bytes | memoryview) -> str:
     return xxhash.xxh3_64_hexdigest(data)
 
 
-def file_checksums(handle: int) -> str:
-    """Return the checksums of all blocks of an open file."""
-    return "".join(checksum(block) for block in _blocks(handle, os.fstat(handle).st_size))
+def file_checksums(file: BinaryIO) -> str:
+    """Return the checksums of all blocks of a file that has just been opened."""
+    return "".join(checksum(block) for block in iter(functools.partial(file.read, BLOCK), b""))
 
 
 def sha256(path: Path) -> str:
@@ -47,7 +48,7 @@ def sha256(path: Path) -> str:
 
 
 def sealed_json(content: Mapping[str, Any]) -> bytes:
-    """Return an object as JSON for people, with a checksum of the text before it as its last entry."""
+    """Return an object as indented JSON whose last entry is a checksum of the text before it."""
     body = json.dumps(content, indent=1, ensure_ascii=False).removesuffix("\n}").encode()
     return body + _SEAL + f'{checksum(body)}"\n}}\n'.encode()
 
@@ -72,30 +73,19 @@ class CheckedFile:
     """A file that stays open, and whose blocks are compared with their checksums when they are first read.
 
     What was checked is checked again after the file has been touched. A file that was opened stays readable when
-    another one takes its name.
-
-    Parameters
-    ----------
-    handle
-        File descriptor, which this object closes.
-    name
-        The file's name, for messages.
-    entry
-        What `meta.json` says of it: ``bytes``, and ``xxh3`` or (in older formats) ``sha256``.
-    problem
-        Makes the error to raise from a description of what is wrong.
+    another one takes its name. `entry` is what `meta.json` says of the file, its ``bytes`` and ``xxh3``; `problem`
+    makes an error of a description of what is wrong.
     """
 
-    def __init__(self, handle: int, name: str, entry: dict[str, Any], problem: Problem) -> None:
-        self.handle, self.name, self.size = handle, name, int(entry["bytes"])
-        self._expected: str | None = entry.get("xxh3")
-        self._sha256: str | None = entry.get("sha256")
+    def __init__(self, file: IO[bytes], name: str, entry: dict[str, Any], problem: Problem) -> None:
+        self.handle, self.name, self.size = file.fileno(), name, int(entry["bytes"])
+        self._expected: str = entry["xxh3"]
         self._problem = problem
         self._lock = threading.Lock()
         self._stamp = _NEVER  # when the file was last touched, as of the last check
         self._unchecked = np.ones(-(-self.size // BLOCK), dtype=bool)
         self._any_unchecked = True
-        self.close = weakref.finalize(self, os.close, handle)
+        self.close = weakref.finalize(self, file.close)
 
     def check_again(self) -> None:
         """Check the file once more if it has been touched since it was checked; else look at its size alone."""
@@ -127,97 +117,57 @@ class CheckedFile:
 
     def head(self, size: int) -> bytes:
         """Return the first bytes, unchecked: they say where the rest is, and are checked with it."""
-        return os.pread(self.handle, size, 0)
+        return bytes(self._read(0, memoryview(bytearray(min(size, self.size)))))
 
     def read(self) -> bytes:
         """Return the whole content, checked; the bytes that are returned are those that were compared."""
         self._check_size(self._status()[0])
-        with self._reading():
-            data = bytes(_read(self.handle, 0, memoryview(bytearray(self.size))))
-        if self._expected is not None:
-            view = memoryview(data)
-            for block in range(len(self._unchecked)):
-                self._compare(block, view[block * BLOCK : (block + 1) * BLOCK])
-        elif self._sha256 is not None and hashlib.sha256(data).hexdigest() != self._sha256:
-            raise self._changed()
-        return data
+        data = self._read(0, memoryview(bytearray(self.size)))
+        for block in range(len(self._unchecked)):
+            self._compare(block, data[block * BLOCK : (block + 1) * BLOCK])
+        return bytes(data)
 
-    def _status(self) -> tuple[int, int]:
-        """Return the size of the file, and when it was last touched."""
+    def _status(self) -> tuple[int, tuple[int, int]]:
+        """Return the size of the file, and when it was last touched; on Windows the second time alone says that."""
         status = os.fstat(self.handle)
-        return status.st_size, status.st_ctime_ns
+        return status.st_size, (status.st_ctime_ns, status.st_mtime_ns)
 
     def _check_size(self, size: int) -> None:
         if size != self.size:
             raise self._problem(f"{self.name} has {size:,} bytes instead of {self.size:,}")
 
     def _check_unchecked(self, begin: int, end: int) -> None:
-        if self._expected is None:
-            self._check_whole()
-        else:
-            first = begin // BLOCK
-            blocks = np.flatnonzero(self._unchecked[first : -(-end // BLOCK)]) + first
-            self._check_blocks(blocks)
-            self._unchecked[blocks] = False
-        self._any_unchecked = bool(self._unchecked.any())
-
-    def _check_blocks(self, blocks: np.ndarray[Any, Any]) -> None:
+        first = begin // BLOCK
+        blocks = np.flatnonzero(self._unchecked[first : -(-end // BLOCK)]) + first
         shares = [blocks[i : i + _SHARE] for i in range(0, len(blocks), _SHARE)]
         if len(shares) < 2:
             for share in shares:
-                self._check_share(share)
-            return
-        with ThreadPoolExecutor(min(len(shares), available_cores(), 8)) as pool:
-            list(pool.map(self._check_share, shares))
+                self._check_blocks(share)
+        else:
+            with ThreadPoolExecutor(min(len(shares), available_cores(), 8)) as pool:
+                list(pool.map(self._check_blocks, shares))
+        self._unchecked[blocks] = False
+        self._any_unchecked = bool(self._unchecked.any())
 
-    def _check_share(self, blocks: np.ndarray[Any, Any]) -> None:
+    def _check_blocks(self, blocks: np.ndarray[Any, Any]) -> None:
         # Read rather than map: an error of the disk is then an exception, and a file cut short a short read.
         buffer = memoryview(bytearray(min(BLOCK, self.size)))
-        with self._reading():
-            for block in blocks.tolist():
-                part = buffer[: min(BLOCK, self.size - block * BLOCK)]
-                self._compare(block, _read(self.handle, block * BLOCK, part))
+        for block in blocks.tolist():
+            self._compare(block, self._read(block * BLOCK, buffer[: self.size - block * BLOCK]))
 
     def _compare(self, block: int, data: memoryview) -> None:
-        assert self._expected is not None
         if checksum(data) != self._expected[block * _DIGITS : (block + 1) * _DIGITS]:
-            raise self._changed()
+            raise self._problem(f"the content of {self.name} has changed since it was written")
 
-    def _check_whole(self) -> None:
-        """Check a file of an older format, which has one SHA-256 or none."""
-        if self._sha256 is not None:
-            digest = hashlib.sha256()
-            with self._reading():
-                for block in _blocks(self.handle, self.size):
-                    digest.update(block)
-            if digest.hexdigest() != self._sha256:
-                raise self._changed()
-        self._unchecked[:] = False
-
-    @contextlib.contextmanager
-    def _reading(self) -> Iterator[None]:
+    def _read(self, begin: int, buffer: memoryview) -> memoryview:
+        """Fill a buffer from a position of the file."""
+        filled = 0
         try:
-            yield
+            while filled < len(buffer):
+                count = system_calls.read_at(self.handle, buffer[filled:], begin + filled)
+                if not count:
+                    raise OSError(None, "it ends too early")
+                filled += count
         except OSError as error:
             raise self._problem(f"{self.name} cannot be read ({error.strerror or error})") from error
-
-    def _changed(self) -> Exception:
-        return self._problem(f"the content of {self.name} has changed since it was written")
-
-
-def _blocks(handle: int, size: int) -> Iterator[memoryview]:
-    """Yield the blocks of a file, each in the place of the one before."""
-    buffer = memoryview(bytearray(min(BLOCK, size)))
-    for begin in range(0, size, BLOCK):
-        yield _read(handle, begin, buffer[: min(BLOCK, size - begin)])
-
-
-def _read(handle: int, begin: int, buffer: memoryview) -> memoryview:
-    """Fill a buffer from a position of a file."""
-    filled = 0
-    while filled < len(buffer):
-        count = os.preadv(handle, [buffer[filled:]], begin + filled)
-        if not count:
-            raise OSError(None, "it ends too early")
-        filled += count
-    return buffer
+        return buffer

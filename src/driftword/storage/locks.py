@@ -1,56 +1,49 @@
 """One writer at a time: a lock beside the place that is written, which the system releases when its process ends.
 
-The lock is advisory (`flock`), so it holds between processes, threads and containers that share a file system, whatever
-their process ids; a killed process cannot leave it behind. The file ``.NAME.lock`` says who holds it.
+The lock holds between processes, threads and containers that share a file system, whatever their process ids; a killed
+process cannot leave it behind. It is advisory: only other writers of driftword look at it. The file ``.NAME.lock`` says
+who holds it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
 import socket
 import time
 import warnings
-import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
+from weakref import WeakValueDictionary
 
+from driftword.basics import system_calls
 from driftword.basics.errors import BusyError, DriftwordWarning
 
 #: What file systems without locks answer.
 _UNSUPPORTED: Final = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
 
 
-#: The locks that this thread holds: what it calls may write at the same place. An interrupt may leave some of them
-#: here that are gone.
-_held: ContextVar[Mapping[Path, Callable[[], WriterLock | None]]] = ContextVar("locks held by this thread")
-
-
 @dataclass(frozen=True)
 class WriterLock:
-    """The right to write at a place.
-
-    Parameters
-    ----------
-    target
-        The place.
-    file
-        The open file that is locked; None where the file system has no locks.
-    """
+    """The right to write at a place."""
 
     target: Path
-    file: BinaryIO | None
+    file: BinaryIO | None  # which is locked; None where the file system has no locks
 
     @property
     def exclusive(self) -> bool:
         """Whether nobody else can hold it."""
         return self.file is not None and not self.file.closed
+
+
+#: The locks that this thread holds: what it calls may write at the same place. An interrupt may leave some of them
+#: here that have been released, or that only this refers to.
+_held: ContextVar[WeakValueDictionary[Path, WriterLock]] = ContextVar("locks held by this thread")
 
 
 @contextlib.contextmanager
@@ -60,24 +53,20 @@ def writer_lock(target: Path, *, shown: Path | None = None) -> Iterator[tuple[Wr
     Yields the lock, and whether it is new: what a writer calls shares its lock.
     """
     target = target.absolute()
-    held = _held.get({})
-    if (outer := held.get(target, _no_lock)()) is not None and outer.exclusive:
+    held = _held.get(WeakValueDictionary())
+    if (outer := held.get(target)) is not None and outer.exclusive:
         yield outer, False
         return
     path = lock_path(target)
     with _acquire(path, shown or target) or contextlib.nullcontext() as file:
         lock = WriterLock(target, file)
-        token = _held.set({**held, target: weakref.ref(lock)})
+        token = _held.set(WeakValueDictionary({**held, target: lock}))
         try:
             yield lock, True
         finally:
             _held.reset(token)
             if file is not None:
-                path.unlink(missing_ok=True)  # while it is still held, so that nobody's new file is removed
-
-
-def _no_lock() -> None:
-    return None
+                _remove(path, file)
 
 
 def lock_path(target: Path) -> Path:
@@ -92,7 +81,7 @@ def _acquire(path: Path, shown: Path) -> BinaryIO | None:
         with contextlib.ExitStack() as unless_locked:
             file = unless_locked.enter_context(open(path, "r+b", opener=_create, buffering=0))
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                system_calls.lock(file)
             except BlockingIOError:
                 raise BusyError(
                     f"'{shown}' is being written by {_holder(file)}; wait until it has finished, or give another `out`"
@@ -100,6 +89,7 @@ def _acquire(path: Path, shown: Path) -> BinaryIO | None:
             except OSError as error:
                 if error.errno not in _UNSUPPORTED:
                     raise
+                file.close()
                 path.unlink(missing_ok=True)
                 warnings.warn(
                     f"The file system of '{shown}' has no locks; make sure that nothing else writes there",
@@ -111,6 +101,17 @@ def _acquire(path: Path, shown: Path) -> BinaryIO | None:
                 _describe_holder(file)
                 unless_locked.pop_all()
                 return file
+
+
+def _remove(path: Path, file: BinaryIO) -> None:
+    """Remove the file of a lock while it is held, so that nobody's new file is removed.
+
+    Windows removes no open file: it is closed before, and stays if somebody else has opened it by then.
+    """
+    if not system_calls.MOVES_OPEN_FILES:
+        file.close()
+    with contextlib.suppress(PermissionError):
+        path.unlink(missing_ok=True)
 
 
 def _create(path: str, flags: int) -> int:
@@ -131,7 +132,7 @@ def _describe_holder(file: BinaryIO) -> None:
 
 
 def _holder(file: BinaryIO) -> str:
-    """Say who holds the lock, as far as that is known."""
+    """Return who holds the lock, as far as that is known."""
     try:
         facts = json.loads(file.read(1000))
         return f"process {facts['process']} on {facts['machine']} since {facts['since']}"

@@ -1,25 +1,25 @@
-"""Stores on storage that fsspec reads: what is used is fetched, compared with its checksums, and kept for the process.
+"""Stores on storage that fsspec reads: what is used is fetched, compared with its checksums, and kept.
 
-A large file stands on this machine as a temporary file with holes, without a name, which is gone with the process.
-Before a part of it is read, the blocks that are still missing are fetched. So whoever reads a few slices of a corpus
-fetches those, and reading them again costs nothing.
+A large file is represented on this machine by a temporary file with holes, which is gone when the process ends. Before
+a part of it is read, the blocks that are still missing are fetched. So whoever reads a few slices of a corpus fetches
+only those, and reading them again costs nothing.
 """
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import numpy as np
 
+from driftword.basics import system_calls
 from driftword.basics.addresses import open_system
 from driftword.basics.errors import StoreError
 from driftword.basics.polars_faults import reason
 from driftword.storage.checksums import BLOCK, CheckedFile, Problem
 
-_AHEAD: Final = 8  # blocks that are fetched at once where text is read from one end to the other
+_AHEAD: Final = 8  # blocks that are fetched at once where a file is read from end to end
 
 
 class RemoteFolder:
@@ -30,7 +30,7 @@ class RemoteFolder:
         self._system, self._root = open_system(self.address)
 
     def read(self, name: str, begin: int = 0, end: int | None = None) -> bytes:
-        """Return a file, or a part of it; raise FileNotFoundError where there is none."""
+        """Return the content of a file, or a part of it; raise FileNotFoundError where there is none."""
         try:
             return bytes(self._system.cat_file(f"{self._root}/{name}", start=begin, end=end))
         except (FileNotFoundError, NotADirectoryError) as error:
@@ -53,11 +53,10 @@ class RemoteFolder:
 
 
 class _FetchedFile(CheckedFile):
-    """A file that is elsewhere, of which this machine has the blocks that were checked."""
+    """A file at an address, of which this machine has the blocks that were checked."""
 
     def __init__(self, fetch: Callable[[int, int], bytes], name: str, entry: dict[str, Any], problem: Problem) -> None:
-        handle = _temporary_file(int(entry["bytes"]))
-        super().__init__(handle, name, entry, problem)
+        super().__init__(_temporary_file(int(entry["bytes"])), name, entry, problem)
         self._fetch = fetch
 
     def head(self, size: int) -> bytes:
@@ -66,47 +65,44 @@ class _FetchedFile(CheckedFile):
 
     def read(self) -> bytes:
         self.check()
-        return os.pread(self.handle, self.size, 0)
+        return super().head(self.size)
 
-    def _status(self) -> tuple[int, int]:
-        return self.size, 0  # nobody else knows of the file, and what we write ourselves has been checked
+    def _status(self) -> tuple[int, tuple[int, int]]:
+        return self.size, (0, 0)  # nobody else knows of the file, and what is written to it has been checked
 
     def _check_unchecked(self, begin: int, end: int) -> None:
-        if self._expected is None:  # an older format, which is checked as a whole
-            self._copy(0, self.size)
-        elif end > BLOCK and self._unchecked[begin // BLOCK : -(-end // BLOCK)].any():  # not where it begins
+        if end > BLOCK and self._unchecked[begin // BLOCK : -(-end // BLOCK)].any():  # not where it begins
             end = max(end, min(begin + _AHEAD * BLOCK, self.size))
         super()._check_unchecked(begin, end)
 
-    def _check_share(self, blocks: np.ndarray[Any, Any]) -> None:
+    def _check_blocks(self, blocks: np.ndarray[Any, Any]) -> None:
         for run in np.split(blocks, np.flatnonzero(np.diff(blocks) > 1) + 1):
             for part in np.split(run, range(_AHEAD, len(run), _AHEAD)):
                 if len(part):
                     self._copy(int(part[0]) * BLOCK, min((int(part[-1]) + 1) * BLOCK, self.size))
 
     def _copy(self, begin: int, end: int) -> None:
-        """Fetch a part, compare it where it has checksums by block, and keep it."""
+        """Fetch a part, compare it with its checksums, and keep it."""
         data = memoryview(self._fetch(begin, end))
         if len(data) != end - begin:
             raise self._problem(f"{self.name} has fewer than {self.size:,} bytes")
-        if self._expected is not None:
-            for at in range(0, len(data), BLOCK):
-                self._compare((begin + at) // BLOCK, data[at : at + BLOCK])
+        for at in range(0, len(data), BLOCK):
+            self._compare((begin + at) // BLOCK, data[at : at + BLOCK])
         try:
             while len(data):
-                written = os.pwrite(self.handle, data, begin)
+                written = system_calls.write_at(self.handle, data, begin)
                 begin, data = begin + written, data[written:]
         except OSError as error:
             raise _no_place(error) from error
 
 
-def _temporary_file(size: int) -> int:
+def _temporary_file(size: int) -> IO[bytes]:
     try:
-        with tempfile.TemporaryFile(prefix="driftword-") as file:
-            file.truncate(size)
-            return os.dup(file.fileno())
+        file = tempfile.TemporaryFile(prefix="driftword-")  # noqa: SIM115 - it stays open
+        file.truncate(size)
     except OSError as error:
         raise _no_place(error) from error
+    return file
 
 
 def _no_place(error: OSError) -> StoreError:

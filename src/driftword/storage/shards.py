@@ -1,4 +1,4 @@
-"""One long array in several files, so that no file of a store is too large to copy, check or write in one go.
+"""Long arrays in several files, so that no file of a store is too large to copy, check or write in one go.
 
 An array of at most `SHARD_VALUES` values is one file, ``NAME.npy``. A longer one is cut into files of that many values,
 ``NAME-00000.npy``, ``NAME-00001.npy`` and so on. Readers see one array.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, Final, cast
 
 import numpy as np
@@ -18,9 +17,8 @@ import numpy.typing as npt
 from driftword.storage import stored_arrays
 from driftword.storage.stored_arrays import Array, StoredArray
 
-#: How many values one file holds: 2 GiB of word ids for vocabularies of up to 65,536 words.
+#: Values in one file: 2 GiB of word ids, for vocabularies of up to 65,536 words.
 SHARD_VALUES = 1 << 30
-_SHARD_NAME: Final = re.compile(r"-\d{5,}\.npy$")
 
 
 def shard_sizes(length: int) -> list[int]:
@@ -34,15 +32,15 @@ def shard_names(name: str, number: int) -> list[str]:
     return [name] if number == 1 else [f"{name}-{i:05}" for i in range(number)]
 
 
-def is_shard(file: str) -> bool:
-    """Tell whether a file is one of several that hold an array."""
-    return _SHARD_NAME.search(file) is not None
+def is_shard(file: str, name: str) -> bool:
+    """Tell whether a file is one of several that hold the array `name`."""
+    return re.fullmatch(rf"{name}-\d{{5,}}\.npy", file) is not None
 
 
 def read_shards(folder: Path, name: str) -> list[Array]:
     """Return the files of an array in a folder, mapped into memory."""
-    paths = sorted(folder.glob(f"{name}-*.npy"), key=lambda path: (len(path.name), path.name))
-    return [np.load(path, mmap_mode="r") for path in paths or [folder / f"{name}.npy"]]
+    paths = sorted(folder.glob(f"{name}-*.npy")) or [folder / f"{name}.npy"]
+    return [np.load(path, mmap_mode="r") for path in paths]
 
 
 def remove_shards(folder: Path, name: str) -> None:
@@ -59,15 +57,7 @@ def write_header(file: BinaryIO, dtype: npt.DTypeLike, length: int) -> int:
 
 
 class ShardWriter:
-    """The files of an array of one dimension, filled in any order.
-
-    Parameters
-    ----------
-    folder, name
-        Where the files are, and the name of the array.
-    dtype, length
-        Type and number of its values.
-    """
+    """Writes the values of an array of one dimension to its files, in any order."""
 
     def __init__(self, folder: Path, name: str, dtype: npt.DTypeLike, length: int) -> None:
         self._itemsize, self._size = np.dtype(dtype).itemsize, SHARD_VALUES
@@ -88,17 +78,15 @@ class ShardWriter:
     def __enter__(self) -> ShardWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for file in self._files:
             file.close()
 
 
 class ShardedArray:
-    """Arrays of one dimension that are read as if they were one; slices and selections of it are ordinary arrays.
+    """Arrays of one dimension that are read as one; slices and selections of it are ordinary arrays.
 
-    Of those in a store, what is read is checked, and nothing else.
+    Of arrays in a store, only what is read is checked.
     """
 
     ndim: Final = 1
@@ -112,7 +100,7 @@ class ShardedArray:
 
     @property
     def shape(self) -> tuple[int]:
-        """Its length, as of an ordinary array."""
+        """Its length, as an ordinary array has it."""
         return (len(self),)
 
     @property
@@ -122,7 +110,7 @@ class ShardedArray:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes its values take."""
+        """The number of bytes of its values."""
         return len(self) * self.dtype.itemsize
 
     def view(self, dtype: npt.DTypeLike) -> ShardedArray:
@@ -138,17 +126,12 @@ class ShardedArray:
         if isinstance(key, slice):
             return self._slice(key)
         if np.ndim(key) == 0:
-            number = range(len(self))[key]  # as in other sequences: from the end where it is negative, or an error
-            part, at = self._place(number)
-            return self.parts[part][at : at + 1][0]
+            number = range(len(self))[key]  # which may count from the end, or raise an error
+            return self._slice(slice(number, number + 1))[0]
         wanted = np.asarray(key)
         if wanted.dtype == bool:
             wanted = np.flatnonzero(wanted)
         return self._select(wanted)
-
-    def _place(self, position: int) -> tuple[int, int]:
-        part = int(np.searchsorted(self._ends, position, side="right"))
-        return part, position - int(self._ends[part]) + len(self.parts[part])
 
     def _slice(self, key: slice) -> Array:
         begin, end, step = key.indices(len(self))
@@ -179,28 +162,9 @@ class ShardedArray:
         return np.asarray, (np.asarray(self),)
 
 
-class StoredShards:
-    """The files of an array in a store, which are checked where they are used; pickled, an ordinary array."""
-
-    def __init__(self, parts: Sequence[Array | StoredArray]) -> None:
-        self._parts = tuple(parts)
-
-    @property
-    def shape(self) -> tuple[int]:
-        """Its length, as of an ordinary array."""
-        return (sum(part.shape[0] for part in self._parts),)
-
-    def whole(self) -> ShardedArray:
-        """Return all of it, of which parts are checked when they are read."""
-        return ShardedArray(self._parts)
-
-    def __reduce__(self) -> Any:
-        return np.asarray, (np.asarray(self.whole()),)
-
-
-def whole(array: Array | StoredArray | StoredShards) -> Array:
+def whole(array: Array | StoredArray | ShardedArray) -> Array:
     """Return an array in memory, or all of a stored one; one in several files is read like an array."""
-    return cast(Array, array.whole()) if isinstance(array, StoredShards) else stored_arrays.whole(array)
+    return cast(Array, array) if isinstance(array, ShardedArray) else stored_arrays.whole(array)
 
 
 def find(array: Array | ShardedArray, value: int) -> npt.NDArray[np.int64]:

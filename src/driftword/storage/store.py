@@ -1,13 +1,12 @@
-"""A versioned directory of ``.npy`` and ``.parquet`` files beside a ``meta.json``.
+"""A directory of ``.npy`` and ``.parquet`` files beside a ``meta.json``.
 
-Corpora and models are stored the same way. A store is written into a hidden
-directory next to its final place and renamed when it is complete, so a crash,
-Ctrl-C or full disk leaves nothing behind that looks like a store, and an older
-one stays until its successor is complete. ``meta.json`` is written last; it lists
-every file with its size and checksums, and ends with its own. Nothing is pickled.
+Corpora and models are stored the same way. A store is written into a hidden directory next to its final place and
+renamed when it is complete, so a crash, Ctrl-C or full disk leaves nothing behind that looks like a store, and a former
+one stays until its successor is complete. ``meta.json`` is written last; it lists every file with its size and
+checksums, and ends with its own. Nothing is pickled.
 
-An opened store holds its files open. Whoever replaces or removes it cannot mix
-what a reader sees, and what is read has been compared with its checksums.
+An opened store holds its files open. Whoever replaces or removes it cannot mix what a reader sees, and what is read has
+been compared with its checksums.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ import os
 import shutil
 import stat
 import time
-import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -27,12 +25,11 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 import numpy.typing as npt
 
-from driftword.basics import checks
+from driftword.basics import checks, system_calls
 from driftword.basics.errors import BusyError, ExistsError, StoreError
 from driftword.basics.polars_faults import check_forked
 from driftword.storage.atomic_writes import (
     already_exists,
-    check_name,
     is_being_replaced,
     partial_path,
     put_in_place,
@@ -43,13 +40,11 @@ from driftword.storage.atomic_writes import (
 from driftword.storage.checksums import CheckedFile, Problem, file_checksums, sealed_json, unseal_json
 from driftword.storage.locks import writer_lock
 from driftword.storage.remote_stores import RemoteFolder
-from driftword.storage.shards import StoredShards, is_shard, shard_names, shard_sizes
+from driftword.storage.shards import ShardedArray, is_shard, shard_names, shard_sizes
 from driftword.storage.stored_arrays import StoredArray, read_array, whole
 
-#: Format 1 had no training counts, and fingerprints of tokens and words alone; format 2 one SHA-256 for each file;
-#: format 3 no arrays in several files. Where there are none, format 3 is still written, which earlier versions read.
-VERSION: Final = 4
-_WITHOUT_SHARDS: Final = 3
+#: The one format that is written and read. What was stored in another is to be made again.
+VERSION: Final = 3
 META: Final = "meta.json"
 _OWN_FACTS: Final = ("kind", "version", "files", "checksum")  # of meta.json, which this module writes
 _SMALL: Final = 1 << 20  # files up to this size are read at opening; larger ones are mapped when they are used
@@ -83,15 +78,15 @@ class Writer:
 class Store:
     """A complete store, opened for reading; all of it belongs together, whatever happens to the directory."""
 
-    def __init__(self, folder: Path | str, meta: dict[str, Any], directory: _Directory | RemoteFolder) -> None:
+    def __init__(self, folder: Path | str, files: _LocalFolder | RemoteFolder, meta_text: bytes, *, kind: str) -> None:
         self.folder = folder  # a path, or an address
         self.location = folder if isinstance(folder, str) else str(folder.absolute())
-        self.meta = meta
-        self._directory = directory
+        self.meta = _read_facts(folder, meta_text, kind)
+        self._files, self._meta_text = files, meta_text
         self._small: dict[str, bytes] = {}
         self._large: dict[str, CheckedFile] = {}
-        for name, entry in meta["files"].items():
-            file = directory.open(name, entry, functools.partial(damaged, folder))
+        for name, entry in self.meta["files"].items():
+            file = files.open(name, entry, functools.partial(damaged, folder))
             if file.size <= _SMALL:
                 self._small[name] = file.read()
                 file.close()
@@ -114,23 +109,22 @@ class Store:
         except (OSError, ValueError) as error:
             raise damaged(self.folder, f"{file} cannot be read ({error})") from error
 
-    def long_array(self, name: str) -> npt.NDArray[Any] | StoredArray | StoredShards:
+    def long_array(self, name: str) -> npt.NDArray[Any] | StoredArray | ShardedArray:
         """Return what `Writer.long_array` saved, read-only, and checked where it is used."""
-        if f"{name}.npy" in self:
-            alone = self.lazy_array(name)
-            # Elsewhere, so that no more of it is fetched than is read.
-            return StoredShards([alone]) if isinstance(self._directory, RemoteFolder) else alone
-        first = f"{name}-00000.npy"
-        number = sum(file.startswith(f"{name}-") and is_shard(file) for file in self.meta["files"])
-        if first not in self:
-            raise damaged(self.folder, f"{name}.npy is missing")
-        return StoredShards([self.lazy_array(shard) for shard in (f"{name}-{i:05}" for i in range(number))])
+        shards = sorted(file for file in self.meta["files"] if is_shard(file, name))
+        if shards:
+            return ShardedArray([self.lazy_array(shard.removesuffix(".npy")) for shard in shards])
+        alone = self.lazy_array(name)
+        # Elsewhere, so that no more of it is fetched than is read.
+        return ShardedArray([alone]) if isinstance(self._files, RemoteFolder) else alone
 
     def open_file(self, name: str) -> BinaryIO:
         """Return a file, open and checked; it stays readable when the store is replaced."""
         if name in self._small:
             return io.BytesIO(self._small[name])
         file = self._file(name)
+        if not system_calls.READS_AT_POSITION:  # reading it would move the position of other readers
+            return io.BytesIO(file.read())
         file.check()
         return open(file.handle, "rb", closefd=False)  # whoever keeps it longer, as Polars does, duplicates the handle
 
@@ -143,12 +137,8 @@ class Store:
         """Raise `StoreError` if the store has been replaced, removed or changed since it was opened."""
         for file in self._large.values():
             file.check_again()
-        if isinstance(self._directory, RemoteFolder):
-            same = _checksum_at(self._directory) == self.meta.get("checksum")
-        else:
-            same = self._directory.is_at(self.location)
-        if not same:
-            raise _replaced(self.folder)
+        if not _holds(self._files, self._meta_text):
+            raise StoreError(f"'{self.folder}' has been replaced or removed since it was opened; open it again")
 
     def _file(self, name: str) -> CheckedFile:
         if name not in self._large:
@@ -159,40 +149,38 @@ class Store:
         return type(None), ()  # a copy in another process has its arrays, and no files
 
 
-class _Directory:
-    """An open directory of this machine, which stays what it is whatever happens to its name."""
+class _LocalFolder:
+    """A directory on this machine."""
 
-    def __init__(self, handle: int) -> None:
-        self._handle = handle
-        weakref.finalize(self, os.close, handle)
+    def __init__(self, path: Path) -> None:
+        self._path = path.absolute()
 
-    def is_at(self, location: str) -> bool:
-        """Tell whether it still has its name."""
-        try:
-            return os.path.samestat(Path(location).stat(), os.fstat(self._handle))
-        except OSError:
-            return False
+    def read(self, name: str) -> bytes:
+        """Return the content of a file."""
+        with open(self._path / name, "rb", opener=system_calls.open_at_once) as file:
+            return file.read()
 
     def open(self, name: str, entry: dict[str, Any], problem: Problem) -> CheckedFile:
         """Open a file that `meta.json` lists."""
+        path = self._path / name
         try:
-            # Without waiting, as a pipe in the place of a file would make it.
-            handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=self._handle)
-        except OSError as error:
-            missing = isinstance(error, FileNotFoundError)
-            raise problem(f"{name} is missing" if missing else f"{name} cannot be opened ({error.strerror})") from error
-        file = CheckedFile(handle, name, entry, problem)
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            opened = open(path, "rb", buffering=0, opener=system_calls.open_at_once)  # noqa: SIM115 - it stays open
+        except FileNotFoundError as error:
+            raise problem(f"{name} is missing") from error
+        except (OSError, ValueError) as error:
+            reason = "is not a file" if path.is_dir() else f"cannot be opened ({getattr(error, 'strerror', error)})"
+            raise problem(f"{name} {reason}") from error
+        file = CheckedFile(opened, name, entry, problem)
+        if not stat.S_ISREG(os.fstat(file.handle).st_mode):
             raise problem(f"{name} is not a file")
         return file
 
 
 @contextlib.contextmanager
 def create(path: str | os.PathLike[str], *, kind: str, overwrite: bool = False) -> Iterator[Writer]:
-    """Write a store of this `kind` atomically.
+    """Write a store of this `kind` atomically: it appears at `path` when the block ends without an exception.
 
-    The block fills the `Writer`; when it ends without an exception the store
-    appears at `path`, otherwise nothing does.
+    The block fills the `Writer`.
     """
     given = check_path(path)
     check_free(given, kind=kind, overwrite=overwrite)
@@ -218,16 +206,22 @@ def amend(stored: Store, *, kind: str) -> Iterator[Writer]:
         raise StoreError(f"'{given}' is on storage that driftword reads and does not write; copy it to this machine")
     with writing(given), reserved(given) as lock, partial_path(lock.target) as partial:
         stored.check_current()
-        former = stored.meta
         partial.mkdir()
-        for name in former["files"]:
-            _share(lock.target / name, partial / name)
         writer = Writer(partial)
-        writer.meta = {name: fact for name, fact in former.items() if name not in _OWN_FACTS}
+        writer.meta = {name: fact for name, fact in stored.meta.items() if name not in _OWN_FACTS}
         yield writer
-        kept = {n: entry for n, entry in former["files"].items() if _is_same(lock.target / n, partial / n)}
-        _seal(writer, kind, kept)
-        put_in_place(partial, lock.target)
+        kept = {name: entry for name, entry in stored.meta["files"].items() if not (partial / name).exists()}
+        if system_calls.MOVES_OPEN_FILES:
+            for name in kept:
+                _share(lock.target / name, partial / name)
+            _seal(writer, kind, kept)
+            put_in_place(partial, lock.target)
+        else:
+            # The directory cannot be replaced, as `stored` has files in it open. A process that is killed between two
+            # of these files leaves a damaged store.
+            _seal(writer, kind, kept)
+            for path in sorted(partial.iterdir(), key=lambda path: path.name == META):
+                path.replace(lock.target / path.name)
 
 
 def _share(source: Path, target: Path) -> None:
@@ -236,21 +230,13 @@ def _share(source: Path, target: Path) -> None:
         os.link(source, target)
     except OSError:
         shutil.copyfile(source, target)
-        os.utime(target, ns=(0, source.stat().st_mtime_ns))
-
-
-def _is_same(former: Path, new: Path) -> bool:
-    """Tell whether a file was shared and not written anew."""
-    with contextlib.suppress(FileNotFoundError):
-        old, here = former.stat(), new.stat()
-        return os.path.samestat(old, here) or (old.st_mtime_ns, old.st_size) == (here.st_mtime_ns, here.st_size)
-    return False
 
 
 def check_path(path: Any) -> Path:
-    """Refuse what cannot be the path of a store."""
+    """Refuse what cannot be the path of a store; tables and messages could not hold one that is not text."""
     given = checks.path("path", path)
-    check_name(given)
+    if not checks.is_unicode(str(given)):
+        raise StoreError(f"'{os.fsencode(given).decode(errors='replace')}' is not valid UTF-8; rename it")
     return given
 
 
@@ -265,54 +251,29 @@ def open_store(path: str | os.PathLike[str], *, kind: str) -> Store:
     """Open the store at `path`, refusing whatever is not a complete store of this `kind`."""
     check_forked()
     location = checks.location("path", path)
-    if isinstance(location, str):
-        return _open_remote(location, kind)
-    folder = check_path(location)
+    if isinstance(location, Path):
+        check_path(location)
     deadline = time.monotonic() + _PATIENCE
     while True:
-        directory = _open_directory(folder, kind, deadline)
-        opened = os.fstat(directory)  # now: what fails to open is closed
+        folder = _folder_at(location)
+        text = _read_meta_text(location, folder, kind, deadline)
         try:
-            return _open_generation(folder, directory, kind)
+            stored = Store(location, folder, text, kind=kind)
+            stored.check_current()
         except StoreError:
-            # What is missing because the directory was replaced at this moment is in its successor.
-            if time.monotonic() > deadline or _is_at(folder, opened):
+            # What is missing or different because the store was replaced at this moment is in its successor.
+            if time.monotonic() > deadline or _holds(folder, text):
                 raise
+        else:
+            return stored
 
 
-def read_meta(folder: Path | str) -> dict[str, Any] | None:
+def read_meta(location: Path | str) -> dict[str, Any] | None:
     """Return the metadata of a store, at a path or an address; None where there is none that can be read."""
     try:
-        text = RemoteFolder(folder).read(META) if isinstance(folder, str) else (folder / META).read_bytes()
-        return _parse_meta(text)
+        return _parse_meta(_folder_at(location).read(META))
     except (OSError, ValueError):
         return None
-
-
-def _open_remote(address: str, kind: str) -> Store:
-    """Open a store at an address; what is in the files is fetched where it is used."""
-    folder = RemoteFolder(address)
-    try:
-        text = folder.read(META)
-    except FileNotFoundError:
-        raise StoreError(f"There is no {kind} at '{address}'; check the address, or copy one there first") from None
-    meta = _read_facts(address, text, kind)
-    try:
-        return Store(address, meta, folder)
-    except StoreError as error:
-        if _checksum_at(folder) != meta.get("checksum"):  # files of its successor
-            raise _replaced(address) from error
-        raise
-
-
-def _checksum_at(folder: RemoteFolder) -> str | None:
-    """Return the checksum of the `meta.json` that is at an address now; None where there is none."""
-    meta = read_meta(folder.address)
-    return None if meta is None else meta.get("checksum")
-
-
-def _replaced(folder: Path | str) -> StoreError:
-    return StoreError(f"'{folder}' has been replaced or removed since it was opened; open it again")
 
 
 def damaged(folder: Path | str, what: str) -> StoreError:
@@ -320,24 +281,51 @@ def damaged(folder: Path | str, what: str) -> StoreError:
     return StoreError(f"'{folder}' is damaged: {what}; make it again, or restore it from a copy")
 
 
-def _open_directory(folder: Path, kind: str, deadline: float) -> int:
-    """Return a descriptor of the directory, waiting for a writer that is just replacing it."""
+def _folder_at(location: Path | str) -> _LocalFolder | RemoteFolder:
+    return RemoteFolder(location) if isinstance(location, str) else _LocalFolder(location)
+
+
+def _holds(folder: _LocalFolder | RemoteFolder, meta_text: bytes) -> bool:
+    """Tell whether a folder has this very `meta.json`; then its files are those that were stored with it."""
+    try:
+        return folder.read(META) == meta_text
+    except OSError:
+        return False
+
+
+def _read_meta_text(location: Path | str, folder: _LocalFolder | RemoteFolder, kind: str, deadline: float) -> bytes:
+    """Return the content of `meta.json`, waiting for a writer that is just replacing the store."""
+    if isinstance(location, str):
+        try:
+            return folder.read(META)
+        except FileNotFoundError:
+            raise StoreError(
+                f"There is no {kind} at '{location}'; check the address, or copy one there first"
+            ) from None
+    target = Path(os.path.realpath(location))
     while True:
         try:
-            return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            before = location.stat()
+            with contextlib.suppress(FileNotFoundError):
+                return folder.read(META)
+            after = location.stat()
+            if os.path.samestat(before, after) and before.st_mtime_ns == after.st_mtime_ns:
+                raise StoreError(
+                    f"'{location}' is not a driftword {kind} (it has no readable {META}); "
+                    "name the directory that was given as `out`"
+                )
         except FileNotFoundError:
-            target = Path(os.path.realpath(folder))
             # While we look, its successor may have come, and even be on its way out.
             aside = is_being_replaced(target)
-            if (aside or os.path.lexists(target) or is_being_replaced(target)) and time.monotonic() < deadline:
-                if aside:
-                    _give_back(target)
-                continue
-            raise StoreError(f"There is no {kind} at '{folder}'; check the path, or make one first") from None
+            found = aside or os.path.lexists(target) or is_being_replaced(target)
+            if not found or time.monotonic() > deadline:
+                raise StoreError(f"There is no {kind} at '{location}'; check the path, or make one first") from None
+            if aside:
+                _give_back(target)
         except NotADirectoryError:
-            raise StoreError(f"'{folder}' is not a driftword {kind}; name the directory given as `out`") from None
+            raise StoreError(f"'{location}' is not a driftword {kind}; name the directory given as `out`") from None
         except OSError as error:
-            raise StoreError(f"'{folder}' cannot be opened: {error.strerror}; check the path") from error
+            raise StoreError(f"'{location}' cannot be opened: {error.strerror}; check the path") from error
 
 
 def _give_back(target: Path) -> None:
@@ -354,76 +342,50 @@ def _give_back(target: Path) -> None:
         ) from error
 
 
-def _open_generation(folder: Path, directory: int, kind: str) -> Store:
-    """Open what a directory holds, however its name is used from now on; close it if that fails."""
-    with contextlib.ExitStack() as unless_opened:
-        unless_opened.callback(os.close, directory)
-        try:
-            handle = os.open(META, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=directory)
-            with open(handle, "rb") as file:
-                text = file.read()
-        except OSError as error:
-            raise StoreError(
-                f"'{folder}' is not a driftword {kind} (it has no readable {META}); "
-                "name the directory that was given as `out`"
-            ) from error
-        meta = _read_facts(folder, text, kind)
-        unless_opened.pop_all()
-    return Store(folder, meta, _Directory(directory))
-
-
 def _read_facts(folder: Path | str, text: bytes, kind: str) -> dict[str, Any]:
-    """Return the content of meta.json, refusing that of something else."""
+    """Return the facts in meta.json, refusing those of something else."""
     try:
         meta = _parse_meta(text)
     except ValueError as error:
         raise damaged(folder, f"{META} {error}") from error
     if meta["kind"] != kind:
         raise StoreError(f"'{folder}' is a {meta['kind']}, but a {kind} is needed here")
-    if meta["version"] > VERSION:
+    if meta["version"] != VERSION:
         raise StoreError(
-            f"'{folder}' is in format {meta['version']} and this driftword reads up to {VERSION}; "
-            "upgrade driftword (pip install -U driftword)"
+            f"'{folder}' is in format {meta['version']}, and this driftword reads format {VERSION} alone; "
+            "prepare or fit it again with this version"
         )
     return meta
 
 
-def _is_at(folder: Path, opened: os.stat_result) -> bool:
-    try:
-        return os.path.samestat(folder.stat(), opened)
-    except OSError:
-        return not is_being_replaced(Path(os.path.realpath(folder)))
-
-
 def _parse_meta(text: bytes) -> dict[str, Any]:
-    """Read meta.json, checking it; raise ValueError where it is not one."""
+    """Read meta.json, checking it unless it is in another format; raise ValueError where it is not one."""
     meta = unseal_json(text, required=False)
-    files = meta.get("files")
-    listed = isinstance(files, dict) and all(
-        "/" not in name
-        and isinstance(entry, dict)
-        and isinstance(entry.get("bytes"), int)
-        and {"xxh3", "sha256"} & entry.keys()
-        for name, entry in files.items()
-    )
-    if not (listed and isinstance(meta.get("version"), int) and isinstance(meta.get("kind"), str)):
-        raise ValueError("is not that of a corpus or model")
-    if meta["version"] >= 3 and "checksum" not in meta:
-        raise ValueError("has lost its checksum")
-    return meta
+    version, kind, files = meta.get("version"), meta.get("kind"), meta.get("files")
+    if isinstance(version, int) and isinstance(kind, str) and isinstance(files, dict):
+        if version == VERSION and "checksum" not in meta:
+            raise ValueError("has lost its checksum")
+        if version != VERSION or all(_is_entry(name, entry) for name, entry in files.items()):
+            return meta
+    raise ValueError("is not that of a corpus or model")
+
+
+def _is_entry(name: str, entry: Any) -> bool:
+    """Tell whether an entry of meta.json describes a file."""
+    facts = entry if isinstance(entry, dict) else {}
+    return Path(name).name == name and isinstance(facts.get("bytes"), int) and isinstance(facts.get("xxh3"), str)
 
 
 def _seal(writer: Writer, kind: str, known: dict[str, Any] | None = None) -> None:
-    """Record every file in meta.json, those `known` as they are, and force all of it to the disk."""
+    """Record every file in meta.json, those `known` with the checksums they had, and force all to the disk."""
     files = dict(known or {})
     for path in sorted(writer.folder.iterdir()):
         if path.name in files:
             continue
-        with path.open("rb") as file:
-            files[path.name] = {"bytes": os.fstat(file.fileno()).st_size, "xxh3": file_checksums(file.fileno())}
+        with path.open("r+b") as file:  # as Windows flushes no file that is open for reading alone
+            files[path.name] = {"bytes": path.stat().st_size, "xxh3": file_checksums(file)}
             os.fsync(file.fileno())
-    version = VERSION if any(map(is_shard, files)) else _WITHOUT_SHARDS
-    meta = {"kind": kind, "version": version, **writer.meta, "files": files}
+    meta = {"kind": kind, "version": VERSION, **writer.meta, "files": files}
     with (writer.folder / META).open("wb") as file:
         file.write(sealed_json(meta))
         file.flush()
@@ -431,9 +393,7 @@ def _seal(writer: Writer, kind: str, known: dict[str, Any] | None = None) -> Non
 
 
 def _check_target(given: Path, target: Path, *, kind: str, overwrite: bool) -> None:
-    if not os.path.lexists(target):
-        return
-    if target.is_dir() and not any(target.iterdir()):
+    if not os.path.lexists(target) or (target.is_dir() and not any(target.iterdir())):
         return
     meta = read_meta(target) if target.is_dir() else None
     if meta is None or meta["kind"] != kind:

@@ -1,4 +1,4 @@
-"""Arrays of a store: mapped into memory, and compared with their checksums where they are first used."""
+"""Arrays of a store, mapped into memory and compared with their checksums where they are first used."""
 
 from __future__ import annotations
 
@@ -21,10 +21,7 @@ Columns = int | slice | list[int] | Array
 
 
 class StoredArray:
-    """An array in an open ``.npy`` file, of which parts are checked before they are returned.
-
-    Pickled, it becomes an ordinary array.
-    """
+    """An array in an open ``.npy`` file. Parts are checked when they are read; pickled, it is an ordinary array."""
 
     def __init__(self, file: CheckedFile) -> None:
         head = file.head(_HEADER)
@@ -85,7 +82,7 @@ class StoredArray:
 
     def _check(self, *parts: tuple[int, int]) -> None:
         if self._in_rows:
-            header = (0, self._begin)  # says where the rest is
+            header = (0, self._begin)  # which says where the rest is
             self._file.check_parts([header, *((self._begin + begin, self._begin + end) for begin, end in parts)])
         else:
             self._file.check()

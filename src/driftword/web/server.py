@@ -17,6 +17,8 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from driftword.basics.system_calls import resource
+
 MAX_CONNECTIONS: Final = 500
 MAX_HEAD_BYTES: Final = 32_768  # of the request line and headers: cookies of all local servers come along
 _BACKLOG: Final = 100  # connections accepted before any of them is looked at
@@ -130,14 +132,12 @@ def serve(app: ASGIApp, listener: socket.socket) -> None:
 
 def _open_files() -> int:
     """Return how many files this process may open, raised to what the explorer needs where that is allowed."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limit on sockets
-        return MAX_CONNECTIONS + _BACKLOG + _OTHER_FILES
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = MAX_CONNECTIONS + _BACKLOG + _OTHER_FILES
+    if resource is None:  # Windows has no such limit on sockets
+        return needed
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < needed:
         wanted = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
         soft = wanted
-    return needed if soft == resource.RLIM_INFINITY else soft
+    return needed if soft == resource.RLIM_INFINITY else int(soft)
