@@ -127,7 +127,7 @@ def test_tuning_does_not_fit_groups(corpus: dw.Corpus, monkeypatch: Any) -> None
     def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("groups are fitted")
 
-    monkeypatch.setattr("driftword.fitting.group_fitting.GroupFit.run", refuse)
+    monkeypatch.setattr("driftword.fitting.group_fitting.continue_fit", refuse)
     assert dw.tune(corpus, dw.Spec(dim=4, context=4), candidates=2, passes=2).tried.height >= 2
     assert corpus.without_groups().groups == ()
     plain = corpus.without_groups()
@@ -136,20 +136,18 @@ def test_tuning_does_not_fit_groups(corpus: dw.Corpus, monkeypatch: Any) -> None
 
 def test_groups_that_do_not_fit_into_memory_are_refused(corpus: dw.Corpus, monkeypatch: Any) -> None:
     one = 4 * SLICES * len(corpus.words) * 13
-    monkeypatch.setattr("driftword.fitting.memory.available_memory", lambda: 7.5 * one)
+    monkeypatch.setattr("driftword.fitting.job.available_memory", lambda: 7.5 * one)
     with pytest.raises(
         dw.OptionError, match="takes about 0.0 GB of memory, .* name at most 2 of its groups as `groups`"
     ):
         dw.fit(corpus, dw.Spec(dim=12), passes=2)
-    monkeypatch.setattr("driftword.fitting.memory.available_memory", lambda: one)
+    monkeypatch.setattr("driftword.fitting.job.available_memory", lambda: one)
     with pytest.raises(dw.OptionError, match="are free; leave out `dynamic_context`"):
         dw.fit(corpus.without_groups(), dw.Spec(dim=12, dynamic_context=True), passes=2)
     with pytest.raises(dw.OptionError, match="are free; use longer slices"):
         dw.fit(corpus, dw.Spec(dim=12), passes=2)
     assert dw.fit(corpus, dw.Spec(dim=12, model="static"), passes=1).groups == ()
-    monkeypatch.setattr(
-        "driftword.fitting.memory.available_memory", lambda: float("inf")
-    )  # where the system does not say
+    monkeypatch.setattr("driftword.fitting.job.available_memory", lambda: float("inf"))  # where the system does not say
     assert dw.fit(corpus, dw.Spec(dim=4), passes=2).groups == corpus.groups
 
 

@@ -21,6 +21,7 @@ from driftword.corpus import Corpus
 from driftword.corpus.splits import SPLITS
 from driftword.engines import Engine
 from driftword.engines.rounds import Centering, Sampler, Text, read_text
+from driftword.models.spec import Spec
 
 NEGATIVES: Final = 20
 EXPONENT: Final = 0.75
@@ -94,11 +95,6 @@ def _ratio_and_error(sums: Array, sizes: Array) -> tuple[float, float]:
     return mean, float(np.sqrt(variance) / sizes.sum())
 
 
-def scoring_sampler(corpus: Corpus) -> Sampler:
-    """Return the distribution from which the negatives of scores are drawn, the same for every model."""
-    return Sampler.make(corpus.raw_counts, EXPONENT)
-
-
 def seen_frequencies(corpus: Corpus) -> Array:
     """Return the frequency of each word in the training text that a pass sees; no word has none."""
     seen = corpus.train_counts.sum(axis=0, dtype=np.float64) * corpus.keep_probability + 0.5
@@ -122,6 +118,11 @@ def frequency_log_odds(corpus: Corpus, exponent: float, negatives: int) -> Array
     return np.asarray(np.log(seen_frequencies(corpus)) - np.log(negatives * drawn))
 
 
+def initial_intercepts(corpus: Corpus, spec: Spec) -> Array | None:
+    """Return the intercepts that a model begins with: what word frequencies tell; None for a model without."""
+    return frequency_log_odds(corpus, spec.exponent, spec.negatives) if spec.intercept else None
+
+
 def _draw_probability(corpus: Corpus, exponent: float) -> Array:
     weight = np.asarray(corpus.raw_counts, dtype=np.float64) ** exponent
     return np.asarray(weight / weight.sum())
@@ -137,12 +138,10 @@ class HeldOut:
     Of a split with more than `most` words about as many are read: those of documents chosen at random.
     """
 
-    def __init__(
-        self, corpus: Corpus, split: str, *, sampler: Sampler | None = None, most: float = float("inf")
-    ) -> None:
+    def __init__(self, corpus: Corpus, split: str, *, most: float = float("inf")) -> None:
         self.text: Text = read_text(corpus, split, pass_number=_HELD_OUT_PASS, sliced=True, most=most)
         self.key = randomness.key(corpus.seed, "scoring")
-        self.sampler = sampler or scoring_sampler(corpus)
+        self.sampler = Sampler.make(corpus.raw_counts, EXPONENT)  # the same for every model
         lengths = np.diff(self.text.offsets)
         _, document = np.unique(corpus.chunk_document[self.text.chunk], return_inverse=True)
         self.document = np.repeat(document, lengths)

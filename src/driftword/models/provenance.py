@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from driftword.basics.process import machine, versions
+from driftword.corpus import Corpus
+
 
 @dataclass(frozen=True)
 class Provenance:
@@ -49,6 +52,19 @@ class Provenance:
     machine: str | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     method: str | None = None
+
+    @classmethod
+    def of(cls, corpus: Corpus, *, packages: Mapping[str, str] | None = None, **facts: Any) -> Provenance:
+        """Return the provenance of a model that is made here and now from a corpus, with the help of some packages."""
+        return cls(
+            corpus=corpus.fingerprint,
+            corpus_path=corpus.location,
+            citation=corpus.citation,
+            shuffled_dates=corpus.shuffled,
+            machine=machine(),
+            versions={**versions(), **(packages or {})},
+            **facts,
+        )
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Provenance:
