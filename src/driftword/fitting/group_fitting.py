@@ -19,7 +19,7 @@ from driftword.engines.prior import Chain, Prior
 from driftword.fitting.continuation import continue_fit
 from driftword.fitting.job import WITH_GROUPS, Job
 from driftword.fitting.schedule import Schedule
-from driftword.models.model import GroupEmbeddings
+from driftword.models.embeddings import GroupEmbeddings
 
 RATE: Final = 0.06  # of the learning rate: groups start near where they end
 

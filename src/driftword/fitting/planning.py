@@ -164,7 +164,7 @@ def plan(
         )
     rows = [
         *_prepare(size, cores, dask_cores, core_speed),
-        *_fit(size, spec, passes, cores, gpus, n_processes, core_speed),
+        *_fit(size, spec, passes, cores=cores, gpus=gpus, processes=n_processes, core_speed=core_speed),
         _significance(size, spec, cores, dask_cores, core_speed),
     ]
     schema = {"stage": pl.String, **dict.fromkeys(("seconds", "memory_gb", "disk_gb", "traffic_gb"), pl.Float64)}
@@ -184,7 +184,7 @@ def _prepare(size: Size, cores: int, dask_cores: int, core_speed: float) -> list
     ]
 
 
-def _fit(size: Size, spec: Spec, passes: int, cores: int, gpus: int, processes: int, core_speed: float) -> list[Row]:
+def _fit(size: Size, spec: Spec, passes: int, *, cores: int, gpus: int, processes: int, core_speed: float) -> list[Row]:
     if gpus:
         costs, power, turns, limit = GPU, float(gpus), 1.0, "GPUs"
     else:
