@@ -117,13 +117,11 @@ def benchmark(
     gold
         Words whose change people have judged: what `read_gold` returned, or the path of such a data set. The first
         slice and the last one must then be those that the judgements are about.
-    threads, engine, device
+    threads, engine, device, show_progress
         As in `fit`.
     out
         Folder for what was fitted, and for the report, as ``benchmark.md`` and ``benchmark.json``. The same command
         uses again what is there. By default nothing is kept.
-    show_progress
-        Show a progress bar; by default in a terminal only.
 
     Returns
     -------

@@ -52,20 +52,8 @@ def continue_fit(
 
     After a pass that does not help, the best parameters so far are taken up again with smaller steps.
 
-    Parameters
-    ----------
-    corpus, schedule, start_engine
-        The text, how it is read, and what makes an engine.
-    start
-        Embeddings, as engines keep them, and context vectors to start from.
-    prior
-        The prior of a whole pass.
-    frozen
-        Number of words, the first ones, whose context vectors stay.
-    rate
-        Share of the schedule's learning rate.
-    title, bar
-        What to call the work, and where to show its progress.
+    `start` has embeddings, as engines keep them, and context vectors, of which those of the first `frozen` words stay;
+    `prior` is that of a whole pass, and `rate` the share of the schedule's learning rate.
     """
     spec, held_out = schedule.spec, HeldOut(corpus, "valid", most=MOST_VALIDATION)
     sampler = Sampler.make(corpus.raw_counts, spec.exponent)

@@ -77,12 +77,10 @@ def extend(
         those before it stay as they are.
     passes
         Maximum number of passes over the text of the slices that are fitted.
-    seed, threads, engine, device
+    seed, threads, engine, device, show_progress
         As in `fit`.
     overwrite
         Replace a model and a corpus that are already there.
-    show_progress
-        Show a progress bar; by default where standard error is a terminal.
     """
     model, source = as_model(model), checks.plain(source)
     if isinstance(source, str | os.PathLike):

@@ -32,20 +32,6 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class DocumentRuns:
-    """Runs of consecutive positions of one document, over which sums are quick."""
-
-    starts: Array  # (runs,) first position of each run
-    sizes: Array  # (documents,) positions of each document
-
-    @classmethod
-    def find(cls, document: Array) -> DocumentRuns:
-        """Find the runs in the document numbers of all positions."""
-        starts = np.flatnonzero(np.diff(document, prepend=-1))
-        return cls(starts, _document_sums(np.ones(len(document)), document, starts))
-
-
-@dataclass(frozen=True)
 class Scores:
     """Scores of every held-out position."""
 
@@ -55,25 +41,31 @@ class Scores:
     slice_of: Array  # (n,)
     group_of: Array  # (n,) 0 where there are no groups
     word: Array  # (n,)
-    document_runs: DocumentRuns
+    starts: Array  # (runs,) first position of each run of positions of one document
 
     def summary(self, mask: npt.NDArray[np.bool_] | None = None) -> dict[str, float]:
         """Return the three scores with their standard errors, over all positions or those in `mask`."""
         chosen = slice(None) if mask is None else mask
         document = self.document[chosen]
-        runs = self.document_runs if mask is None else DocumentRuns.find(document)
-        positive = _document_sums(self.positive[chosen], document, runs.starts)
-        negative = _document_sums(self.negative[chosen], document, runs.starts)
+        starts = self.starts if mask is None else find_starts(document)
+        positive = _document_sums(self.positive[chosen], document, starts)
+        negative = _document_sums(self.negative[chosen], document, starts)
+        sizes = _document_sizes(document, starts)
         result: dict[str, float] = {}
         for name, sums in (("L_pos", positive), ("L_neg", negative), ("L", positive + negative)):
-            result[name], result[f"{name}_se"] = _ratio_and_error(sums, runs.sizes)
-        return {**result, "positions": len(document), "documents": int((runs.sizes > 0).sum())}
+            result[name], result[f"{name}_se"] = _ratio_and_error(sums, sizes)
+        return {**result, "positions": len(document), "documents": int((sizes > 0).sum())}
 
 
 def mean_and_error(values: Array, document: Array) -> tuple[float, float]:
     """Return the mean over positions, and its standard error over documents."""
-    runs = DocumentRuns.find(document)
-    return _ratio_and_error(_document_sums(values, document, runs.starts), runs.sizes)
+    starts = find_starts(document)
+    return _ratio_and_error(_document_sums(values, document, starts), _document_sizes(document, starts))
+
+
+def find_starts(document: Array) -> Array:
+    """Return where runs of positions of one document start, given the document of each position."""
+    return np.flatnonzero(np.diff(document, prepend=-1))
 
 
 def _document_sums(values: Array, document: Array, starts: Array) -> Array:
@@ -81,6 +73,10 @@ def _document_sums(values: Array, document: Array, starts: Array) -> Array:
     if not len(starts):
         return np.zeros(0)
     return np.bincount(document[starts], weights=np.add.reduceat(values, starts, dtype=np.float64))
+
+
+def _document_sizes(document: Array, starts: Array) -> Array:
+    return np.bincount(document[starts], weights=np.diff(starts, append=len(document)))
 
 
 def _ratio_and_error(sums: Array, sizes: Array) -> tuple[float, float]:
@@ -145,7 +141,7 @@ class HeldOut:
         lengths = np.diff(self.text.offsets)
         _, document = np.unique(corpus.chunk_document[self.text.chunk], return_inverse=True)
         self.document = np.repeat(document, lengths)
-        self.document_runs = DocumentRuns.find(self.document)
+        self.starts = find_starts(self.document)
         self.slice_of = np.repeat(corpus.chunk_slice[self.text.chunk], lengths)
         self.chunk_group = np.asarray(corpus.chunk_group)[self.text.chunk]
         self.group_of = np.repeat(self.chunk_group, lengths)
@@ -174,6 +170,4 @@ class HeldOut:
         return engine.score(text, sampler=self.sampler, half_window=context // 2, negatives=NEGATIVES, key=self.key)
 
     def _scores(self, positive: Array, negative: Array) -> Scores:
-        return Scores(
-            positive, negative, self.document, self.slice_of, self.group_of, self.text.ids, self.document_runs
-        )
+        return Scores(positive, negative, self.document, self.slice_of, self.group_of, self.text.ids, self.starts)

@@ -152,20 +152,11 @@ def reserved_for(job: Job, out: Path | None, *, overwrite: bool) -> Iterator[Che
 
 @dataclass
 class Checkpoints:
-    """The checkpoints of one fit, whose process holds the lock of `target`.
+    """The checkpoints of one fit, whose process holds the lock of the place where its model will be stored."""
 
-    Parameters
-    ----------
-    target
-        Where the model will be stored.
-    identity
-        What must be equal for a fit to be the continuation of another: options, seed, corpus, engine.
-    fit
-        A random name of this very fit: checkpoints of two fits with equal options are never mixed.
-    """
-
-    target: Path
-    identity: Mapping[str, Any]
+    target: Path  # that place
+    identity: Mapping[str, Any]  # what must be equal for a fit to be the continuation of another
+    #: A random name of this very fit: checkpoints of two fits with equal options are never mixed.
     fit: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def resume(self) -> tuple[Parameters, History] | None:

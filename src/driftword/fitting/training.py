@@ -29,19 +29,7 @@ History = list[dict[str, Any]]
 
 
 class Training:
-    """An engine at work on a job, and the scores of the passes so far.
-
-    Parameters
-    ----------
-    job
-        What to fit, and how.
-    start_engine
-        What starts the engine, from parameters and the distribution of negatives.
-    state
-        Parameters and history of an interrupted fit; None begins anew.
-    resumable
-        Whether checkpoints are kept, for the sentence about a fit that diverged.
-    """
+    """An engine at work on a job, anew or from the state of an interrupted fit, and the scores of the passes so far."""
 
     def __init__(
         self, job: Job, start_engine: StartEngine, state: tuple[Parameters, History] | None, *, resumable: bool

@@ -12,46 +12,22 @@ from driftword.corpus import Corpus
 
 @dataclass(frozen=True)
 class Provenance:
-    """How a model was made; None where that is not known.
+    """How a model was made; None where that is not known."""
 
-    Parameters
-    ----------
-    engine
-        The engine that fitted it, or ``"imported"`` for embeddings made elsewhere.
-    method
-        The baseline that made it (see `driftword.baselines`); None for driftword's own models.
-    corpus, corpus_path
-        Fingerprint of the corpus it was fitted to, and where that was stored.
-    citation
-        What users of the corpus are asked to cite.
-    seed, passes, threads
-        As in `fit`.
-    shuffled_dates
-        Seed with which the dates of its documents were shuffled before.
-    group
-        The group of documents that it is about; None for all of them.
-    extended
-        What `extend` added to it later, in order: slices, documents, and by which version.
-    ran_on, machine
-        What the engine ran on, and the machine.
-    versions
-        Versions of the packages that decide the result.
-    """
-
-    engine: str
-    corpus: str | None = None
-    corpus_path: str | None = None
-    citation: str | None = None
+    engine: str  # that fitted it, or "imported" for embeddings made elsewhere
+    corpus: str | None = None  # fingerprint of the corpus it was fitted to
+    corpus_path: str | None = None  # where that was stored
+    citation: str | None = None  # what users of the corpus are asked to cite
     seed: int | None = None
     passes: int | None = None
     threads: int | None = None
-    shuffled_dates: int | None = None
-    group: str | None = None
-    extended: tuple[str, ...] = ()
-    ran_on: str | None = None
+    shuffled_dates: int | None = None  # seed with which the dates of its documents were shuffled before
+    group: str | None = None  # of documents that it is about; None for all of them
+    extended: tuple[str, ...] = ()  # what `extend` added later, in order: slices, documents, and by which version
+    ran_on: str | None = None  # what the engine ran on
     machine: str | None = None
-    versions: Mapping[str, str] = field(default_factory=dict)
-    method: str | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)  # of the packages that decide the result
+    method: str | None = None  # the baseline that made it; None for driftword's own models
 
     @classmethod
     def of(cls, corpus: Corpus, *, packages: Mapping[str, str] | None = None, **facts: Any) -> Provenance:

@@ -34,17 +34,9 @@ CHANGE_DATE: Final = (
 
 @dataclass(frozen=True)
 class SignificanceTable:
-    """The result of a test of the whole vocabulary.
+    """The result of a test of the whole vocabulary, and the options of `significance` that it was tested with."""
 
-    Attributes
-    ----------
-    table
-        One row for every word, in the order of the vocabulary; see `significance`.
-    permutations, seed, within
-        How it was tested; see `significance`.
-    """
-
-    table: pl.DataFrame
+    table: pl.DataFrame  # one row for every word, in the order of the vocabulary
     permutations: int
     seed: int
     within: str | None = None
