@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import driftword as dw
 from driftword.cli import app
+from driftword.engines.cpu.engine import CpuEngine
 
 SLICES, DOCUMENTS, LENGTH, TOPICS = 4, 320, 60, 6
 EXCHANGED = ("t0w0", "t1w0")  # which take each other's places in the texts of one group
@@ -132,6 +133,16 @@ def test_tuning_does_not_fit_groups(corpus: dw.Corpus, monkeypatch: Any) -> None
     assert corpus.without_groups().groups == ()
     plain = corpus.without_groups()
     assert plain.without_groups() is plain
+
+
+def test_steps_of_groups_fall_to_the_last_piece_of_a_text_that_is_read_in_pieces(corpus: Any, monkeypatch: Any) -> None:
+    rates, take = [], CpuEngine.round
+    monkeypatch.setattr(CpuEngine, "capacity", lambda _: 400.0)
+    monkeypatch.setattr(CpuEngine, "round", lambda self, part, step: (rates.append(step), take(self, part, step))[1])
+    dw.fit(corpus, dw.Spec(dim=4, context=4, rounds=2, final_rate=0.1), passes=3, patience=9)
+    of_groups = [step.learning_rate for step in rates if step.frozen]
+    assert len(of_groups) > 20
+    assert min(of_groups) > 0
 
 
 def test_groups_that_do_not_fit_into_memory_are_refused(corpus: dw.Corpus, monkeypatch: Any) -> None:

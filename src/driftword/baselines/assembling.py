@@ -1,4 +1,4 @@
-"""What all baselines share: their options, the text they read, and how embeddings become a model."""
+"""Shared by all baselines: their options, the text they read, and how embeddings become a model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SENTENCE: Final = 1_000  # words; gensim takes none of more than 10,000
 
 
 class Task:
-    """What a baseline is asked to do, checked before any work."""
+    """The options of a baseline, checked before any work."""
 
     def __init__(
         self,
@@ -83,10 +83,10 @@ class Task:
         return found
 
     def finish(self, rho: Array, *packages: str) -> Model:
-        """Make a model of embeddings in one space, ``(T, V, K)``, which some packages made; store it if that is asked.
+        """Make a model from embeddings in one space, ``(T, V, K)``, and store it if `out` was given.
 
         Embeddings are scaled to length one. Where a word does not occur, it has the vector of the last slice before
-        that has it, or else of the first one.
+        that has it, or else of the first one. The versions of `packages` are noted with the model.
         """
         present, rho = self.present, unit(rho)
         for t in range(1, len(rho)):

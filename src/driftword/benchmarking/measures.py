@@ -1,4 +1,4 @@
-"""What a model gets right about changes that were planted, and whether another seed would say the same."""
+"""Measures of a model: how many planted changes it finds, and whether another seed would say the same."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Comparing models: static, binned and dynamic ones under one protocol, on the test text.
 
 Beside the paper's three models there is *frequency*: a static model whose intercepts move, so
-that its words may become more or less frequent, but not change their meaning. What the dynamic
-model gains over it is what dynamics add beyond frequency; ``docs/paper.md`` says how exactly.
+that words may become more or less frequent, but not change their meaning. What the dynamic
+model gains over it is what dynamics add beyond frequency; see ``docs/paper.md``.
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -27,30 +26,22 @@ SMALLER: Final = 4  # times, after a pass that did not help
 _RESTARTS: Final = 2
 
 
-@dataclass(frozen=True)
-class Continued:
-    """Embeddings, as engines keep them, context vectors, and the scores after each pass."""
-
-    rho: Array
-    alpha: Array
-    history: list[dict[str, Any]]
-
-
 def continue_fit(
     corpus: Corpus,
     schedule: Schedule,
-    start_engine: StartEngine,
     start: tuple[Array, Array],
     prior: Prior,
     *,
     frozen: int,
     rate: float,
+    start_engine: StartEngine,
     title: str,
     bar: Progress,
-) -> Continued:
+) -> tuple[Array, Array, list[dict[str, Any]]]:
     """Run passes over a corpus, as long as its validation text is predicted better.
 
-    After a pass that does not help, the best parameters so far are taken up again with smaller steps.
+    Return the best embeddings, as engines keep them, the context vectors, and the scores after each pass. After a pass
+    that does not help, the best parameters so far are taken up again with smaller steps.
 
     `start` has embeddings, as engines keep them, and context vectors, of which those of the first `frozen` words stay;
     `prior` is that of a whole pass, and `rate` the share of the schedule's learning rate.
@@ -95,4 +86,4 @@ def continue_fit(
         if rate < least:
             break
         engine = engine_at(*best)
-    return Continued(*best, history)
+    return *best, history

@@ -89,8 +89,8 @@ def extend(
     text, time = (checks.optional(checks.text, n, v, lines=True) for n, v in (("text", text), ("time", time)))
     passes, seed, threads = checks.whole("passes", passes, least=1), checks.seed(seed), checks.threads(threads)
     show_progress = checks.show_progress(show_progress)
-    target = Path(out).with_suffix(".corpus") if corpus_out is None else Path(checks.path("corpus_out", corpus_out))
-    if Path(out).resolve() == target.resolve():
+    target = out.with_suffix(".corpus") if corpus_out is None else checks.path("corpus_out", corpus_out)
+    if out.resolve() == target.resolve():
         raise OptionError(f"`out` and the corpus would both be '{out}'; name another directory with `corpus_out`")
     if model.groups or model.provenance.group is not None:
         raise OptionError("A model with groups cannot be extended; prepare and fit all of its documents again")
@@ -98,7 +98,7 @@ def extend(
         raise OptionError("Only a dynamic model can be extended; fit the others again")
     name = choose_engine(engine, device)
     old = corpus_of(model)
-    if model.path is not None and Path(out).resolve() == Path(model.path).resolve():
+    if model.path is not None and out.resolve() == Path(model.path).resolve():
         raise OptionError("`out` is the model itself, which stays as it is; name another directory")
     if old.path is not None and target.resolve() == Path(old.path).resolve():
         raise OptionError(
@@ -106,7 +106,9 @@ def extend(
             "`corpus_out`"
         )
     store.check_free(out, kind=KIND, overwrite=overwrite)
-    kept = _kept(model, refit_from)
+    kept = len(model.slices) if refit_from is None else model.slices.index(refit_from)  # slices that stay
+    if not kept:
+        raise OptionError("No slice would stay as it is; prepare and fit all documents again")
     options = old.options
     with reserved(out), progress(show=show_progress) as bar:
         store.check_free(out, kind=KIND, overwrite=overwrite)
@@ -128,16 +130,6 @@ def extend(
             raise
 
 
-def _kept(model: Model, refit_from: str | int | date | None) -> int:
-    """Return how many slices stay."""
-    if refit_from is None:
-        return len(model.slices)
-    kept = model.slices.index(refit_from)
-    if not kept:
-        raise OptionError("No slice would stay as it is; prepare and fit all documents again")
-    return kept
-
-
 class _Extension:
     """Fits the slices of a corpus after the first `kept` ones, which stay as they are in a model."""
 
@@ -154,42 +146,22 @@ class _Extension:
     def fit(self, start_engine: StartEngine, bar: Progress) -> tuple[Array, Array]:
         """Return embeddings, as engines keep them, and context vectors of the slices that are fitted."""
         spec, frozen = self.model.spec, self.n_words
+        go_on = functools.partial(continue_fit, self.new, start_engine=start_engine, bar=bar)
         rho, alpha = self._start()
         if len(alpha) > frozen:  # new words get embeddings and context vectors that hold for all of the new text
             own = Chain.independent(spec.prior)
             prior = Prior(own, own, Chain.independent(0.0))
             passes = min(self.schedule.passes, NEW_WORD_PASSES + 1)
             one = Schedule(spec, passes, np.zeros(0), self.schedule.seed, None)
-            found = continue_fit(
-                self.new,
-                one,
-                start_engine,
-                (rho[None], alpha),
-                prior,
-                frozen=frozen,
-                rate=1.0,
-                title="new words",
-                bar=bar,
-            )
-            rho[frozen:], alpha[frozen:] = found.rho[0, frozen:], found.alpha[frozen:]
+            found, contexts, _ = go_on(one, (rho[None], alpha), prior, frozen=frozen, rate=1.0, title="new words")
+            rho[frozen:], alpha[frozen:] = found[0, frozen:], contexts[frozen:]
         n_new = len(self.new.slices)
         center = np.repeat(rho[None], n_new, axis=0)
         begin = center.copy()
         begin[: len(self.model.slices) - self.n_slices, :frozen] = self._embeddings()[1:]
         contexts = np.repeat(alpha[None], n_new, axis=0) if spec.contexts_drift else alpha
         prior = self._prior(center, alpha)
-        found = continue_fit(
-            self.new,
-            self.schedule,
-            start_engine,
-            (begin, contexts),
-            prior,
-            frozen=0,
-            rate=RATE,
-            title="new slices",
-            bar=bar,
-        )
-        return found.rho, found.alpha
+        return go_on(self.schedule, (begin, contexts), prior, frozen=0, rate=RATE, title="new slices")[:2]
 
     def _embeddings(self) -> Array:
         """Return the embeddings of the last slice that stays, and of later ones, as engines keep them."""

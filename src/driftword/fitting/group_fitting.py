@@ -8,6 +8,7 @@ near all the others.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Final
 
 import numpy as np
@@ -32,22 +33,13 @@ def fit_groups(
         return {}
     rho, alpha = np.asarray(rho, dtype=np.float32), np.asarray(alpha, dtype=np.float32)
     prior = group_prior(job.schedule, rho)
+    go_on = functools.partial(continue_fit, frozen=alpha.shape[-2], rate=RATE, start_engine=job.start_alone, bar=bar)
     groups = {}
     for name in job.corpus.groups:
         corpus = job.corpus.of_group(name)
-        found = continue_fit(
-            corpus,
-            job.schedule,
-            job.start_alone,
-            (rho, alpha),
-            prior,
-            frozen=alpha.shape[-2],
-            rate=RATE,
-            title=f"group {name}",
-            bar=bar,
-        )
-        own, intercepts = split_intercepts(found.rho.astype(dtype), alpha.shape[-1])
-        groups[name] = GroupEmbeddings(own, intercepts, corpus.counts, corpus.train_counts, tuple(found.history))
+        found, _, history = go_on(corpus, job.schedule, (rho, alpha), prior, title=f"group {name}")
+        own, intercepts = split_intercepts(found.astype(dtype), alpha.shape[-1])
+        groups[name] = GroupEmbeddings(own, intercepts, corpus.counts, corpus.train_counts, tuple(history))
     return groups
 
 

@@ -98,7 +98,7 @@ def seen_frequencies(corpus: Corpus) -> Array:
 
 
 def measure_contexts(corpus: Corpus, half_window: int) -> Centering:
-    """Return how frequent words are in the contexts that a pass sees, and how many words a context has on average."""
+    """Return word frequencies in the contexts that a pass sees, and the mean number of words in a context."""
     counts = corpus.counts.sum(axis=0, dtype=np.float64)
     kept = float(counts @ corpus.keep_probability) / max(float(counts.sum()), 1.0)
     lengths = np.diff(corpus.offsets)[corpus.chunk_split == SPLITS.index("train")] * kept
@@ -147,7 +147,7 @@ class HeldOut:
         self.group_of = np.repeat(self.chunk_group, lengths)
 
     def frequency_scores(self, corpus: Corpus) -> tuple[float, float]:
-        """Return L_pos and L of a model that knows how frequent words are in the training text, and nothing else."""
+        """Return L_pos and L of a model that knows nothing but word frequencies in the training text."""
         log_odds = frequency_log_odds(corpus, EXPONENT, NEGATIVES)
         drawn = _draw_probability(corpus, EXPONENT)
         counts = np.bincount(self.text.ids, minlength=len(log_odds))
@@ -159,7 +159,7 @@ class HeldOut:
         return self._scores(*self._score(self.text, engine, context))
 
     def score_parts(self, part_of: Array, engines: Iterable[Engine], *, context: int) -> Scores:
-        """Score parts of the text, which the number of each chunk's part tells, with an engine each."""
+        """Score the text in parts, each with an engine of its own; `part_of` gives the part of each chunk."""
         lengths, scores = np.diff(self.text.offsets), np.zeros((2, len(self.text.ids)))
         for number, engine in enumerate(engines):
             here = part_of == number

@@ -35,7 +35,7 @@ class Job:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What must be equal for a fit to be the continuation of another."""
+        """Everything that must be equal for a fit to be the continuation of another."""
         spec = self.schedule.spec
         return {
             "spec": spec.to_dict(),

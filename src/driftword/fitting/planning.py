@@ -1,4 +1,4 @@
-"""What a corpus of some size takes: time, memory, disk and traffic of every stage, from a few measured costs.
+"""Estimates of what a corpus takes: time, memory, disk and traffic of every stage, from a few measured costs.
 
 The costs are those of one machine; every stage is a short formula. docs/scale.md says how far off they are where it
 was measured, and what is only computed: most are within a quarter, so what matters less is left out.
@@ -68,7 +68,7 @@ Row = tuple[str, float, float, float, float, str]  # stage, seconds, gigabytes o
 
 @dataclass(frozen=True)
 class Size:
-    """How large a corpus is."""
+    """The size of a corpus."""
 
     tokens: float  # words of text
     stored: float  # of them in the vocabulary

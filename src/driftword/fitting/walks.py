@@ -1,4 +1,4 @@
-"""Walks: how embeddings are expected to move from slice to slice, given where they are.
+"""Walks: priors on how embeddings move from slice to slice.
 
 All are chains (`engines.prior.Chain`), so every engine solves them in the same way. Those that depend on the
 embeddings themselves are made anew before every pass.

@@ -59,7 +59,7 @@ class Embeddings:
 
     @property
     def alpha(self) -> npt.NDArray[Any]:
-        """Context vectors, ``(V, K)``; ``(P, V, K)`` where not all slices have the same, as `context_of` tells."""
+        """Context vectors, ``(V, K)``; ``(P, V, K)`` where not all slices have the same; see `context_of`."""
         return stored_arrays.whole(self._alpha)
 
     @property

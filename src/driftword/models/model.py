@@ -1,4 +1,4 @@
-"""`Model`: the fitted embeddings of every word in every slice, with what is known of how they came about.
+"""`Model`: the fitted embeddings of every word in every slice, and how they were made.
 
 A stored model is read-only and mapped into memory: opening one takes milliseconds
 whatever its size, and reading one slice neither loads nor checks the others.
@@ -39,15 +39,8 @@ class Model(Embeddings):
 
     Attributes
     ----------
-    rho
-        Embeddings, ``(T, V, K)``; T is 1 for the static model.
-    alpha
-        Context vectors, ``(V, K)``; ``(P, V, K)`` where not all slices have the same, as in a model whose context
-        vectors drift, or one that was extended. See `context_of` and `alpha_at`.
     context_of
         Number of the context vectors that each slice has, ``(T,)``; all 0 where all slices have the same.
-    intercepts
-        Intercept of each word in each slice, ``(T, V)``: its log odds in an average context; None for a model without.
     vocabulary
         The words, the slices, and how often each word occurs in each slice.
     spec
@@ -60,8 +53,6 @@ class Model(Embeddings):
         The pass whose embeddings these are: the one with the best validation score.
     path
         Where it is stored; None for a model in memory.
-    groups
-        Names of the groups of documents that have embeddings of their own; see `group`.
     """
 
     def __init__(
@@ -127,7 +118,7 @@ class Model(Embeddings):
     def check_current(self) -> None:
         """Raise `StoreError` if the stored model has been replaced, removed or changed since it was opened.
 
-        What a model answers always comes from the files that were opened, checked against their checksums.
+        A model always answers from the files that were opened, checked against their checksums.
         """
         if self._store is not None:
             self._store.check_current()
@@ -136,13 +127,13 @@ class Model(Embeddings):
 
     @property
     def significance(self) -> SignificanceTable | None:
-        """What a test of all words found, if there was one; see `driftword.significance`."""
+        """The result of a significance test of all words, if there was one; see `driftword.significance`."""
         if self._significance is None and self._store is not None:
             self._significance = storing.read_significance(self._store, self.words)
         return self._significance
 
     def keep_significance(self, found: SignificanceTable) -> None:
-        """Keep what a test of all words found: with this object and, if the model is stored, in its directory."""
+        """Keep the result of a test of all words: in this object and, if the model is stored, in its directory."""
         self._significance = found
         if self._store is not None:
             with store.amend(self._store, kind=KIND) as writer:
@@ -151,11 +142,11 @@ class Model(Embeddings):
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Names of the groups of documents that have embeddings of their own."""
+        """Names of the groups of documents that have embeddings of their own; see `group`."""
         return tuple(self._groups)
 
     def group(self, name: str) -> Model:
-        """Return the model of one group: its embeddings and counts, which every question can be asked of.
+        """Return the model of one group, with its embeddings and counts; it answers all that a model does.
 
         Parameters
         ----------
@@ -221,12 +212,12 @@ class Model(Embeddings):
         return self.check_corpus(corpus)
 
     def documents_of(self, corpus: Corpus) -> Corpus:
-        """Return what of a corpus the embeddings are about: the documents of the group, if this is the model of one."""
+        """Return the part of a corpus that the embeddings are about: that of the group, if this is the model of one."""
         group = self.provenance.group
         return corpus if group is None else corpus.of_group(group)
 
     def check_corpus(self, corpus: Corpus) -> Corpus:
-        """Return a corpus if it is the one that the model was fitted to; raise `OptionError` if it is another."""
+        """Return a corpus if the model was fitted to it; raise `OptionError` if it is another one."""
         if not isinstance(corpus, Corpus):
             raise OptionError(f"`corpus` is {checks.shown(corpus)}, which is not a corpus; open one with `Corpus.open`")
         if corpus.matches(self.provenance.corpus):
@@ -251,7 +242,7 @@ class Model(Embeddings):
 
     @property
     def title(self) -> str:
-        """What to call it: the name of its corpus, or its own."""
+        """A title: the name of its corpus, or its own."""
         path = self.provenance.corpus_path or self.path
         name = Path(path).stem if path else "corpus"
         name = name if self.provenance.group is None else f"{name}, {self.provenance.group}"
@@ -292,7 +283,7 @@ class Model(Embeddings):
 
 
 def as_model(model: Model | str | os.PathLike[str], group: str | None = None) -> Model:
-    """Return a model, opening it where its path is given; where a group is named, the model of that."""
+    """Return a model, opened where its path is given; where a group is named, the model of that group."""
     if group is not None:
         return as_model(model).group(group)
     if isinstance(model, Model):
@@ -303,7 +294,7 @@ def as_model(model: Model | str | os.PathLike[str], group: str | None = None) ->
 
 
 def models_of_groups(model: Model, groups: str | Sequence[str]) -> dict[str, Model]:
-    """Return the models of the groups that a user names, one or several, by their names."""
+    """Return the models of one group or of several, by name."""
     if (group := model.provenance.group) is not None:
         raise OptionError(f"The model is that of a group, {checks.quoted(group)}; leave out `group`, or `groups`")
     alone = isinstance(checks.plain(groups), str)
@@ -322,7 +313,7 @@ def check_predicts(model: Model) -> None:
 
 
 def corpus_of(model: Model, corpus: Corpus | str | os.PathLike[str] | None = None) -> Corpus:
-    """Return the corpus that a model was fitted to, given or where it was then; refuse where there is none."""
+    """Return the corpus that a model was fitted to: the one given, or from where it was then."""
     if model.provenance.imported:
         raise OptionError("Embeddings made elsewhere have no corpus, so they can be neither scored nor tested")
     if isinstance(corpus, str | os.PathLike):

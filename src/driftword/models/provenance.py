@@ -1,4 +1,4 @@
-"""Where a result came from: what it was made of, by which program, on which machine."""
+"""Provenance: what a model was made from, by which program and on which machine."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Provenance:
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Provenance:
-        """Read back what `to_dict` gave; unknown names are ignored."""
+        """Restore what `to_dict` returned; unknown names are ignored."""
         known = {one.name for one in fields(cls)}
         given = {name: value for name, value in facts.items() if name in known}
         return cls(**{**given, "extended": tuple(facts.get("extended", ()))})

@@ -1,4 +1,4 @@
-"""What a significance test found about every word of a model, as it is kept with the model and used for its answers."""
+"""The result of a significance test of every word, as it is kept with a model and used for its answers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class SignificanceTable:
     within: str | None = None
 
     def options(self) -> dict[str, Any]:
-        """Return how it was tested, ready for JSON."""
+        """Return the options of the test, ready for JSON."""
         return {"permutations": self.permutations, "seed": self.seed, "within": self.within}
 
     @cached_property

@@ -177,7 +177,7 @@ class Spec:
 
     @classmethod
     def from_dict(cls, options: Mapping[str, Any]) -> Spec:
-        """Read back what `to_dict` gave; unknown names are ignored."""
+        """Restore what `to_dict` returned; unknown names are ignored."""
         if not isinstance(options, Mapping):
             raise OptionError(f"`options` is {checks.shown(options)}; give what `to_dict` returned")
         known = {field.name for field in fields(cls)}
@@ -220,7 +220,7 @@ def as_spec(spec: Spec | None) -> Spec:
 
 
 def option_help() -> dict[str, str]:
-    """Return what each option means, from the docstring of `Spec`, as plain text for the command line."""
+    """Return the help for each option, from the docstring of `Spec`, as plain text for the command line."""
     section = inspect.cleandoc(Spec.__doc__ or "").partition("----------\n")[2]
     texts = re.findall(r"^(\w+)\n((?:    .*\n?)+)", section, re.MULTILINE)
     return {name: re.sub('``"?|"?``', "", " ".join(text.split())) for name, text in texts}

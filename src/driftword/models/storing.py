@@ -1,4 +1,4 @@
-"""How a model is stored: arrays as ``.npy``, tables as ``.parquet``, the rest in ``meta.json``; docs/file-format.md."""
+"""Storing models: arrays as ``.npy``, tables as ``.parquet``, the rest in ``meta.json``; docs/file-format.md."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def write(writer: store.Writer, embeddings: Embeddings, groups: Mapping[str, Gro
 
 
 def read_significance(stored: store.Store, words: tuple[str, ...]) -> SignificanceTable | None:
-    """Return what a test of all words found, if a store holds it."""
+    """Return the result of a test of all words, if a store holds one."""
     if _SIGNIFICANCE not in stored:
         return None
     try:
@@ -101,7 +101,7 @@ def read_significance(stored: store.Store, words: tuple[str, ...]) -> Significan
 
 
 def write_significance(writer: store.Writer, found: SignificanceTable) -> None:
-    """Write what a test of all words found."""
+    """Write the result of a test of all words."""
     (writer.folder / _SIGNIFICANCE).unlink(missing_ok=True)  # it may be shared with the former directory
     found.table.write_parquet(writer.folder / _SIGNIFICANCE)
     writer.meta["significance"] = found.options()
