@@ -26,7 +26,7 @@ SMALL = {"dim": 8, "context": 4}
 def task(corpus: dw.Corpus, **options: Any) -> Task:
     given = {"dim": 6, "context": 4, "passes": 2, "seed": 3, "threads": 1, "out": None, "overwrite": False,
              "show_progress": False, **options}  # fmt: skip
-    return Task.of("compass", corpus, **given)
+    return Task("compass", corpus, **given)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -179,7 +179,7 @@ def test_fixed_targets_are_fitted_as_in_a_plain_computation(small: dw.Corpus) ->
                     step += rate * ((n == 0) - 1 / (1 + np.exp(-hidden @ targets[word]))) * targets[word]
                 for word in around:
                     expected[word] += step
-    assert fit_slice(asked, t, inputs, targets, counts) == pytest.approx(expected, abs=1e-4)
+    assert fit_slice(asked, t, inputs, targets) == pytest.approx(expected, abs=1e-4)
 
 
 def test_what_is_missing_is_said(small: dw.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -217,7 +217,7 @@ def test_an_interrupted_extension_leaves_nothing(model: dw.Model, tmp_path: Path
     def interrupt(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("driftword.fitting.continuation.Continuation.run", interrupt)
+    monkeypatch.setattr("driftword.fitting.extending.continue_fit", interrupt)
     with pytest.raises(KeyboardInterrupt):
         dw.extend(model, texts(range(1998, 1999)), out=tmp_path / "m.model")
     assert list(tmp_path.iterdir()) == []

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import driftword as dw
 from driftword.cli import app
+from driftword.engines.cpu.engine import CpuEngine
 
 SLICES, DOCUMENTS, LENGTH, TOPICS = 4, 320, 60, 6
 EXCHANGED = ("t0w0", "t1w0")  # which take each other's places in the texts of one group
@@ -127,29 +128,37 @@ def test_tuning_does_not_fit_groups(corpus: dw.Corpus, monkeypatch: Any) -> None
     def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("groups are fitted")
 
-    monkeypatch.setattr("driftword.fitting.group_fitting.GroupFit.run", refuse)
+    monkeypatch.setattr("driftword.fitting.group_fitting.continue_fit", refuse)
     assert dw.tune(corpus, dw.Spec(dim=4, context=4), candidates=2, passes=2).tried.height >= 2
     assert corpus.without_groups().groups == ()
     plain = corpus.without_groups()
     assert plain.without_groups() is plain
 
 
+def test_steps_of_groups_fall_to_the_last_piece_of_a_text_that_is_read_in_pieces(corpus: Any, monkeypatch: Any) -> None:
+    rates, take = [], CpuEngine.round
+    monkeypatch.setattr(CpuEngine, "capacity", lambda _: 400.0)
+    monkeypatch.setattr(CpuEngine, "round", lambda self, part, step: (rates.append(step), take(self, part, step))[1])
+    dw.fit(corpus, dw.Spec(dim=4, context=4, rounds=2, final_rate=0.1), passes=3, patience=9)
+    of_groups = [step.learning_rate for step in rates if step.frozen]
+    assert len(of_groups) > 20
+    assert min(of_groups) > 0
+
+
 def test_groups_that_do_not_fit_into_memory_are_refused(corpus: dw.Corpus, monkeypatch: Any) -> None:
     one = 4 * SLICES * len(corpus.words) * 13
-    monkeypatch.setattr("driftword.fitting.memory.available_memory", lambda: 7.5 * one)
+    monkeypatch.setattr("driftword.fitting.job.available_memory", lambda: 7.5 * one)
     with pytest.raises(
         dw.OptionError, match="takes about 0.0 GB of memory, .* name at most 2 of its groups as `groups`"
     ):
         dw.fit(corpus, dw.Spec(dim=12), passes=2)
-    monkeypatch.setattr("driftword.fitting.memory.available_memory", lambda: one)
+    monkeypatch.setattr("driftword.fitting.job.available_memory", lambda: one)
     with pytest.raises(dw.OptionError, match="are free; leave out `dynamic_context`"):
         dw.fit(corpus.without_groups(), dw.Spec(dim=12, dynamic_context=True), passes=2)
     with pytest.raises(dw.OptionError, match="are free; use longer slices"):
         dw.fit(corpus, dw.Spec(dim=12), passes=2)
     assert dw.fit(corpus, dw.Spec(dim=12, model="static"), passes=1).groups == ()
-    monkeypatch.setattr(
-        "driftword.fitting.memory.available_memory", lambda: float("inf")
-    )  # where the system does not say
+    monkeypatch.setattr("driftword.fitting.job.available_memory", lambda: float("inf"))  # where the system does not say
     assert dw.fit(corpus, dw.Spec(dim=4), passes=2).groups == corpus.groups
 
 

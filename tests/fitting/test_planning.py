@@ -8,7 +8,7 @@ import driftword as dw
 from conftest import run_here
 from driftword.basics.errors import OptionError
 from driftword.evidence import significance
-from driftword.fitting import held_out, planning
+from driftword.fitting import planning
 
 
 def seconds(table: object, stage: str) -> float:
@@ -94,7 +94,6 @@ def test_the_command(sotu: dw.Corpus) -> None:
 
 
 def test_plans_are_of_the_program_as_it_is() -> None:
-    """Those constants live where PyTorch is needed, or above `planning`: they are written twice, and compared here."""
+    """This constant lives where PyTorch is needed: it is written twice, and compared here."""
     distributed = pytest.importorskip("driftword.engines.distributed.engine")
     assert pytest.approx(1 / distributed.SHARE) == planning.EXCHANGES
-    assert held_out.MOST_VALIDATION == planning.SCORED

@@ -94,9 +94,9 @@ def fit_model(
     from driftword.corpus import Corpus
     from driftword.engines import choose_engine
     from driftword.fitting import tuning
-    from driftword.fitting.checkpoints import find_checkpoints
     from driftword.fitting.fitting import fit, follow
-    from driftword.fitting.memory import WITH_GROUPS, fit_memory
+    from driftword.fitting.job import WITH_GROUPS, fit_memory
+    from driftword.fitting.keeping import find_checkpoints
     from driftword.models.model import KIND
     from driftword.storage import store
     from driftword.storage.atomic_writes import reserved

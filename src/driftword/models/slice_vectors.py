@@ -78,7 +78,7 @@ class SliceVectors:
         return unit(np.asarray(self.vectors, dtype=np.float32) - self._center)
 
     def to_gensim(self) -> Any:
-        """Return the embeddings as gensim's own `KeyedVectors`, for programs that need those."""
+        """Return the embeddings as gensim's own `KeyedVectors`."""
         try:
             from gensim.models import KeyedVectors
         except ImportError as error:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from types import MappingProxyType
 from typing import Any, Final
 
 from driftword.basics import checks
 from driftword.basics.errors import OptionError
 
 MODELS: Final = ("static", "frequency", "binned", "dynamic")
-DRIFT_UNITS: Final = ("span", "year", "slice")
-PRIOR_SLICES: Final = ("all", "first")
-RESAMPLE: Final = ("each-pass", "once")
-SELECT_BY: Final = ("L", "L_pos")
 WALKS: Final = ("random", "ou", "jumps", "words")
+_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
+    "model": MODELS,
+    "drift_unit": ("span", "year", "slice"),
+    "walk": WALKS,
+    "prior_slices": ("all", "first"),
+    "resample": ("each-pass", "once"),
+    "select_by": ("L", "L_pos"),
+}
 _MAX_DIM: Final = 100_000
 _MAX_COUNT: Final = 1_000_000  # of words, rounds and negatives; far beyond any use, and within memory
 
@@ -122,15 +125,10 @@ class Spec:
 
     def __post_init__(self) -> None:
         checked: dict[str, Any] = {
-            "model": checks.one_of("model", self.model, MODELS),
-            "drift_unit": checks.one_of("drift_unit", self.drift_unit, DRIFT_UNITS),
-            "walk": checks.one_of("walk", self.walk, WALKS),
-            "prior_slices": checks.one_of("prior_slices", self.prior_slices, PRIOR_SLICES),
-            "resample": checks.one_of("resample", self.resample, RESAMPLE),
-            "select_by": checks.one_of("select_by", self.select_by, SELECT_BY),
-            "final_rate": checks.real("final_rate", self.final_rate, low=0, high=1),
-            "exponent": checks.real("exponent", self.exponent, low=0, high=2),
+            name: checks.one_of(name, getattr(self, name), known) for name, known in _CHOICES.items()
         }
+        checked["final_rate"] = checks.real("final_rate", self.final_rate, low=0, high=1)
+        checked["exponent"] = checks.real("exponent", self.exponent, low=0, high=2)
         checked["dim"] = checks.whole("dim", self.dim, least=1, most=_MAX_DIM)
         for name in ("negatives", "rounds", "block_size", "run_length", "pool_size"):
             checked[name] = checks.whole(name, getattr(self, name), least=1, most=_MAX_COUNT)
@@ -175,7 +173,7 @@ class Spec:
 
     @classmethod
     def from_dict(cls, options: Mapping[str, Any]) -> Spec:
-        """Read back what `to_dict` gave; unknown names are ignored."""
+        """Restore what `to_dict` returned; unknown names are ignored."""
         if not isinstance(options, Mapping):
             raise OptionError(f"`options` is {checks.shown(options)}; give what `to_dict` returned")
         known = {field.name for field in fields(cls)}
@@ -188,24 +186,22 @@ class Spec:
 
 PAPER_SUBSAMPLE: Final = 1e-5  # which the text of the paper was prepared with
 #: What the paper's protocol has instead of our defaults.
-PAPER: Final[Mapping[str, Any]] = MappingProxyType(
-    {
-        "drift_precision": 10.0,
-        "drift_unit": "slice",
-        "prior_precision": None,
-        "prior_slices": "first",
-        "intercept": False,
-        "learning_rate": 0.05,
-        "final_rate": 1.0,
-        "binned_rate": 1.0,
-        "block_size": 1,
-        "run_length": 1,
-        "pool_size": 20,
-        "resample": "once",
-        "select_by": "L_pos",
-        "initial_scale": 0.01,
-    }
-)
+PAPER: Final[Mapping[str, Any]] = {
+    "drift_precision": 10.0,
+    "drift_unit": "slice",
+    "prior_precision": None,
+    "prior_slices": "first",
+    "intercept": False,
+    "learning_rate": 0.05,
+    "final_rate": 1.0,
+    "binned_rate": 1.0,
+    "block_size": 1,
+    "run_length": 1,
+    "pool_size": 20,
+    "resample": "once",
+    "select_by": "L_pos",
+    "initial_scale": 0.01,
+}
 
 
 def as_spec(spec: Spec | None) -> Spec:
