@@ -8,12 +8,14 @@ from __future__ import annotations
 import hashlib
 import hmac
 import logging
+import re
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
 from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
+from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from driftword.basics.errors import StoreError
@@ -31,7 +33,6 @@ HEADERS: Final = {
 }
 #: Names by which this machine reaches itself. A foreign site could point another name at it, and read what is here.
 LOCAL: Final = ("127.0.0.1", "localhost", "[::1]")
-_RAW_HEADERS: Final = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
 
 class AccessControl:
@@ -45,8 +46,8 @@ class AccessControl:
         Host names by which readers may reach it; None allows any.
     token
         A secret that readers must give; None lets everyone in.
-    store_error_response
-        What readers see if files of the model or the corpus were replaced or damaged.
+    on_error
+        Gives the response if files of the model or the corpus were replaced or damaged.
     """
 
     def __init__(
@@ -55,12 +56,12 @@ class AccessControl:
         *,
         hosts: Sequence[str] | None,
         token: str | None,
-        store_error_response: Callable[[Request, StoreError], Response],
+        on_error: Callable[[Request, StoreError], Any],
     ) -> None:
         self.app = app
         self.hosts = hosts
         self.token = token
-        self.store_error_response = store_error_response
+        self.on_error = on_error
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse the request, or pass it on."""
@@ -74,9 +75,9 @@ class AccessControl:
             nonlocal response_started
             if message["type"] == "http.response.start":
                 response_started = True
-                headers = list(message["headers"])
-                present = {name for name, _ in headers}  # a figure has a policy of its own
-                message = {**message, "headers": headers + [one for one in _RAW_HEADERS if one[0] not in present]}
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)  # a figure has a policy of its own
             await send(message)
 
         response = refusal(request, self.hosts, self.token)
@@ -84,7 +85,7 @@ class AccessControl:
             if response is None:
                 await self.app(scope, receive, send_with_headers)
         except StoreError as error:
-            response = self.store_error_response(request, error)
+            response = self.on_error(request, error)
         except Exception:  # readers get a sentence; whoever runs the explorer sees the traceback
             if response_started:
                 raise
@@ -104,8 +105,8 @@ def refusal(request: Request, hosts: Sequence[str] | None, token: str | None) ->
     too_much = excess(request.scope)
     if too_much is not None:
         return sentence(request.scope, *too_much)
-    host = request.headers.get("host", "")
-    if hosts is not None and (host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host) not in hosts:
+    name = re.sub(r":[0-9]+$", "", request.headers.get("host", ""))  # without the port
+    if hosts is not None and name not in hosts:
         return sentence(request.scope, 421, "This explorer can only be read on the machine it runs on, at 127.0.0.1.")
     if token is None:
         return None

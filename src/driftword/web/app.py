@@ -20,6 +20,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Resp
 from fastapi.routing import APIRoute
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 
 from driftword.basics.checks import comma_separated, one_of
 from driftword.basics.errors import DriftwordError, StoreError, UnknownSliceError, UnknownWordError
@@ -73,23 +74,22 @@ def make_app(
         A secret that readers must give in the address of their first visit. None lets everyone in who reaches the
         server: on a shared machine that is every user of it, even if the server listens on 127.0.0.1 alone.
     """
-    app, store_error_response = make_pages(model, corpus, title=title)
+    app = make_pages(model, corpus, title=title)
     worker, helpers = None, []
     if model.location is not None and (corpus is None or corpus.location is not None):
-        stores = (model.location, corpus.location if corpus is not None else None)
-        worker = Worker(*stores, title)
-        helpers = [Worker(*stores, title, for_pages=True) for _ in range(min(available_cores() - 1, MAX_HELPERS))]
+        task = (str(model.location), None if corpus is None else str(corpus.location), title)
+        worker = Worker(*task)
+        helpers = [Worker(*task, for_pages=True) for _ in range(min(available_cores() - 1, MAX_HELPERS))]
     # The middleware added last runs first.
     app.add_middleware(ComputationLimits, worker=worker, helpers=helpers)
+    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=6)
     app.add_middleware(ResponseCache, parameters=_parameters(app), check=lambda: check_stores(model, corpus))
-    app.add_middleware(AccessControl, hosts=hosts, token=token, store_error_response=store_error_response)
+    app.add_middleware(AccessControl, hosts=hosts, token=token, on_error=app.exception_handlers[DriftwordError])
     return app
 
 
-def make_pages(
-    model: Model, corpus: Corpus | None, *, title: str | None
-) -> tuple[FastAPI, Callable[[Request, StoreError], Response]]:
-    """Return all addresses of the explorer, open to everyone, and the response where files were replaced."""
+def make_pages(model: Model, corpus: Corpus | None, *, title: str | None) -> FastAPI:
+    """Return all addresses of the explorer, open to everyone."""
     app = FastAPI(title="driftword", docs_url=None, redoc_url=None, redirect_slashes=False)
     endpoints = Endpoints(model, corpus)
     corpus = endpoints.corpus
@@ -176,8 +176,8 @@ def make_pages(
     add_page("/axis", endpoints.axis, "axis.html")
     add_page("/between", endpoints.between, "between.html")
     add_page("/slice/{label}", endpoints.one_slice, "between.html")
-    store_error_response = _add_error_pages(app, page)
-    return app, store_error_response
+    _add_error_pages(app, page)
+    return app
 
 
 def check_stores(model: Model, corpus: Corpus | None) -> None:
@@ -222,11 +222,8 @@ def _page_renderer(app: FastAPI, model: Model, corpus: Corpus | None, title: str
     return page
 
 
-def _add_error_pages(app: FastAPI, page: Page) -> Callable[[Request, StoreError], Response]:
-    """Answer what cannot be shown with a sentence, never with a traceback or a path of this machine.
-
-    Returns the response to requests for files that were replaced or damaged.
-    """
+def _add_error_pages(app: FastAPI, page: Page) -> None:
+    """Answer what cannot be shown with a sentence, never with a traceback or a path of this machine."""
 
     def error_response(
         request: Request, status: int, message: str, *, suggestions: Sequence[str] = (), asked: str = ""
@@ -246,14 +243,12 @@ def _add_error_pages(app: FastAPI, page: Page) -> Callable[[Request, StoreError]
         sentence = message if message.endswith((".", "?", "!")) else f"{message}."
         return page("error.html", status, title=title, message=sentence, suggestions=links, retry=retry)
 
-    def store_error_response(request: Request, error: StoreError) -> Response:
-        logging.getLogger(__name__).error("%s", without_backticks(str(error)))  # with the path, for the terminal alone
-        return error_response(request, 503, STORE_ERROR)
-
     @app.exception_handler(DriftwordError)
     def driftword_error(request: Request, error: DriftwordError) -> Response:
         if isinstance(error, StoreError):
-            return store_error_response(request, error)
+            # The path is for the terminal alone.
+            logging.getLogger(__name__).error("%s", without_backticks(str(error)))
+            return error_response(request, 503, STORE_ERROR)
         if isinstance(error, UnknownWordError):
             return error_response(request, 404, str(error), suggestions=error.suggestions, asked=error.asked)
         return error_response(request, 404 if isinstance(error, UnknownSliceError) else 422, str(error))
@@ -271,8 +266,6 @@ def _add_error_pages(app: FastAPI, page: Page) -> Callable[[Request, StoreError]
         response = error_response(request, error.status_code, message)
         response.headers.update(error.headers or {})
         return response
-
-    return store_error_response
 
 
 def _parameter_message(error: RequestValidationError) -> str:
