@@ -20,7 +20,8 @@ from driftword.explore.changepoints import NOTABLE
 from driftword.explore.first_use import first_attested, observed_distances
 from driftword.models.model import Model
 from driftword.models.significance_table import LEVEL, verdict
-from driftword.pages.figures import HALF_WIDTH, Change, Figure, Series, figure
+from driftword.pages.figures import Figure, Series, figure
+from driftword.pages.svg import HALF_WIDTH, Change
 
 MAX_ROWS: Final = 200
 MAX_SLICES: Final = 12

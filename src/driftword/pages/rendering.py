@@ -12,8 +12,9 @@ from driftword.explore.drift_metrics import METRICS
 from driftword.explore.vectors import MIN_COUNT
 from driftword.models.model import Model
 from driftword.pages.content import MAX_GROUPS, MAX_ROWS, MAX_SLICES
-from driftword.pages.figures import draw, legend, sparkline, times
+from driftword.pages.figures import draw, legend, sparkline
 from driftword.pages.glance_figures import draw_journey, draw_stream, draw_timeline
+from driftword.pages.svg import times
 
 _CODE: Final = re.compile(r"`([A-Za-z_][\w.]*(?:=[^`]*)?)`")
 

@@ -29,8 +29,8 @@ from driftword.basics.tables import csv, printable
 from driftword.corpus import Corpus
 from driftword.models.model import Model
 from driftword.pages.content import suggest, word_over_time
-from driftword.pages.figures import STATIC, draw, standalone
-from driftword.pages.glance_figures import drawn_alone
+from driftword.pages.figures import STATIC
+from driftword.pages.glance_figures import saved_figure
 from driftword.pages.rendering import templates, without_backticks
 from driftword.web.access import LOCAL, AccessControl
 from driftword.web.cache import ResponseCache
@@ -105,17 +105,7 @@ def make_pages(model: Model, corpus: Corpus | None, *, title: str | None) -> Fas
             return _csv(content["table"], request, content.get("columns", ()))
 
         def as_image(request: Request, figure: Name, form: Name, content: Any = Depends(endpoint)) -> Response:
-            others = drawn_alone(model.slices, content)
-            one_of("figure", figure, [*content["figures"], *others])
-            one_of("format", form, IMAGE_TYPES)
-            if figure in others:
-                title, drawn = others[figure]
-            else:
-                described = content["figures"][figure]
-                title, drawn = described["title"], draw(model.slices, described)
-            svg = standalone(drawn, title, content["cite"])
-            image = svg if form == "svg" else _png(svg)
-            return _image(image, form, request)
+            return _image(saved_figure(model.slices, content, figure), form, request)
 
         def as_page(content: Any = Depends(endpoint)) -> HTMLResponse:
             return page(template, **{name.lstrip("_"): value for name, value in content.items()})
@@ -312,10 +302,15 @@ def _file_name(request: Request) -> dict[str, str]:
     return {"Content-Disposition": f"inline; filename*=UTF-8''{quote('-'.join(parts), safe='')}"}
 
 
-def _image(image: str | bytes, form: str, request: Request) -> Response:
+def _image(svg: str, form: str, request: Request) -> Response:
     """Respond with an image; an SVG has its own style, and may do nothing else."""
-    policy = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"} if form == "svg" else {}
-    return Response(image, media_type=IMAGE_TYPES[form], headers={**_file_name(request), **policy})
+    headers = _file_name(request)
+    if one_of("format", form, IMAGE_TYPES) == "svg":
+        headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
+        return Response(svg, media_type=IMAGE_TYPES[form], headers=headers)
+    import vl_convert  # slow to import, and rarely asked for
+
+    return Response(vl_convert.svg_to_png(svg, scale=2), media_type=IMAGE_TYPES[form], headers=headers)
 
 
 def _csv(rows: list[dict[str, Any]], request: Request, columns: Sequence[str] = ()) -> Response:
@@ -331,12 +326,5 @@ def _print_figure(model: Model, kind: str, form: str, request: Request, **option
 
     from driftword import plot
 
-    chart = plot.drawable(getattr(plot, kind)(model, **options)).to_dict()
-    image = vl_convert.vegalite_to_svg(chart) if form == "svg" else vl_convert.vegalite_to_png(chart, scale=2)
-    return _image(image, form, request)
-
-
-def _png(svg: str) -> bytes:
-    import vl_convert
-
-    return bytes(vl_convert.svg_to_png(svg, scale=2))
+    chart = plot.drawable(getattr(plot, kind)(model, **options))
+    return _image(vl_convert.vegalite_to_svg(chart.to_dict()), form, request)
