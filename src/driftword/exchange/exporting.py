@@ -179,10 +179,14 @@ def _numpy(model: Model, out: Path, slices: list[int], _: int) -> None:
     others: dict[str, Any] = _arrays(model, slices)
     with out.open("wb") as file:
         np.savez(
-            file, rho=model.rho[slices] if model.moves else model.rho, alpha=others.pop("alpha"),
-            counts=model.counts[slices], words=np.array(model.words),
-            slices=np.array([model.slices.labels[t] for t in slices]), **others,
-        )  # fmt: skip
+            file,
+            rho=model.rho[slices] if model.moves else model.rho,
+            alpha=others.pop("alpha"),
+            counts=model.counts[slices],
+            words=np.array(model.words),
+            slices=np.array([model.slices.labels[t] for t in slices]),
+            **others,
+        )
 
 
 def _arrays(model: Model, slices: list[int]) -> dict[str, npt.NDArray[Any]]:

@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 
 from driftword import explore
-from driftword.basics.checks import whole
 from driftword.basics.errors import OptionError
 from driftword.basics.suggestions import closest
 from driftword.corpus import Corpus
@@ -33,31 +32,18 @@ Content = dict[str, Any]
 
 
 def word(
-    model: Model, asked: str, *, at: Sequence[str] = (), n: int = 10, others: Sequence[str] = (),
+    model: Model, name: str, *, at: Sequence[str] = (), n: int = 10, others: Sequence[str] = (),
     reference: str | None = None, groups: Sequence[str] = (), groups_at: str | None = None,
 ) -> Content:  # fmt: skip
     """Return everything a word's page shows, apart from its passages.
 
-    Parameters
-    ----------
-    model, asked
-        The model, and the word.
-    at
-        Slices whose neighbours are listed; by default those on either side of its change, the first and the last.
-    n
-        How many neighbours in each.
-    others
-        Words whose similarity to it is shown; by default neighbours from the first and the last of those slices.
-    reference
-        Words used in other slices as this one is in the reference slice are listed; by default the last of `at`.
-    groups, groups_at
-        Groups whose trajectories are shown, by default the largest, and the slice whose neighbours are listed for each,
-        by default as `reference`; only where the model has groups.
+    It lists n neighbours in the slices `at`, by default those on either side of its change, the first and the last;
+    its similarity to `others`, by default to neighbours from the first and the last of those; words used in these
+    slices as this one is in the slice `reference`, by default the last; and trajectories in `groups`, by default the
+    largest, with neighbours in the slice `groups_at`, by default as `reference`.
     """
-    name, labels = model.words[model.word_id(asked)], model.slices.labels
-    whole("n", n, least=1, most=MAX_ROWS)
-    _at_most("slices", at, MAX_SLICES)
-    _at_most("words", others, MAX_COMPARED)
+    labels = model.slices.labels
+    _check_number(others)
     numbers = sorted({model.slices.index(label) for label in at}) if at else explore.shift_slices(model, name)
     selected = [labels[t] for t in numbers]
     neighbors = explore.neighbors(model, name, at=selected, n=n).to_dicts()
@@ -135,23 +121,21 @@ def _marked(content: Content) -> list[Change]:
     return [{"at": found["change"], "low": found["change_low"], "high": found["change_high"]}]
 
 
-def band(model: Model, asked: str, corpus: Corpus | None, group: str | None = None) -> Content:
+def band(model: Model, name: str, corpus: Corpus | None, group: str | None = None) -> Content:
     """Return the 90% interval of how far a word is from its first use, in all text or a group; this takes a while."""
-    name = model.words[model.word_id(asked)]
     group = None if group is None else model.groups[group_number(model.groups, group)]
+    content: Content = {"word": name, "group": group, "low": None, "high": None}
     if corpus is None or not model.moves or not model.predicts:
-        return {"word": name, "group": group, "low": None, "high": None}
+        return content
     ends = explore.displacement_interval(model, name, corpus, group=group)
-    shown = [list[float | None](round(value, 4) for value in end) for end in ends]
-    if group is not None:
-        shown = [_within_text(end, model.group(group), name) for end in shown]
-    low, high = shown
-    return {"word": name, "group": group, "low": low, "high": high}
+    for side, values in zip(("low", "high"), ends, strict=True):
+        rounded = [round(value, 4) for value in values]
+        content[side] = rounded if group is None else _within_text(rounded, model.group(group), name)
+    return content
 
 
 def _by_group(model: Model, name: str, groups: Sequence[str], at: str, n: int) -> tuple[Content, Figure]:
     """Return the neighbours of a word in some groups in one slice, and how far it is in each from its first use."""
-    _at_most("groups", groups, MAX_GROUPS)
     shown = [model.groups[group_number(model.groups, group)] for group in dict.fromkeys(groups)]
     shown = shown or _largest_groups(model)[:MAX_GROUPS]
     series, rows = [], []
@@ -206,13 +190,13 @@ def _change_points(model: Model, name: str) -> Content:
     return {"changes": sorted(listed, key=lambda row: order(row["slice"])), "largest_change": largest}
 
 
-def slice_neighbors(model: Model, asked: str, at: str, *, n: int) -> Content:
+def slice_neighbors(model: Model, name: str, at: str, *, n: int) -> Content:
     """Return the neighbours of a word in one slice, for a reader who points at it."""
     t = model.slices.index(at)
     return {
         "slice": model.slices.labels[t],
-        "count": model.vocabulary.count(t, model.word_id(asked)),
-        "neighbors": explore.neighbors(model, asked, at=at, n=n)["word"].to_list(),
+        "count": model.vocabulary.count(t, model.word_id(name)),
+        "neighbors": explore.neighbors(model, name, at=at, n=n)["word"].to_list(),
     }
 
 
@@ -270,12 +254,16 @@ def word_over_time(content: Content) -> list[dict[str, Any]]:
 
 def compare(model: Model, words: Sequence[str]) -> Content:
     """Return several words over time: similarity of the first to the others, movement and frequency of each."""
-    names = list(dict.fromkeys(model.words[model.word_id(name)] for name in _at_most("words", words, MAX_COMPARED)))
+    names = _known_words(model, words)
     if len(names) < 2:
         raise OptionError(f"A comparison needs two to {MAX_COMPARED} different words; separate them with commas")
     tables = [explore.frequency(model, name) for name in names]
-    observed = [model.vocabulary.observed[:, model.word_id(name)].tolist() for name in names]
     counts, shares = ([table[column].to_list() for table in tables] for column in ("count", "per_million"))
+    observed = [model.vocabulary.observed[:, model.word_id(name)].tolist() for name in names]
+
+    def lines(values: list[list[float]]) -> list[Series]:
+        return [series_of(*one) for one in zip(names, values, counts, observed, strict=True)]
+
     similarity = _similarity_figure(model, names[0], names[1:], color=1)
     figures = {"similarity": similarity}
     distances: list[list[float]] = []
@@ -283,13 +271,9 @@ def compare(model: Model, words: Sequence[str]) -> Content:
         distances = [explore.displacement(model, name)["distance"].to_list() for name in names]
         figures["change"] = figure(
             "How far each word has moved", "1 - cosine similarity to the first slice that has it at least 5 times",
-            "distance", top=explore.farthest(model), height=300,
-            series=[series_of(name, *values) for name, *values in zip(names, distances, counts, observed, strict=True)],
+            "distance", top=explore.farthest(model), height=300, series=lines(distances),
         )  # fmt: skip
-    figures["frequency"] = figure(
-        "Frequency", "per million words", "lines",
-        series=[series_of(name, *values) for name, *values in zip(names, shares, counts, observed, strict=True)],
-    )  # fmt: skip
+    figures["frequency"] = figure("Frequency", "per million words", "lines", series=lines(shares))
     return {
         "title": " and ".join([", ".join(names[:-1]), names[-1]]),
         "words": names,
@@ -314,24 +298,25 @@ def compare(model: Model, words: Sequence[str]) -> Content:
 def axis(model: Model, words: Sequence[str], low: Sequence[str], high: Sequence[str]) -> Content:
     """Return where words lie between two poles of meaning, over time."""
     for pole in (low, high):
-        _at_most("words", pole, MAX_COMPARED)
-    names = list(dict.fromkeys(model.words[model.word_id(name)] for name in _at_most("words", words, MAX_COMPARED)))
+        _check_number(pole)
+    names = _known_words(model, words)
     if not names:
         raise OptionError("An axis of meaning needs at least one word to place on it; name one")
     tables = {name: explore.towards(model, name, low=low, high=high) for name in names}
     low_names, high_names = ", ".join(low), ", ".join(high)
     series = [series_of(name, table["position"].to_list(), table["count"].to_list()) for name, table in tables.items()]
+    title = f"{', '.join(names)} between {low_names} and {high_names}"
+    label = f"below: {low_names}; above: {high_names}"
     return {
         "title": f"Between {low_names} and {high_names}",
         "words": names,
         "low": list(low),
         "high": list(high),
         "slices": list(model.slices.labels),
-        "figures": {"axis": figure(f"{', '.join(names)} between {low_names} and {high_names}",
-                                   f"below: {low_names}; above: {high_names}", "lines", series=series, height=300)},
+        "figures": {"axis": figure(title, label, "lines", series=series, height=300)},
         "table": [{"word": name, **row} for name, table in tables.items() for row in table.to_dicts()],
         "cite": citation(model),
-    }  # fmt: skip
+    }
 
 
 def _similarity_figure(model: Model, name: str, others: Sequence[str], *, color: int = 0) -> Figure:
@@ -372,23 +357,22 @@ def suggest(model: Model, typed: str, n: int) -> list[str]:
 def completions(model: Model, typed: str, n: int) -> list[dict[str, Any]]:
     """Return what was typed completed, each word with how often it occurs and how far it is from its first use."""
     words = suggest(model, typed, n)
+    ids = [model.word_id(name) for name in words]
     paths: list[Any] = [None] * len(words)
     if model.moves and words:
-        found = observed_distances(model, [model.word_id(name) for name in words])
-        paths = [[None if d is None else round(d, 3) for d in row] for row in found]
-    totals = model.vocabulary.totals
-    return [
-        {
-            "word": name,
-            "count": int(totals[model.word_id(name)]) if model.vocabulary.counted else None,
-            "distance": path,
-        }
-        for name, path in zip(words, paths, strict=True)
-    ]
+        paths = [[None if d is None else round(d, 3) for d in row] for row in observed_distances(model, ids)]
+    counts = model.vocabulary.totals[ids].tolist() if model.vocabulary.counted else [None] * len(words)
+    columns = zip(words, counts, paths, strict=True)
+    return [{"word": name, "count": count, "distance": path} for name, count, path in columns]
 
 
-def _at_most(name: str, given: Sequence[str], most: int) -> Sequence[str]:
-    """Check how many words or slices a reader named."""
-    if len(given) > most:
-        raise OptionError(f"{len(given)} {name} are too many for one page; name at most {most}")
-    return given
+def _known_words(model: Model, given: Sequence[str]) -> list[str]:
+    """Return the words that a reader named, each once, as the model spells them."""
+    _check_number(given)
+    return list(dict.fromkeys(model.words[model.word_id(name)] for name in given))
+
+
+def _check_number(words: Sequence[str]) -> None:
+    """Refuse more words than a page compares."""
+    if len(words) > MAX_COMPARED:
+        raise OptionError(f"{len(words)} words are too many for one page; name at most {MAX_COMPARED}")

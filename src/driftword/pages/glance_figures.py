@@ -36,9 +36,14 @@ def _no_link(_: str) -> None:
 
 
 def draw_timeline(
-    slices: Slices, rows: Sequence[Mapping[str, Any]], counts: Sequence[int], *, word_href: WordHref = _no_link,
-    period_href: Callable[[str], str] | None = None, chosen: Sequence[str] = (),
-) -> Markup:  # fmt: skip
+    slices: Slices,
+    rows: Sequence[Mapping[str, Any]],
+    counts: Sequence[int],
+    *,
+    word_href: WordHref = _no_link,
+    period_href: Callable[[str], str] | None = None,
+    chosen: Sequence[str] = (),
+) -> Markup:
     """Draw words where they changed, and below how many did in each slice.
 
     The more important words come first in `rows`; where there is no room, the others are left out. `period_href`
@@ -79,9 +84,15 @@ def draw_timeline(
 
 
 def draw_stream(
-    slices: Slices, rows: Sequence[Mapping[str, Any]], frequency: Sequence[float | None], *, title: str,
-    changes: Sequence[svg.Change], href: Callable[[str], str] | None = None, word_href: WordHref = _no_link,
-) -> Markup:  # fmt: skip
+    slices: Slices,
+    rows: Sequence[Mapping[str, Any]],
+    frequency: Sequence[float | None],
+    *,
+    title: str,
+    changes: Sequence[svg.Change],
+    href: Callable[[str], str] | None = None,
+    word_href: WordHref = _no_link,
+) -> Markup:
     """Draw how near neighbours are in every slice: a row for each, darker where it is nearer, and frequency above."""
     axis = TimeAxis(slices, NAMES_WIDTH, WIDTH - RIGHT)
     top = TOP + _STRIP

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from driftword import explore
-from driftword.basics.checks import one_of, quoted, whole
+from driftword.basics.checks import one_of, quoted
 from driftword.basics.errors import OptionError
 from driftword.basics.suggestions import matches
 from driftword.corpus.slices import At
@@ -16,7 +16,7 @@ from driftword.exchange.model_card import citation
 from driftword.explore.trajectories import per_million
 from driftword.models.model import Model
 from driftword.models.significance_table import verdict
-from driftword.pages.content import MAX_ROWS, Content, series_of
+from driftword.pages.content import Content, series_of
 from driftword.pages.figures import Figure, figure
 
 RANKED: Final = "rank"  # the order of a table of drift, unless a reader chooses a column
@@ -139,7 +139,6 @@ def between(
     `options` are those of `explore.drift`, whose defaults decide what changed most.
     """
     one_of("sort", sort, SORT_COLUMNS)
-    whole("n", n, least=1, most=MAX_ROWS)
     if begin is not None and end is not None and model.slices.index(begin) > model.slices.index(end):
         begin, end = end, begin
     ranking = explore.rank_drift(model, n=n, between=(begin, end), **options)

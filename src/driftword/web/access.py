@@ -10,6 +10,7 @@ import hmac
 import logging
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
@@ -35,33 +36,17 @@ HEADERS: Final = {
 LOCAL: Final = ("127.0.0.1", "localhost", "[::1]")
 
 
+@dataclass
 class AccessControl:
     """Middleware that lets readers in, sets the security headers, and answers a fault with a sentence.
 
-    Parameters
-    ----------
-    app
-        The application behind it.
-    hosts
-        Host names by which readers may reach it; None allows any.
-    token
-        A secret that readers must give; None lets everyone in.
-    on_error
-        Gives the response if files of the model or the corpus were replaced or damaged.
+    `on_error` gives the response if files of the model or the corpus were replaced or damaged.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        hosts: Sequence[str] | None,
-        token: str | None,
-        on_error: Callable[[Request, StoreError], Any],
-    ) -> None:
-        self.app = app
-        self.hosts = hosts
-        self.token = token
-        self.on_error = on_error
+    app: ASGIApp
+    hosts: Sequence[str] | None
+    token: str | None
+    on_error: Callable[[Request, StoreError], Any]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse the request, or pass it on."""

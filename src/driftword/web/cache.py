@@ -65,19 +65,9 @@ async def complete_response(app: ASGIApp, scope: Scope) -> CachedResponse:
 class ResponseCache:
     """Middleware that caches successful responses up to a size; the least recently used go first.
 
-    Readers who ask for the same address at the same time wait for one computation.
-
-    Parameters
-    ----------
-    app
-        The application that computes responses, and compresses those that may be.
-    parameters
-        The names of all parameters that it knows; None: every name. The others are dropped.
-    check
-        Called before a response is taken from the cache, and again after one was computed. What it raises ends the
-        request, and what was computed is not used.
-    max_bytes
-        How much memory cached responses may take, with their addresses and headers.
+    Readers who ask for the same address at the same time wait for one computation. Only the named `parameters` are
+    passed on. `check` is called before a response is taken from the cache, and again after one was computed: what it
+    raises ends the request, and what was computed is not used.
     """
 
     def __init__(

@@ -50,19 +50,8 @@ class ComputationLimits:
 
     Figures for print, PNG files and long lists are answered one after another, by a process of their own. Pages are
     computed a few at once, and what takes milliseconds never waits. Once pages have had to wait, further processes
-    compute some of them, since Python runs one thread at a time. Whoever finds too many others waiting is asked to come
-    back.
-
-    Parameters
-    ----------
-    app
-        The application that computes responses.
-    worker
-        The process for heavy questions; without it they are answered here.
-    helpers
-        Processes for pages, which start once readers wait for one another.
-    pages_at_once, max_waiting
-        How many pages are computed at once, and how many requests may wait; a quarter of them for heavy questions.
+    compute some of them, since Python runs one thread at a time: the `helpers`. Whoever finds too many others waiting
+    is asked to come back. Without a `worker`, heavy questions are answered here; a quarter as many may wait for them.
     """
 
     def __init__(

@@ -27,14 +27,8 @@ _MAX_REQUESTS: Final = 500  # answered by one process, whose memory grows with t
 class Worker:
     """Answers one request at a time; its process starts with the first one, and ends with this object.
 
-    Parameters
-    ----------
-    model, corpus
-        Where the model and its corpus are.
-    title
-        The name of the texts.
-    for_pages
-        Whether it computes pages, with the same priority as the explorer, instead of heavy questions.
+    `model` and `corpus` are where these are, `title` is the name of the texts. A worker `for_pages` has the same
+    priority as the explorer; others, for heavy questions, come after it.
     """
 
     def __init__(self, model: str, corpus: str | None, title: str | None, *, for_pages: bool = False) -> None:
