@@ -208,11 +208,9 @@ def _render(model: Model, title: str | None, pages: list[Content], overview: Con
     def href(word: str) -> str | None:
         return "#" + quote(_anchor(word)) if word in included else None
 
-    def link(word: str) -> Markup | str:
-        return Markup('<a href="{}">{}</a>').format(href(word), word) if word in included else word
-
-    functions = {"link": link, "href": href, "anchor": _anchor, "period": lambda _: "#changed"}
-    environment = templates(model, title=title, live=False, has_bands=False, **functions)
+    environment = templates(
+        model, href=href, title=title, live=False, anchor=_anchor, period=lambda _: "#changed", has_bands=False
+    )
     template = environment.get_template("_word.html")
     rendered = []
     for page in pages:

@@ -20,7 +20,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from driftword.basics.errors import StoreError
-from driftword.web.limits import excess, raw_path, sentence
+from driftword.web.limits import raw_path, sentence, too_long
 
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
@@ -87,9 +87,9 @@ class AccessControl:
 
 def refusal(request: Request, hosts: Sequence[str] | None, token: str | None) -> Response | None:
     """Return the response to a reader who is not let in, or who first has to be given a cookie."""
-    too_much = excess(request.scope)
-    if too_much is not None:
-        return sentence(request.scope, *too_much)
+    refused = too_long(request.scope)
+    if refused is not None:
+        return refused
     name = re.sub(r":[0-9]+$", "", request.headers.get("host", ""))  # without the port
     if hosts is not None and name not in hosts:
         return sentence(request.scope, 421, "This explorer can only be read on the machine it runs on, at 127.0.0.1.")

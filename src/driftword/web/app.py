@@ -18,7 +18,6 @@ from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from fastapi.routing import APIRoute
-from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 
@@ -74,6 +73,13 @@ def make_app(
         A secret that readers must give in the address of their first visit. None lets everyone in who reaches the
         server: on a shared machine that is every user of it, even if the server listens on 127.0.0.1 alone.
     """
+
+    def check_stores() -> None:
+        """Raise a `StoreError` if files are no longer those that were opened."""
+        model.check_current()
+        if corpus is not None:
+            corpus.check_current()
+
     app = make_pages(model, corpus, title=title)
     worker, helpers = None, []
     if model.location is not None and (corpus is None or corpus.location is not None):
@@ -83,7 +89,7 @@ def make_app(
     # The middleware added last runs first.
     app.add_middleware(ComputationLimits, worker=worker, helpers=helpers)
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=6)
-    app.add_middleware(ResponseCache, parameters=_parameters(app), check=lambda: check_stores(model, corpus))
+    app.add_middleware(ResponseCache, parameters=_parameters(app), check=check_stores)
     app.add_middleware(AccessControl, hosts=hosts, token=token, on_error=app.exception_handlers[DriftwordError])
     return app
 
@@ -170,13 +176,6 @@ def make_pages(model: Model, corpus: Corpus | None, *, title: str | None) -> Fas
     return app
 
 
-def check_stores(model: Model, corpus: Corpus | None) -> None:
-    """Raise a `StoreError` if the files of the model or the corpus are no longer those that were opened."""
-    model.check_current()
-    if corpus is not None:
-        corpus.check_current()
-
-
 def _parameters(app: FastAPI) -> set[str]:
     """Return the names of all query parameters that some address of the application knows."""
 
@@ -200,7 +199,7 @@ def _page_renderer(app: FastAPI, model: Model, corpus: Corpus | None, title: str
 
     environment = templates(
         model, title=title, live=True, asset={file.name: f"/static/{name}" for name, file in assets.items()},
-        link=_word_link, href=word_address, address=address, word_address=word_address,
+        href=word_address, address=address, word_address=word_address,
         print_figures=PRINT_FIGURES, passages_id="passages", has_corpus=corpus is not None,
         has_bands=corpus is not None and model.predicts,
         has_documents=corpus is not None and corpus.has_documents,
@@ -249,9 +248,9 @@ def _add_error_pages(app: FastAPI, page: Page) -> None:
 
     @app.exception_handler(HTTPException)
     def http_error(request: Request, error: HTTPException) -> Response:
-        path = str(request.scope["path"])
+        path, query = str(request.scope["path"]), request.scope["query_string"].decode("latin-1")
         if error.status_code == 404 and path.endswith("/") and path.strip("/"):
-            return RedirectResponse(_with_query("/" + quote(path.strip("/")), request), status_code=303)
+            return RedirectResponse(f"/{quote(path.strip('/'))}?{query}".rstrip("?"), status_code=303)
         message = "Pages can only be read." if error.status_code == 405 else "There is no such page."
         response = error_response(request, error.status_code, message)
         response.headers.update(error.headers or {})
@@ -274,11 +273,6 @@ def _parameter_message(error: RequestValidationError) -> str:
     return messages.get(first["type"], "") or f"'{name}' cannot be used: {first['msg'].lower()}."
 
 
-def _with_query(path: str, request: Request) -> str:
-    query = request.scope["query_string"].decode("latin-1")
-    return f"{path}?{query}" if query else path
-
-
 def _corrected_address(request: Request, asked: str, word: str) -> str:
     """Return where a suggestion leads: to the same page with that word in place of the unknown one, or to its own."""
 
@@ -290,10 +284,6 @@ def _corrected_address(request: Request, asked: str, word: str) -> str:
     given = request.query_params.multi_items()
     after = [(name, corrected(name, value)) for name, value in given]
     return word_address(word) if after == given else f"{quote(request.scope['path'])}?{urlencode(after)}"
-
-
-def _word_link(word: str) -> Markup:
-    return Markup('<a href="{}">{}</a>').format(word_address(word), word)
 
 
 def _file_name(request: Request) -> dict[str, str]:

@@ -30,13 +30,15 @@ _HEAVY: Final = re.compile(r".*/print/.*|.*\.png|.*/band\.json")
 _HEAVY_METRICS: Final = ("thirds", "farthest", "path", "step", "neighbors", "ranks")  # need all slices or neighbours
 
 
-def excess(scope: Scope) -> tuple[int, str] | None:
-    """Return the status and the sentence with which a too long address is refused, before any of it is read."""
+def too_long(scope: Scope) -> Response | None:
+    """Refuse an address that is too long, before any of it is read."""
     query = scope["query_string"]
     if len(raw_path(scope)) + len(query) > MAX_ADDRESS_LENGTH:
-        return 414, f"The address is longer than {MAX_ADDRESS_LENGTH:,} characters; ask for less at once."
+        return sentence(
+            scope, 414, f"The address is longer than {MAX_ADDRESS_LENGTH:,} characters; ask for less at once."
+        )
     if query.count(b"&") >= MAX_PARAMETERS:
-        return 414, f"The address has more than {MAX_PARAMETERS} parameters; ask for less at once."
+        return sentence(scope, 414, f"The address has more than {MAX_PARAMETERS} parameters; ask for less at once.")
     return None
 
 

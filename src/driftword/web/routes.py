@@ -222,21 +222,18 @@ class Endpoints:
                 return ""  # there is no such column, or no single value in it
             return this_page(passages_at=page["groups"]["slice"], where=[f"{column}={group}"]) + "#passages"
 
-        return (
-            page
-            | passages
-            | {
-                "passages_at": passages_at,
-                "passages_n": passages_n,
-                "where": filters,
-                "n": n,
-                "_query": {name: value for name, value in query.items() if value},
-                "_this_page": this_page,
-                "_toggle_pin": toggle_pin,
-                "_passages_href": passages_href,
-                "_group_passages": group_passages,
-            }
-        )
+        return page | {
+            **passages,
+            "passages_at": passages_at,
+            "passages_n": passages_n,
+            "where": filters,
+            "n": n,
+            "_query": {name: value for name, value in query.items() if value},
+            "_this_page": this_page,
+            "_toggle_pin": toggle_pin,
+            "_passages_href": passages_href,
+            "_group_passages": group_passages,
+        }
 
     def _passages(self, word: str, at: str, n: int, filters: dict[str, str]) -> Content:
         """Return passages with a word, and what they can be filtered by."""
