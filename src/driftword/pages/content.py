@@ -165,11 +165,10 @@ def _within_text(values: Sequence[float | None], group: Model, name: str) -> lis
 def _largest_groups(model: Model) -> list[str]:
     """Return the groups by how much text they have; the one of all other documents comes last."""
 
-    def order() -> list[str]:
-        size = {name: int(np.asarray(model.group(name).counts).sum(dtype=np.int64)) for name in model.groups}
-        return sorted(model.groups, key=lambda name: (name == OTHERS, -size[name]))
+    def rank(name: str) -> tuple[bool, int]:
+        return name == OTHERS, -int(np.asarray(model.group(name).counts).sum(dtype=np.int64))
 
-    return model.cached("largest groups", order)
+    return model.cached("largest groups", lambda: sorted(model.groups, key=rank))
 
 
 def _significance(model: Model, name: str) -> Content | None:
@@ -208,24 +207,15 @@ def neighbor_columns(selected: Sequence[str], neighbors: list[dict[str, Any]]) -
     """
     lists = [[row for row in neighbors if row["slice"] == label] for label in selected]
 
-    def clearly_nearer(row: dict[str, Any], other: list[dict[str, Any]]) -> bool:
+    def nearer_than(other: list[dict[str, Any]], row: dict[str, Any]) -> bool:
         absent = all(one["word"] != row["word"] for one in other)
         return absent and bool(other) and row["similarity"] - other[-1]["similarity"] >= CLEARLY_NEARER
 
-    return [
-        {
-            "slice": label,
-            "words": [
-                {
-                    **row,
-                    "entered": i > 0 and clearly_nearer(row, lists[i - 1]),
-                    "left": i + 1 < len(lists) and clearly_nearer(row, lists[i + 1]),
-                }
-                for row in lists[i]
-            ],
-        }
-        for i, label in enumerate(selected)
-    ]
+    columns = []
+    for label, before, here, after in zip(selected, [[], *lists], lists, [*lists[1:], []], strict=False):
+        marked = [{**row, "entered": nearer_than(before, row), "left": nearer_than(after, row)} for row in here]
+        columns.append({"slice": label, "words": marked})
+    return columns
 
 
 def _contrasting_words(columns: list[dict[str, Any]]) -> list[str]:

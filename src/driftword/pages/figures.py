@@ -121,7 +121,8 @@ def draw(
         parts.append(_line_names(colored, y, right, height))
     if "sides" in figure:
         parts.append(_sides(*figure["sides"], series[0]["values"], y, axis))
-    shown = {one["name"]: [_rounded(value) for value in one["values"]] for one in series}
+    # A reader who points at a value sees four digits of it.
+    shown = {one["name"]: [None if v is None else float(f"{v:.4g}") for v in one["values"]] for one in series}
     return svg.drawing(
         " wide" if width == svg.WIDTH else "", figure["title"], parts, width=width, height=height,
         role="group" if href is not None else "img", x=axis.places,
@@ -206,11 +207,6 @@ def _short(value: float) -> str:
     """Write a large number so that it fits beside an axis: 150k, 1.5M."""
     size, unit = next((size, unit) for size, unit in ((1e9, "B"), (1e6, "M"), (1e3, "k")) if abs(value) >= size)
     return f"{value / size:g}{unit}"
-
-
-def _rounded(value: float | None) -> float | None:
-    """Return a value with four digits, as it is shown to a reader who points at it."""
-    return None if value is None else float(f"{value:.4g}")
 
 
 def _band(axis: TimeAxis, ends: Interval, y: ToY, css_class: str) -> Markup:

@@ -11,7 +11,7 @@ import hashlib
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -62,6 +62,7 @@ async def complete_response(app: ASGIApp, scope: Scope) -> CachedResponse:
     return CachedResponse(messages[0]["status"], list(messages[0]["headers"]), body)
 
 
+@dataclass
 class ResponseCache:
     """Middleware that caches successful responses up to a size; the least recently used go first.
 
@@ -70,20 +71,13 @@ class ResponseCache:
     raises ends the request, and what was computed is not used.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        parameters: Collection[str] | None = None,
-        check: Callable[[], None] = lambda: None,
-        max_bytes: int = MAX_BYTES,
-    ) -> None:
-        self.app = app
-        self.parameters = None if parameters is None else frozenset(parameters)
-        self.check = check
-        self.max_bytes = max_bytes
-        self.responses: OrderedDict[Key, CachedResponse] = OrderedDict()
-        self.pending: dict[Key, asyncio.Task[CachedResponse]] = {}
-        self.bytes = 0
+    app: ASGIApp
+    parameters: Collection[str] | None = None  # None: whatever is given
+    check: Callable[[], None] = lambda: None
+    max_bytes: int = MAX_BYTES
+    responses: OrderedDict[Key, CachedResponse] = field(default_factory=OrderedDict, init=False)
+    pending: dict[Key, asyncio.Task[CachedResponse]] = field(default_factory=dict, init=False)
+    stored_bytes: int = field(default=0, init=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond from the cache, or from the application."""
@@ -138,9 +132,9 @@ class ResponseCache:
         if response.status != 200 or too_large or any(name == b"set-cookie" for name, _ in response.headers):
             return
         self.responses[key] = response
-        self.bytes += size
-        while self.bytes > self.max_bytes:
-            self.bytes -= size_of(*self.responses.popitem(last=False))
+        self.stored_bytes += size
+        while self.stored_bytes > self.max_bytes:
+            self.stored_bytes -= size_of(*self.responses.popitem(last=False))
 
 
 def accepts_gzip(offered: str) -> bool:
