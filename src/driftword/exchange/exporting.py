@@ -1,7 +1,7 @@
-"""Embeddings in other programs' formats; `importing` has the way back.
+"""Embeddings in other programs' formats; `importing` reads them back.
 
-A folder of one file per slice (word2vec, projector) or a single file (parquet,
-safetensors, numpy), written beside its place and then moved there: never half.
+A folder with a file for each slice (word2vec, projector) or a single file (parquet, safetensors, numpy), written beside
+its place and then moved there, so that it is never incomplete.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def export(
 
 
 def _check_free(target: Path, *, overwrite: bool) -> None:
-    """Refuse to replace what is not to be replaced, or what no export wrote."""
+    """Refuse to replace anything without being told to, and whatever no export wrote."""
     check_file(target)
     if (target.exists() or target.is_symlink()) and not overwrite:
         raise already_exists(target)
@@ -190,7 +190,7 @@ def _numpy(model: Model, out: Path, slices: list[int], _: int) -> None:
 
 
 def _arrays(model: Model, slices: list[int]) -> dict[str, npt.NDArray[Any]]:
-    """Return the context vectors, those of every slice where not all have the same, and the intercepts, if any."""
+    """Return the context vectors, one set per slice where they differ between slices, and the intercepts, if any."""
     alpha = model.alpha if model.alpha.ndim == 2 else model.alpha[model.context_of[slices]]
     intercepts = _intercepts(model, slices)
     return {"alpha": alpha} | ({} if intercepts is None else {"intercepts": intercepts})

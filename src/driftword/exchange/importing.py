@@ -1,4 +1,4 @@
-"""Embeddings that were made elsewhere, as a model: every question, figure and page then works on them."""
+"""Models from embeddings made elsewhere, on which every question, figure and page then works."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _from_memory(label: str, given: Any) -> _Vectors:
     try:
         matrix = np.asarray(rows, dtype=np.float32)
     except (TypeError, ValueError) as error:
-        raise OptionError(f"{where} holds something else than vectors of one length") from error
+        raise OptionError(f"{where} holds something other than vectors of one length") from error
     if matrix.ndim != 2 or not matrix.size or len(matrix) != len(names):
         raise OptionError(f"{where} holds no vectors, or not one for each word")
     return _cleaned(where, [checks.text("words", name) for name in names], matrix)

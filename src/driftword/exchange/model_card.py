@@ -1,4 +1,4 @@
-"""A model card: what a model was made of, how, how well it predicts, how sure its answers are, and how to cite it."""
+"""A model card: how a model was made and from what, how well it predicts, how certain it is, and how to cite it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The content of pages about words, for templates, for JSON and for CSV: the tables of `explore`, and no more."""
+"""The content of pages about words, for templates, JSON and CSV: the tables of `explore`, and nothing else."""
 
 from __future__ import annotations
 
@@ -157,13 +157,13 @@ def _by_group(model: Model, name: str, groups: Sequence[str], at: str, n: int) -
 
 
 def _within_text(values: Sequence[float | None], group: Model, name: str) -> list[float | None]:
-    """Return the values from the first to the last text of a group: elsewhere it is where all text is."""
+    """Return the values from the first to the last text of a group; elsewhere its vectors are those of all text."""
     times = np.flatnonzero(group.vocabulary.observed[:, group.word_id(name)])
     return [value if len(times) and times[0] <= t <= times[-1] else None for t, value in enumerate(values)]
 
 
 def _largest_groups(model: Model) -> list[str]:
-    """Return the groups by how much text they have; the one of all other documents comes last."""
+    """Return the groups, those with the most text first; the group of all other documents comes last."""
 
     def rank(name: str) -> tuple[bool, int]:
         return name == OTHERS, -int(np.asarray(model.group(name).counts).sum(dtype=np.int64))
@@ -202,8 +202,8 @@ def slice_neighbors(model: Model, name: str, at: str, *, n: int) -> Content:
 def neighbor_columns(selected: Sequence[str], neighbors: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the neighbours of each slice, marked where they are clearly nearer than in the slice before, or after.
 
-    A word that is not in another list was at most as near there as the last word of that list. Where this is clearly
-    farther than here, the word has entered, or leaves; elsewhere a small difference may have pushed it off the list.
+    A word that is missing from another list was at most as near there as the last word of that list. Where that is
+    clearly farther than here, the word has entered, or leaves; otherwise a small difference may have pushed it off.
     """
     lists = [[row for row in neighbors if row["slice"] == label] for label in selected]
 
@@ -259,10 +259,15 @@ def compare(model: Model, words: Sequence[str]) -> Content:
     distances: list[list[float]] = []
     if model.moves:
         distances = [explore.displacement(model, name)["distance"].to_list() for name in names]
+        label = "1 - cosine similarity to the first slice in which it occurs at least 5 times"
         figures["change"] = figure(
-            "How far each word has moved", "1 - cosine similarity to the first slice that has it at least 5 times",
-            "distance", top=explore.farthest(model), height=300, series=lines(distances),
-        )  # fmt: skip
+            "How far each word has moved",
+            label,
+            "distance",
+            top=explore.farthest(model),
+            height=300,
+            series=lines(distances),
+        )
     figures["frequency"] = figure("Frequency", "per million words", "lines", series=lines(shares))
     return {
         "title": " and ".join([", ".join(names[:-1]), names[-1]]),
@@ -345,7 +350,7 @@ def suggest(model: Model, typed: str, n: int) -> list[str]:
 
 
 def completions(model: Model, typed: str, n: int) -> list[dict[str, Any]]:
-    """Return what was typed completed, each word with how often it occurs and how far it is from its first use."""
+    """Return words that complete what was typed, with how often each occurs and its distance from its first use."""
     words = suggest(model, typed, n)
     ids = [model.word_id(name) for name in words]
     paths: list[Any] = [None] * len(words)

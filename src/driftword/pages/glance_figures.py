@@ -202,7 +202,7 @@ def _shade(similarity: float) -> int:
 
 
 def _clear(x: float, y: float, half: float, taken: Sequence[tuple[float, float, float]]) -> float:
-    """Return the height nearest to y at which a text covers none of those placed before."""
+    """Return the height nearest to y at which a text covers none of those already placed."""
     for shift in sorted(range(-_MAP_HEIGHT, _MAP_HEIGHT, 4), key=abs):
         at = y + shift
         if 14 < at < _MAP_HEIGHT - 8 and all(abs(x - a) > half + h or abs(at - b) >= 15 for a, b, h in taken):

@@ -178,14 +178,14 @@ def _add_passages(corpus: Corpus, pages: list[Content], bar: Progress) -> None:
 
 
 def _passage_slices(page: Content, most: int) -> list[str]:
-    """Return the slices in which a word occurs, evenly thinned where there are more than passages to show."""
+    """Return the slices in which a word occurs, evenly thinned if there are more of them than passages to show."""
     occurs = [label for label, count in zip(page["slices"], page["counts"], strict=True) if count != 0]
     step = max(1, -(-len(occurs) // most))
     return [label for t, label in enumerate(occurs) if t % step == 0 or label in page["selected"]]
 
 
 def _add_intervals(model: Model, corpus: Corpus, pages: list[Content], bar: Progress) -> None:
-    """Add to the figures how sure they are."""
+    """Add intervals to the figures."""
     bar.stage("computing intervals", total=len(pages))
     for page in pages:
         lines = [(None, page["figures"]["trajectory"]["series"][0])]
@@ -232,7 +232,7 @@ def _render(model: Model, title: str | None, pages: list[Content], overview: Con
 
 
 def _data(model: Model, pages: list[Content], overview: Content) -> str:
-    """Return what scripts show of every word and slice as JSON: neighbours, distances and passages."""
+    """Return as JSON what scripts show of every word and slice: neighbours, distances and passages."""
     slice_number = {label: t for t, label in enumerate(model.slices.labels)}
     word_number: dict[str, int] = {}  # a neighbour's name is written once, however often it is one
     shown: dict[str, dict[str, Any]] = {
@@ -272,7 +272,7 @@ def _distances(page: Content) -> list[float | None]:
 
 
 def _passage(row: Mapping[str, Any], slice_number: Mapping[str, int]) -> list[Any]:
-    """Return a passage as short as scripts can read it: slice, left, keyword, right, date, and what else is known."""
+    """Return a passage in a short form for scripts: slice, left, keyword, right, date, and what else is known."""
     about = [f"{name} {value}" for name, value in row["about"].items() if value not in (row["slice"], row["date"])]
     return [slice_number[row["slice"]], row["left"], row["keyword"], row["right"], row["when"], " · ".join(about)]
 

@@ -1,4 +1,4 @@
-"""The content of pages about all words: what changed, when, and most."""
+"""The content of pages about all words: which changed, when, and by how much."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def start(
 ) -> Content:  # fmt: skip
     """Return an overview of the corpus, and the words that changed most; `options` are those of `between`.
 
-    Where words were tested, those are told that changed from the slice `since` to the slice `until`.
+    Where words were tested, it tells which changed from the slice `since` to the slice `until`.
     """
     labels = model.slices.labels
     tokens = np.asarray(model.counts).sum(axis=1, dtype=np.int64).tolist() if model.vocabulary.counted else None
@@ -75,7 +75,7 @@ def warm_up(model: Model) -> None:
 
 
 def _ranking(model: Model, begin: At | None, end: At | None, options: dict[str, Any]) -> Content:
-    """Return the words that changed most; what a start page shows unless a reader asks for more is computed once."""
+    """Return the words that changed most; what the start page shows by default is computed once."""
     usual = {"metric": None, "n": 30, "min_count": None, "skip": None, "sort": RANKED, "interpolated": False}
     if begin is None and end is None and usual | options == usual:
         return model.cached("usual ranking", lambda: between(model, None, None))
@@ -103,7 +103,7 @@ def _timeline(model: Model, dated: pl.DataFrame, since: At | None, until: At | N
 
 
 def _answers(model: Model, told: list[dict[str, Any]]) -> Content:
-    """Return from what to what words moved, and when; and the farthest of all distances, for lines of one scale."""
+    """Return what words moved from and to, and when; and the farthest of all distances, so that lines share a scale."""
     for row in told:
         row["per_million"] = per_million(model, model.word_id(row["word"]))
     distances = [distance for row in told for distance in row["distance"] if distance is not None]

@@ -79,7 +79,7 @@ def filter_columns(corpus: Corpus | None) -> pl.DataFrame:
 def choices(
     corpus: Corpus | None, asked: str, columns: pl.DataFrame, at: str | None, where: Mapping[str, str]
 ) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
-    """Return the slices and the values of columns that passages can be filtered by, with the passages that each has."""
+    """Return the slices and column values that passages can be filtered by, each with its number of passages."""
     if corpus is None:
         return {}, {}
     known = {name: value for name, value in where.items() if name in columns.columns}

@@ -20,7 +20,7 @@ ToY = Callable[[float], float]
 
 
 class Change(TypedDict):
-    """A slice in which a word changed, and the slices between which that may have been."""
+    """The slice in which a word changed, and the first and last slice in which it may have changed."""
 
     at: str
     low: str
@@ -28,7 +28,7 @@ class Change(TypedDict):
 
 
 class TimeAxis:
-    """Where each slice begins and ends on the horizontal axis, and which of them are labelled."""
+    """The places of the slices on the horizontal axis, and which of them are labelled."""
 
     def __init__(self, slices: Slices, left: float, right: float) -> None:
         self.labels = slices.labels
@@ -93,7 +93,7 @@ def rule(css_class: str, axis: TimeAxis, y: float) -> Markup:
 
 
 def compact_json(data: object) -> str:
-    """Return data for scripts, in as few characters as possible."""
+    """Return data for scripts as JSON without spaces."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -118,7 +118,7 @@ def slice_links(
     axis: TimeAxis, counts: Sequence[int | None] | None, *, href: Callable[[str], str], height: int,
     pinned: Sequence[str] = (), noun: str = "",
 ) -> Markup:  # fmt: skip
-    """Cover each slice with a link to its address, named by the slice and how many of something it has."""
+    """Cover each slice with a link to its address, named by the slice and its number of occurrences or words."""
     parts = []
     tab_stop = next(iter(pinned), axis.labels[0])  # Tab reaches one slice, the arrow keys the others
     top, tall = TOP - 6, height - BOTTOM - TOP + 6

@@ -293,14 +293,14 @@ def history(model: Model | str | os.PathLike[str]) -> alt.LayerChart:
 def changes(model: Model | str | os.PathLike[str], word: str, *, n: int = 3) -> alt.LayerChart:
     """Draw how far a word moved into each slice, and mark its notable change points.
 
-    A change point is marked where the word moved farther than nine in ten words of similar frequency at theirs.
+    A change point is marked where the word moved farther than nine in ten words of similar frequency did at theirs.
 
     Parameters
     ----------
     model, word
         A dynamic or binned model, or its path, and the word.
     n
-        Most change points to look for.
+        The most change points to look for.
     """
     model, n = as_model(model), _check_rows(n)
     points = explore.changes(model, word, n=n, min_rank=changepoints.NOTABLE)

@@ -75,7 +75,7 @@ def _named(ticks: dict[float, str]) -> alt.Axis:
 def stacked(
     heights: Sequence[float], *, least: float, places: Sequence[float] | None = None, width: float = 0
 ) -> list[float]:
-    """Push ascending heights up until they are at least this far apart, or their places as far as their width."""
+    """Push ascending heights up until those whose places are closer than `width` are at least `least` apart."""
     result: list[float] = []
     for i, height in enumerate(heights):
         near = (j for j in range(i) if places is None or abs(places[i] - places[j]) < width)
@@ -97,7 +97,7 @@ def _ticks(first: date, last: date) -> list[tuple[date, str]]:
 
 
 def span(table: pl.DataFrame, *columns: str) -> tuple[float, float]:
-    """Return the smallest and the largest value in those columns that there are, a little apart if they are equal."""
+    """Return the smallest and the largest value in the columns that exist, a little apart if they are equal."""
     values = table.select(pl.col(name).cast(pl.Float64) for name in columns if name in table.columns)
     low, high = float(values.min_horizontal().min()), float(values.max_horizontal().max())  # type: ignore[arg-type]
     return (low, high) if high > low else (low - 0.5, low + 0.5)
@@ -139,7 +139,7 @@ def beside(dots: Any, texts: Sequence[str]) -> Any:
 
 
 def apart(places: Any, texts: Sequence[str], *, obstacles: Any, names: Sequence[str]) -> Any:
-    """Place texts one after the other, moved up or down as little as keeps them clear of what is there."""
+    """Place texts one by one, each moved up or down just enough to keep clear of what is there."""
     held, half = np.array(obstacles, dtype=float).reshape(-1, 2), _half(names)
     result = np.array(places, dtype=float)
     for i, width in enumerate(_half(texts)):

@@ -128,7 +128,7 @@ def contrast(
     model.word_id(word)
     first, second = two_groups(model, groups)
     table = explore.contrast(model, (first, second), word=word, n=1, intervals=intervals, corpus=corpus)
-    check_not_empty(table.drop_nulls("similarity"), f"'{word}' is in no slice observed in both groups")
+    check_not_empty(table.drop_nulls("similarity"), f"'{word}' is not observed in both groups in any slice")
     table = timed(model, table.with_columns(pl.lit("").alias("pair")))
     chart = _lines(table, "similarity", by="pair", title="cosine between its vectors in the two groups")
     about = _note(table, "similarity", left_out=_ALL_TEXT)
@@ -141,7 +141,7 @@ def movement(model: Model, word: str) -> pl.DataFrame:
 
 
 def _where_known(view: Model, table: pl.DataFrame) -> pl.DataFrame:
-    """Leave out the frequency in a group where it has no text, and movement where that does not have the word."""
+    """Leave out the frequency where a group has no text, and the movement where its text lacks the word."""
     has_text = pl.Series(np.asarray(view.counts).any(axis=1))
     return table.with_columns(pl.when(has_text).then("per_million"), pl.when(pl.col("count") > 0).then("step"))
 
@@ -185,7 +185,7 @@ def _lines(table: pl.DataFrame, value: str, *, by: str, title: str, height: int 
 
 
 def _note(table: pl.DataFrame, value: str, *, left_out: str = "") -> str:
-    """Say what bands and dashes are, and which groups have no line."""
+    """Say what bands and dashes mean, and which groups have no line."""
     notes = [f"{BAND}{left_out}"] if f"{value}_low" in table.columns else []
     if table[value].has_nulls() and not {"group", "pair"}.isdisjoint(table.columns):
         notes.append("dashes: no text with the word in between")
@@ -195,7 +195,7 @@ def _note(table: pl.DataFrame, value: str, *, left_out: str = "") -> str:
 
 
 def _by_group(model: Model, groups: str | Sequence[str], ask: Callable[[Model], pl.DataFrame]) -> pl.DataFrame:
-    """Ask the same of each group."""
+    """Ask the same question of each group."""
     parts = [ask(view).with_columns(group=pl.lit(name)) for name, view in _chosen_groups(model, groups).items()]
     return timed(model, pl.concat(parts))
 

@@ -1,4 +1,4 @@
-"""Who may read the explorer, and what its pages may do: headers, host names and the token.
+"""Decides who may read the explorer, and what its pages may do: headers, host names and the token.
 
 Every request passes here first, so nothing is computed, or taken from the cache, for a reader who is not let in.
 """

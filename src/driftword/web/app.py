@@ -1,7 +1,7 @@
 """The explorer: every page, and the same content as JSON, CSV, SVG and PNG.
 
-Nothing from an address reaches the file system. What is not a word, a slice or a number of the model ends in a
-page that says so.
+Nothing from an address reaches the file system. Whatever names no word or slice of the model, or no
+possible number, leads to a page that says so.
 """
 
 from __future__ import annotations

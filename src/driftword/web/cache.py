@@ -1,4 +1,4 @@
-"""Responses are cached, because a model never changes while it is open: each address is computed once.
+"""Caches responses, because a model never changes while it is open: each address is computed once.
 
 A response depends on the path, on the parameters that some page knows, and on whether it may be compressed: this is all
 that the application below is given. Other parameters and all headers of the request end here.
@@ -26,7 +26,7 @@ _KEPT_HEADERS: Final = (b"etag", b"vary", b"cache-control")  # of a response tha
 
 
 class Key(NamedTuple):
-    """What a response depends on."""
+    """All that a response depends on."""
 
     path: str
     query: str  # the known parameters

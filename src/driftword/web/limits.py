@@ -1,4 +1,4 @@
-"""What one reader can ask for: addresses of bounded length, and a bounded number of computations at once."""
+"""Bounds on what readers can ask for: the length of addresses, and the number of computations at once."""
 
 from __future__ import annotations
 

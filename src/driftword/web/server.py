@@ -1,8 +1,8 @@
-"""The server of `driftword explore`: uvicorn, with bounds on connections that uvicorn has none for.
+"""The server of `driftword explore`: uvicorn, with bounds on connections that it lacks.
 
-A reader sends a request at once. Connections that do not, or that do not take their response, are closed after some
-seconds, and of too many connections those go first that have been silent longest: whoever opens a thousand of them
-keeps nobody out.
+A reader sends a request at once. Connections that do not, or that do not take their response, are closed after a few
+seconds; when there are too many, those that have been silent longest are closed first. So whoever opens a thousand
+connections keeps nobody out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A second process that answers heavy questions, so that one of them does not hold up the rest.
 
-Python runs one thread at a time, and the library that draws figures keeps all others waiting for up to seconds. Where
-many read at once, such processes compute pages, too. A worker opens the same model and corpus, whose files all
+Python runs one thread at a time, and the library that draws figures can keep the others waiting for seconds. Where
+there are many readers, such processes compute pages, too. A worker opens the same model and corpus, whose files all
 processes share in memory. Requests and responses go through its standard input and output, pickled. `worker_process`
 is its program.
 """
