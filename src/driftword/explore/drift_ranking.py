@@ -24,7 +24,7 @@ from driftword.explore.drift_metrics import METRICS, UNCERTAIN, measure, standar
 from driftword.explore.intervals import CorpusLike, uncertainty
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.models.model import Model, as_model
-from driftword.models.significance_table import HALF_WIDTH, SignificanceTable
+from driftword.models.significance_table import HALF_WIDTH
 
 MOST_SKIPPED: Final = 200
 _TWO_SLICES: Final = "give two slices, such as (1900, 2000)"
@@ -211,8 +211,8 @@ def rank_drift(
     by_effect = (
         found is not None and not by_drift and (ends == (None, None) or (first, last) == _range(model, None, None))
     )
-    if found is not None and by_effect:
-        positions = rank_by_effect(found, scores, eligible)[:n]
+    if by_effect:
+        positions = rank_words(model, scores, eligible, n)
     else:
         positions = vectors.top(scores, eligible, len(scores) if n is None else n)
     labels = model.slices.labels
@@ -241,11 +241,13 @@ def rank_drift(
     )
 
 
-def rank_by_effect(found: SignificanceTable, scores: Array, allowed: Array) -> Array:
-    """Return the words that are allowed: significant ones by effect, then the others by their scores."""
+def rank_words(model: Model, scores: Array, allowed: Array, n: int | None) -> Array:
+    """Return the first n allowed words: where there was a test, significant ones by effect; the others by score."""
+    size = len(scores)
+    if (found := model.significance) is None:
+        return vectors.top(scores, allowed, size if n is None else n)
     first = found.significant & allowed
-    n = len(scores)
-    return np.concatenate([vectors.top(found.effect, first, n), vectors.top(scores, allowed & ~first, n)])
+    return np.concatenate([vectors.top(found.effect, first, size), vectors.top(scores, allowed & ~first, size)])[:n]
 
 
 def effect_columns(model: Model, words: Array) -> dict[str, list[float | None]]:
