@@ -204,7 +204,7 @@ class _Run:
                     measured = _found(found, words)
                     if self.tested:
                         self.bar.update(facts=f"{name}, seed {seed}: testing")
-                        q = significance(found, corpus, **self.fits["learning"], show_progress=False)
+                        q = significance(found, corpus=corpus, **self.fits["learning"], show_progress=False)
                         measured |= measures.called(dict(q.select("word", "q").iter_rows()), found.words, words)
                     for column, value in measured.items():
                         row[column].append(value)

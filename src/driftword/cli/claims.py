@@ -72,7 +72,7 @@ def significance(
     model = Model.open(path)
     text = model.open_corpus(corpus)
     table = test(
-        model, text, names, between=_periods(between), within=within, permutations=permutations, seed=seed,
+        model, names, corpus=text, between=_periods(between), within=within, permutations=permutations, seed=seed,
         threads=threads, engine=engine, device=device, dask=dask,
     )  # fmt: skip
     shown = table if names else table.head(checks.whole("n", n, least=1))
@@ -143,7 +143,7 @@ def contrast(
         "permutations": permutations, "seed": seed, "threads": threads, "engine": engine, "device": device,
     }  # fmt: skip
     table = explore.contrast(
-        model, names, word=word, at=period, n=n, min_count=min_count, intervals=intervals, corpus=text, **test
+        model, word=word, groups=names, at=period, n=n, min_count=min_count, intervals=intervals, corpus=text, **test
     )
-    found = None if word is None else explore.contrast(model, names, words=word, corpus=text, **test)
+    found = None if word is None else explore.contrast(model, word, groups=names, corpus=text, **test)
     return table, lambda table, console: terminal.print_contrast(table, console, found)

@@ -111,7 +111,7 @@ class Uncertainty:
             here = context_of == number
             part = np.empty((int(here.sum()), alpha.shape[1]), dtype=np.float32)
             half_window = self.model.spec.context // 2
-            kernels.contexts(text.ids, positions[here], text.chunk_of, text.offsets, alpha, half_window, part)
+            kernels.contexts(text.for_kernels, positions[here], alpha, half_window, part)
             contexts[here] = part - center
         if self.model.has_intercepts:
             contexts = np.concatenate([contexts, np.ones((len(positions), 1), dtype=np.float32)], axis=1)
