@@ -176,7 +176,7 @@ def test_false_discovery_rates_follow_the_evidence() -> None:
     for value in z:
         null = random.normal(size=400).astype(np.float32)
         p = (1 + (null >= value).sum()) / 401
-        results.append(test.PermutationResult(0.0, 1.0, p, float(value), null))
+        results.append(test.TestResult(0.0, 1.0, p, float(value), null))
     rates = false_discovery_rates(results, np.arange(1000))
     assert (rates > 0).all()
     assert (rates <= 1).all()
@@ -196,5 +196,5 @@ def test_nothing_is_called_where_nothing_changes() -> None:
         results = []
         for value in random.normal(size=500):
             null = random.normal(size=200).astype(np.float32)
-            results.append(test.PermutationResult(0.0, 1.0, (1 + (null >= value).sum()) / 201, float(value), null))
+            results.append(test.TestResult(0.0, 1.0, (1 + (null >= value).sum()) / 201, float(value), null))
         assert (false_discovery_rates(results, np.arange(500)) <= 0.05).sum() <= 1

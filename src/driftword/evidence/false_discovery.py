@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from driftword.evidence.permutation_test import PermutationResult
+from driftword.evidence.permutation_test import TestResult
 
 Array = npt.NDArray[Any]
 _GROUPS: Final = 16  # at most, of words in a similar number of documents
@@ -17,7 +17,7 @@ _POOLED: Final = 400  # permuted values of every word that are pooled
 _ENOUGH: Final = 10  # permuted values at least as large as the observed one: a p-value is then taken as it is
 
 
-def false_discovery_rates(results: Sequence[PermutationResult], documents: Array) -> Array:
+def false_discovery_rates(results: Sequence[TestResult], documents: Array) -> Array:
     """Return for every word the false discovery rate if it and all words with more evidence are called changed.
 
     This is the procedure of Benjamini and Hochberg. It needs p-values far smaller than a word's own permutations can
@@ -38,7 +38,7 @@ def false_discovery_rates(results: Sequence[PermutationResult], documents: Array
     return result
 
 
-def _pooled(results: Sequence[PermutationResult], z: Array, documents: Array) -> Array:
+def _pooled(results: Sequence[TestResult], z: Array, documents: Array) -> Array:
     """Return the share of permuted values as large as the observed one, of words in a similar number of documents."""
     pooled = np.empty(len(z))
     groups = max(1, min(_GROUPS, len(z) // _GROUP_SIZE))

@@ -77,19 +77,17 @@ class DocumentText:
         return np.flatnonzero(self.ids == v)
 
 
-@dataclass(frozen=True)
-class Cells:
-    """What documents are divided into, instead of slices: for instance slices of each group."""
+def read_documents(
+    corpus: Corpus, threads: int, *, train: bool = False, cells: Array | None = None, n_cells: int = 0
+) -> DocumentText:
+    """Read what one pass sees of a corpus, or of its training text alone.
 
-    of_chunk: Array  # (chunks,) of the corpus; -1 for those that are left out
-    number: int
-
-
-def read_documents(corpus: Corpus, threads: int, *, train: bool = False, cells: Cells | None = None) -> DocumentText:
-    """Read what one pass sees of a corpus, or of its training text alone, divided into slices or other cells."""
+    Documents may be divided into other cells than slices, for instance the slices of each group: `cells` is then the
+    cell of each chunk, -1 for chunks that are left out.
+    """
     document = np.asarray(corpus.chunk_document, dtype=np.int64)
-    slice_of = np.asarray(corpus.chunk_slice if cells is None else cells.of_chunk, dtype=np.int64)
-    n_slices = len(corpus.slices) if cells is None else cells.number
+    slice_of = np.asarray(corpus.chunk_slice if cells is None else cells, dtype=np.int64)
+    n_slices = len(corpus.slices) if cells is None else n_cells
     chosen = np.flatnonzero((slice_of >= 0) & ((corpus.chunk_split == SPLITS.index("train")) | (not train)))
     units, chunk_document = np.unique((document * n_slices + slice_of)[chosen], return_inverse=True)
     order = np.argsort(chunk_document, kind="stable")

@@ -68,7 +68,7 @@ class PreparedWord:
 
 
 @dataclass(frozen=True)
-class PermutationResult:
+class TestResult:
     """What the test of one word found."""
 
     effect: float
@@ -114,7 +114,7 @@ def prepare(word: WordDocuments, expected: Expected, smoothing: Smoothing, *, n_
     return PreparedWord(documents, waves, weights, np.add.reduceat(noise, borders, axis=1), word.strata)
 
 
-def run(word: PreparedWord, *, permutations: int, seed: int, v: int) -> PermutationResult:
+def run(word: PreparedWord, *, permutations: int, seed: int, v: int) -> TestResult:
     """Test one word; `v` numbers the random permutations."""
     scores, waves = word.documents.scores.astype(np.float32), word.waves.astype(np.float32)
     # Not by BLAS, whose order of addition may depend on the number of threads.
@@ -211,7 +211,7 @@ def smooth_length(n: int) -> int:
         n -= 1
 
 
-def summarize(word: PreparedWord, sums: Array, lengths: Array) -> PermutationResult:
+def summarize(word: PreparedWord, sums: Array, lengths: Array) -> TestResult:
     """Compare sums over time, (waves, K), with the squared lengths of permuted ones, (waves, permutations)."""
     own = (sums**2).sum(axis=1)
     statistic, null = float(own @ word.weights), word.weights @ lengths.astype(np.float64)
@@ -228,7 +228,7 @@ def summarize(word: PreparedWord, sums: Array, lengths: Array) -> PermutationRes
     chance = float(shares.var(ddof=1)) if len(shares) > 1 else 0.0
     # The squared influences hold the variance by chance twice.
     variance = max(float((influence**2).sum()) / total**2 - chance, chance)
-    return PermutationResult(
+    return TestResult(
         effect=share - float(shares.mean()),
         error=float(np.sqrt(variance)),
         p=(1 + int((null >= statistic).sum())) / (1 + len(null)),

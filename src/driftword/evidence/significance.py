@@ -19,7 +19,8 @@ from driftword.basics.process import available_cores
 from driftword.basics.progress import Progress, progress
 from driftword.corpus import Corpus
 from driftword.corpus.passages import document_values
-from driftword.evidence.word_tests import BATCH, TestDesign, results_table, run_on_cluster, run_tests, torch_device
+from driftword.evidence import word_tests
+from driftword.evidence.word_tests import TestDesign
 from driftword.models.model import Model, as_model, corpus_of
 from driftword.models.significance_table import SignificanceTable, ranked
 
@@ -99,7 +100,7 @@ def significance(
         check_dask(dask)
         if engine == "torch" or device is not None:
             raise OptionError("Workers of a cluster test words on their processors; leave out `engine` and `device`")
-    place = torch_device(engine if dask is None else "cpu", device)
+    place = word_tests.torch_device(engine if dask is None else "cpu", device)
     within = checks.optional(checks.text, "within", within)
     names = None if words is None else checks.words("words", words)
     named = None if names is None else np.array([model.word_id(word) for word in names], dtype=np.int64)
@@ -124,10 +125,11 @@ def significance(
     design = TestDesign(times, permutations, seed, strata=strata, dated=between is None)
     with progress(show=show_progress) as bar:
         if dask is None:
-            found = run_tests(model, text, tested, design, threads=threads, bar=bar, device=place)
+            scores = word_tests.score_documents(model, text, design, threads=threads, bar=bar)
+            found = word_tests.run_tests(scores, tested, design, threads=threads, bar=bar, device=place)
         else:
-            found = run_on_cluster(model, text, tested, design, dask=dask, bar=bar)
-    table = results_table(model, found)
+            found = word_tests.run_on_cluster(model, text, tested, design, dask=dask, bar=bar)
+    table = word_tests.results_table(model, found)
     if named is not None:
         return table[np.searchsorted(tested, named)]
     if between is None:
@@ -143,27 +145,16 @@ def takes_less_than(
     device: str | None = None,
 ) -> bool:  # fmt: skip
     """Tell whether a test of all words would take less time than this, by testing a few of them."""
-    n_words, clock = len(model.words), _Clock()
-    threads = threads or available_cores()
+    n_words, threads = len(model.words), threads or available_cores()
     if n_words * _QUICKEST / threads > seconds:
         return False  # it need not be tried
-    few = np.unique(np.linspace(0, n_words - 1, min(n_words, 2 * BATCH)).astype(np.int64))
+    few = np.unique(np.linspace(0, n_words - 1, min(n_words, 2 * word_tests.BATCH)).astype(np.int64))
     design = TestDesign(np.arange(len(model.slices)), permutations=1000, seed=0, dated=True)
-    run_tests(model, corpus, few, design, threads=threads, bar=clock, device=torch_device(engine, device))
-    began, read = clock.times
+    place, began = word_tests.torch_device(engine, device), time.perf_counter()
+    scores = word_tests.score_documents(model, corpus, design, threads=threads, bar=Progress())
+    read = time.perf_counter()
+    word_tests.run_tests(scores, few, design, threads=threads, bar=Progress(), device=place)
     return read - began + (time.perf_counter() - read) * n_words / len(few) < seconds
-
-
-class _Clock(Progress):
-    """Notes when each stage began."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.times: list[float] = []
-
-    def stage(self, name: str, total: float | None = None) -> None:
-        self.times.append(time.perf_counter())
-        super().stage(name, total)
 
 
 def _two_periods(model: Model, between: Sequence[Any]) -> Array:

@@ -15,14 +15,7 @@ import torch
 from torch import Tensor
 
 from driftword.evidence.document_scores import DocumentScores, Smoothing
-from driftword.evidence.permutation_test import (
-    COLLINEAR,
-    LEAST_WEIGHT,
-    NOISE_BLOCKS,
-    WAVES,
-    PermutationResult,
-    WordDocuments,
-)
+from driftword.evidence.permutation_test import COLLINEAR, LEAST_WEIGHT, NOISE_BLOCKS, WAVES, TestResult, WordDocuments
 
 Array = npt.NDArray[Any]
 _ROOM: Final = 1 << 27  # numbers in the largest array
@@ -90,7 +83,7 @@ def run_batch(
     n_times: int,
     permutations: int,
     generator: torch.Generator,
-) -> list[PermutationResult | None]:
+) -> list[TestResult | None]:
     """Test words in a similar number of documents; None where nothing can be exchanged."""
     mean, noise, chances = expected
     device = mean.device
@@ -173,7 +166,7 @@ def run_batch(
     variance = torch.maximum(influence.double().square().sum(1) / total**2 - chance, chance)
     found = [a.cpu().numpy() for a in (share - shares.mean(1), variance.sqrt(), p, z, standard.float(), weights.sum(1))]
     return [
-        PermutationResult(float(effect), float(error), float(p), float(z), null) if any_wave else None
+        TestResult(float(effect), float(error), float(p), float(z), null) if any_wave else None
         for effect, error, p, z, null, any_wave in zip(*found, strict=True)
     ]
 

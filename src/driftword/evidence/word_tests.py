@@ -22,8 +22,8 @@ from driftword.evidence import change_dates, permutation_test
 from driftword.evidence.change_dates import ChangeDate
 from driftword.evidence.document_scores import FREQUENT, DocumentScores, Scores
 from driftword.evidence.false_discovery import false_discovery_rates
-from driftword.evidence.occurrences import Cells, read_documents
-from driftword.evidence.permutation_test import LEAST_DOCUMENTS, CenteredScores, PermutationResult, WordDocuments
+from driftword.evidence.occurrences import read_documents
+from driftword.evidence.permutation_test import LEAST_DOCUMENTS, CenteredScores, TestResult, WordDocuments
 from driftword.models.model import Model
 from driftword.models.significance_table import HALF_WIDTH, LEVEL, SCHEMA
 
@@ -36,14 +36,12 @@ _PARTS_PER_WORKER: Final = 3  # into which words are divided: each reads the tex
 
 @dataclass(frozen=True)
 class TestDesign:
-    """What is tested: whether the documents of a word depend on their time, or on what takes its place.
-
-    Slices may be other cells into which the documents are divided (see `occurrences.Cells`), such as those of groups.
-    """
+    """What is tested: whether the documents of a word depend on their time, or on what takes its place."""
 
     time: Array  # (slices,) the time that each stands for; -1 where documents are left out
     permutations: int
     seed: int
+    cells: Array | None = None  # (chunks,) what takes the place of slices; see `read_documents`
     strata: Array | None = None  # of each document of the corpus, within which times are exchanged
     strata_of_slice: Array | None = None  # (slices,) the same, where slices decide
     dated: bool = False  # whether to find when words changed
@@ -66,7 +64,7 @@ class TestDesign:
             strata = self.strata[scores.text.document[own.document]]
         return WordDocuments(own, self.time[own.slice_of], strata)
 
-    def change(self, scores: DocumentScores, word: CenteredScores, result: PermutationResult) -> ChangeDate | None:
+    def change(self, scores: DocumentScores, word: CenteredScores, result: TestResult) -> ChangeDate | None:
         """Return when a word changed, if that is wanted and the word may be significant."""
         return change_dates.find(word, scores.variance) if self.dated and result.p <= LEVEL else None
 
@@ -77,28 +75,24 @@ class WordResult:
 
     documents: int
     slices: int
-    test: PermutationResult | None = None  # None where it cannot be tested
+    test: TestResult | None = None  # None where it cannot be tested
     change: ChangeDate | None = None
 
 
-def run_tests(
-    model: Model,
-    corpus: Corpus,
-    words: Array,
-    design: TestDesign,
-    *,
-    threads: int,
-    bar: Progress,
-    device: str | None,
-    cells: Cells | None = None,
-) -> dict[int, WordResult]:
-    """Test words, given by their ids, in threads or on a device of PyTorch; return what was found about each."""
+def score_documents(model: Model, corpus: Corpus, design: TestDesign, *, threads: int, bar: Progress) -> DocumentScores:
+    """Read the text that is tested."""
     bar.stage("reading")
     with _pool(threads) as pool:
-        text = read_documents(corpus, threads, cells=cells)
-        scores = DocumentScores(model, text, seed=design.seed, pool=pool, threads=threads)
+        text = read_documents(corpus, threads, cells=design.cells, n_cells=len(design.time))
+        return DocumentScores(model, text, seed=design.seed, pool=pool, threads=threads)
+
+
+def run_tests(
+    scores: DocumentScores, words: Array, design: TestDesign, *, threads: int, bar: Progress, device: str | None
+) -> dict[int, WordResult]:
+    """Test words, given by their ids, in threads or on a device of PyTorch; return what was found about each."""
     if len(words) > 1:
-        _ = text.by_word  # sorted once, by one thread
+        _ = scores.text.by_word  # sorted once, by one thread
     bar.stage("testing words", total=len(words))
     results: dict[int, WordResult] = {}
     with _pool(threads if device is not None else min(threads, THREADS)) as pool:
@@ -152,7 +146,8 @@ def _run_on_worker(model: str, corpus: str, words: Array, design: TestDesign) ->
             f"A worker cannot open what this process can ({error}); keep the model and its corpus on storage that all "
             "share, under the same path"
         ) from error
-    return run_tests(*opened, words, design, threads=1, bar=Progress(), device=None)
+    scores = score_documents(*opened, design, threads=1, bar=Progress())
+    return run_tests(scores, words, design, threads=1, bar=Progress(), device=None)
 
 
 def _test_batch(scores: DocumentScores, words: Array, design: TestDesign) -> dict[int, WordResult]:
@@ -177,7 +172,7 @@ def _test_on_device(
 
     from driftword.evidence import torch_permutations
 
-    def change(word: WordDocuments, result: PermutationResult | None, expected: Array) -> ChangeDate | None:
+    def change(word: WordDocuments, result: TestResult | None, expected: Array) -> ChangeDate | None:
         if result is None:
             return None
         return design.change(scores, permutation_test.center(word.scores, expected, word.strata), result)

@@ -153,7 +153,7 @@ def _ranking(model: Model, n: int, min_count: int) -> pl.DataFrame:
     before = sums[np.maximum(split.slice - 1, 0), everything]
     after = sums[-1] - before
     enough = np.minimum(before, after) >= (max(min_count, 1) if model.vocabulary.counted else 1)
-    words = rank_words(model, split.gain, (split.slice > 0) & enough, n)
+    words = rank_words(model.significance, split.gain, (split.slice > 0) & enough, n)
     columns = {
         "distance": split.distance[words],
         "rank": np.array([_share_below(split.distance[v], _peer_distances(model, v)) for v in words]),
@@ -251,12 +251,11 @@ def _rows(model: Model, words: Any) -> Array:
 
 def _table(model: Model, words: Array, slices: Array, columns: dict[str, Array]) -> pl.DataFrame:
     table: dict[str, Any] = {
-        "word": [model.words[v] for v in words],
-        "slice": [model.slices.labels[t] for t in slices],
+        "word": pl.Series([model.words[v] for v in words], dtype=pl.String),
+        "slice": pl.Series([model.slices.labels[t] for t in slices], dtype=pl.String),
         **{name: values.astype(np.int64 if "count" in name else np.float64) for name, values in columns.items()},
+        **effect_columns(model, words),
     }
     if not model.vocabulary.counted:
-        table |= dict.fromkeys(("count_before", "count_after"), [None] * len(words))
-    table |= effect_columns(model, words)
-    types = {"word": pl.String, "slice": pl.String, "count_before": pl.Int64, "count_after": pl.Int64}
-    return pl.DataFrame(table, schema_overrides={**types, "effect": pl.Float64, "q": pl.Float64})
+        table |= dict.fromkeys(("count_before", "count_after"), pl.repeat(None, len(words), dtype=pl.Int64, eager=True))
+    return pl.DataFrame(table)

@@ -15,7 +15,7 @@ import polars as pl
 from driftword.corpus.peers import FEWEST_PEERS, Peers
 from driftword.explore import vectors
 from driftword.explore.drift_metrics import measure
-from driftword.explore.drift_ranking import attested_range, most_frequent, usual_skip
+from driftword.explore.drift_ranking import usual_comparison
 from driftword.explore.intervals import CorpusLike, interval, uncertainty
 from driftword.explore.slice_selection import attested_slices
 from driftword.explore.vectors import MIN_COUNT, Array
@@ -88,10 +88,8 @@ def farthest(model: Model) -> float:
     """Return how far words move in this model, for a scale that all figures share."""
 
     def compute() -> float:
-        first, last = (model.slices.index(label) for label in attested_range(model))
-        both = model.vocabulary.attested(first, 1) & model.vocabulary.attested(last, 1)
-        both &= ~most_frequent(model, usual_skip(model))
-        found = measure(model, "cosine", first, last, wanted=both)[both]
+        first, last, comparable = usual_comparison(model, min_count=1)
+        found = measure(model, "cosine", first, last, wanted=comparable)[comparable]
         return float(np.quantile(found, 0.995)) if len(found) else 1.0
 
     return model.cached("farthest", compute)

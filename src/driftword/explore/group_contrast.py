@@ -93,9 +93,8 @@ def contrast(
     named = None if words is None else [model.word_id(one) for one in checks.words("words", words)]
     permutations = checks.whole("permutations", permutations, least=19, most=1_000_000)
     seed, threads = checks.seed(seed), checks.threads(threads) or available_cores()
-    from driftword.evidence.occurrences import Cells  # Numba loads only where it is used
+    from driftword.evidence import word_tests  # Numba loads only where it is used
     from driftword.evidence.significance import slices_of_period
-    from driftword.evidence.word_tests import TestDesign, results_table, run_tests, torch_device
 
     n_slices = len(model.slices)
     chosen = np.arange(n_slices) if at is None else slices_of_period(model, at, option="at", remedy=_PERIOD)
@@ -112,15 +111,14 @@ def contrast(
     first, second = (group_number(model.groups, name) for name in names)
     cell = np.where(group_of == second, slice_of + n_slices, slice_of)
     cell = np.where(np.isin(slice_of, chosen) & np.isin(group_of, (first, second)), cell, -1)
-    design = TestDesign(
-        np.repeat([0, 1], n_slices), permutations, seed, strata_of_slice=np.tile(np.arange(n_slices), 2)
+    design = word_tests.TestDesign(
+        np.repeat([0, 1], n_slices), permutations, seed, cells=cell, strata_of_slice=np.tile(np.arange(n_slices), 2)
     )
+    place = word_tests.torch_device(engine, device)
     with progress(show=checks.show_progress(show_progress)) as bar:
-        found = run_tests(
-            model, text, tested, design, threads=threads, bar=bar, device=torch_device(engine, device),
-            cells=Cells(cell, 2 * n_slices),
-        )  # fmt: skip
-    table = results_table(model, found).with_columns(
+        scores = word_tests.score_documents(model, text, design, threads=threads, bar=bar)
+        found = word_tests.run_tests(scores, tested, design, threads=threads, bar=bar, device=place)
+    table = word_tests.results_table(model, found).with_columns(
         difference=pl.Series(_differences(model, names, chosen)[tested]).fill_nan(None),
         count_first=pl.Series(counts[0][tested]),
         count_second=pl.Series(counts[1][tested]),

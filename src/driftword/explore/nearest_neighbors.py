@@ -75,7 +75,7 @@ def neighbors(
     drawn = uncertainty(model, corpus).vectors(v).astype(np.float32) if intervals else None
     tables = []
     for t in shown:
-        scores = _similarities(model, t, [v], metric)[:, 0]
+        scores = similarities(model, t, [v], metric)[:, 0]
         draws = None if drawn is None else _similarities_to(model, t, drawn[:, t if model.moves else 0], metric)
         table = _nearest_table(model, t, scores, _allowed(model, t, min_count, [v]), n=n, draws=draws)
         tables.append(table.with_columns(observed=pl.lit(bool(model.vocabulary.observed[t, v]))))
@@ -123,7 +123,7 @@ def near_words(
     n, min_count = checks.whole("n", n, least=1), checks.whole("min_count", min_count)
     metric = checks.one_of("metric", metric, METRICS)
     for t in vectors.slice_numbers(model, at):
-        for v, scores in zip(words, _similarities(model, t, words, metric).T, strict=True):
+        for v, scores in zip(words, similarities(model, t, words, metric).T, strict=True):
             nearest = vectors.top(scores, _allowed(model, t, min_count, [v]), n)
             yield model.slices.labels[t], model.words[v], [model.words[w] for w in nearest], scores[nearest].tolist()
 
@@ -143,7 +143,7 @@ def _allowed(model: Model, t: int, min_count: int, asked: Sequence[int] = ()) ->
     return allowed
 
 
-def _similarities(model: Model, t: int, words: Sequence[int], metric: str) -> Array:
+def similarities(model: Model, t: int, words: Sequence[int], metric: str = "centered") -> Array:
     """Return the similarities of all words of a slice to some of them, ``(V, words)``."""
     if metric == "centered" and len(words) == 1:
         return vectors.similarities(model, t, words[0])[:, None]
