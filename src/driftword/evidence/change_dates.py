@@ -12,21 +12,19 @@ Trajectories are smoothed by the random walk. The documents are not, so they sho
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from driftword.basics.process import available_cores
 from driftword.corpus import Corpus
 from driftword.evidence import score_kernels as kernels
 from driftword.evidence.document_scores import FREQUENT, DocumentScores
-from driftword.evidence.occurrences import read_documents
+from driftword.evidence.occurrences import Array, read_documents
 from driftword.evidence.permutation_test import CenteredScores, center
 from driftword.models.model import Model
 from driftword.models.significance_table import CONFIDENCE
 
-Array = npt.NDArray[Any]
 #: Variances of the change, in units of those of the noise, times documents.
 SIZES: Final = np.geomspace(1e-3, 1e3, 13)
 #: Documents that the variances of all contexts count for, where a word has few of its own.

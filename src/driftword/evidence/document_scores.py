@@ -20,18 +20,16 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from driftword.basics import randomness
 from driftword.engines.cpu.matmul_kernels import LANES, TILE, padded
 from driftword.evidence import score_kernels as kernels
-from driftword.evidence.occurrences import DocumentText, in_parts
+from driftword.evidence.occurrences import Array, DocumentText, in_parts
 from driftword.models.model import Model
 
-Array = npt.NDArray[Any]
 BACKGROUND: Final = 240_000  # positions from which expected contexts are computed
 FREQUENT: Final = 512  # a word in this many documents needs all positions; a quarter is enough for other words
 DIRECTIONS: Final = 64  # in which contexts are compared: those in which embeddings differ most

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from driftword.evidence.occurrences import Array
 from driftword.evidence.permutation_test import TestResult
 
-Array = npt.NDArray[Any]
 _GROUPS: Final = 16  # at most, of words in a similar number of documents
 _GROUP_SIZE: Final = 100  # words, at least
 _POOLED: Final = 400  # permuted values of every word that are pooled

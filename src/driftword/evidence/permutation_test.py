@@ -15,17 +15,16 @@ quicker. What the expected contexts contribute by chance is added to the permute
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from driftword.basics import randomness
 from driftword.engines.cpu.matmul_kernels import LANES, TILE, padded
 from driftword.evidence import score_kernels as kernels
 from driftword.evidence.document_scores import Expected, Scores, Smoothing
+from driftword.evidence.occurrences import Array
 
-Array = npt.NDArray[Any]
 WAVES: Final = 6
 LEAST_DOCUMENTS: Final = 8
 FEW_DOCUMENTS: Final = 64  # up to which permutations are drawn one by one

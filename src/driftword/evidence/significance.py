@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from driftword.basics import checks
@@ -20,11 +19,11 @@ from driftword.basics.progress import Progress, progress
 from driftword.corpus import Corpus
 from driftword.corpus.passages import document_values
 from driftword.evidence import word_tests
+from driftword.evidence.occurrences import Array
 from driftword.evidence.word_tests import TestDesign
 from driftword.models.model import Model, as_model, corpus_of
 from driftword.models.significance_table import SignificanceTable, ranked
 
-Array = npt.NDArray[Any]
 _QUICKEST: Final = 1e-3  # seconds that a core needs for a word, at least
 _PERIODS: Final = "give two slices, such as (1950, 2000), or two periods, such as ((1946, 1960), (2000, 2015))"
 

@@ -7,17 +7,16 @@ by sorting random numbers, within strata where there are any, so they are not th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from driftword.evidence.document_scores import DocumentScores, Smoothing
+from driftword.evidence.occurrences import Array
 from driftword.evidence.permutation_test import COLLINEAR, LEAST_WEIGHT, NOISE_BLOCKS, WAVES, TestResult, WordDocuments
 
-Array = npt.NDArray[Any]
 _ROOM: Final = 1 << 27  # numbers in the largest array
 _PADDING: Final = 1.3  # times as many documents as the smallest word of a batch has
 

@@ -16,24 +16,23 @@ This leaves out the noise of the fit itself, the context vectors, and that the r
 
 from __future__ import annotations
 
-from typing import Any, Final
+from functools import lru_cache
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from driftword.basics import randomness
 from driftword.basics.process import available_cores
 from driftword.corpus import Corpus
 from driftword.engines.parameters import INTERCEPT_UNIT, by_slice
 from driftword.evidence import score_kernels as kernels
-from driftword.evidence.occurrences import DocumentText, read_documents
+from driftword.evidence.occurrences import Array, DocumentText, read_documents
 from driftword.fitting.group_fitting import group_prior
 from driftword.fitting.held_out import measure_contexts
 from driftword.fitting.schedule import Schedule
 from driftword.fitting.walks import KNOWN_BEFORE
 from driftword.models.model import Model
 
-Array = npt.NDArray[Any]
 DRAWS: Final = 200
 _KEPT: Final = 4  # words whose draws are kept: a page asks for them several times
 
@@ -43,7 +42,8 @@ class Uncertainty:
 
     def __init__(self, model: Model, corpus: Corpus, *, seed: int = 0) -> None:
         self.model, self.seed = model, seed
-        self._kept: dict[int, Array] = {}
+        #: Draws the embeddings of a word, ``(DRAWS, T, K)``.
+        self.vectors = lru_cache(maxsize=_KEPT)(self._draw_vectors)
         threads = available_cores()
         self.text: DocumentText = read_documents(corpus, threads, train=True)
         spec = model.spec
@@ -60,14 +60,10 @@ class Uncertainty:
         mean = centering.frequencies.astype(np.float64) @ self.alpha.astype(np.float64)
         self.center = (centering.size * mean * model.has_intercepts).astype(np.float32)  # (P, K)
 
-    def vectors(self, v: int) -> Array:
-        """Draw the embeddings of a word, ``(DRAWS, T, K)``; those of the last few words are kept."""
-        if v not in self._kept:
-            if len(self._kept) >= _KEPT:
-                self._kept.pop(next(iter(self._kept)))
-            self._kept[v] = np.asarray(self.model.rho_of(v), dtype=np.float64) + self.draws(v)
-            self._kept[v].flags.writeable = False
-        return self._kept[v]
+    def _draw_vectors(self, v: int) -> Array:
+        drawn = np.asarray(self.model.rho_of(v), dtype=np.float64) + self.draws(v)
+        drawn.flags.writeable = False
+        return drawn
 
     def draws(self, v: int, n: int = DRAWS) -> Array:
         """Return how far a word's embeddings would be from those of the model, ``(n, T, K)``."""

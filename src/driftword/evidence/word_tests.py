@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from driftword.basics import randomness
@@ -22,12 +21,11 @@ from driftword.evidence import change_dates, permutation_test
 from driftword.evidence.change_dates import ChangeDate
 from driftword.evidence.document_scores import FREQUENT, DocumentScores, Scores
 from driftword.evidence.false_discovery import false_discovery_rates
-from driftword.evidence.occurrences import read_documents
+from driftword.evidence.occurrences import Array, read_documents
 from driftword.evidence.permutation_test import LEAST_DOCUMENTS, CenteredScores, TestResult, WordDocuments
 from driftword.models.model import Model
 from driftword.models.significance_table import HALF_WIDTH, LEVEL, SCHEMA
 
-Array = npt.NDArray[Any]
 BATCH: Final = 64  # words whose expected contexts are computed at a time
 _DEVICE_BATCH: Final = 1024  # on a device
 THREADS: Final = 4  # that test words, at most: more wait for each other, so that it takes longer (docs/scale.md)

@@ -144,13 +144,12 @@ def _squared_lengths(rows: Array) -> Array:
 
 def _ranking(model: Model, n: int, min_count: int) -> pl.DataFrame:
     """Find for every word the change point that explains most of its trajectory."""
-    occurrences = _occurrences(model)
-    everything, known = np.arange(len(model.words)), change_slices(model)
-    blocks = [everything[begin : begin + _BLOCK] for begin in range(0, len(everything), _BLOCK)]
-    splits = [_split(_rows(model, block), model.vocabulary.observed[:, block], known[block]) for block in blocks]
+    every, observed = np.arange(len(model.words)), model.vocabulary.observed
+    blocks = [every[begin : begin + _BLOCK] for begin in range(0, len(every), _BLOCK)]
+    splits = [_split(_rows(model, some), observed[:, some], change_slices(model, some)) for some in blocks]
     split = _Split(*(np.concatenate(columns) for columns in zip(*splits, strict=True)))
-    sums = np.cumsum(occurrences, axis=0, dtype=np.int64)
-    before = sums[np.maximum(split.slice - 1, 0), everything]
+    sums = np.cumsum(_occurrences(model), axis=0, dtype=np.int64)
+    before = sums[np.maximum(split.slice - 1, 0), every]
     after = sums[-1] - before
     enough = np.minimum(before, after) >= (max(min_count, 1) if model.vocabulary.counted else 1)
     words = rank_words(model.significance, split.gain, (split.slice > 0) & enough, n)
@@ -181,7 +180,7 @@ def _changes_of(
     """Split the trajectory of one word again and again where that explains most, as long as it beats noise."""
     rows, observed, counts = _rows(model, [v]), model.vocabulary.observed[:, [v]], _occurrences(model)[:, v]
     least = min_count if model.vocabulary.counted else 1
-    known = change_slices(model)[[v]]
+    known = change_slices(model, np.array([v]))
     whole, peers = _split(rows, observed, known), _peer_distances(model, v)
     parts = {(0, len(rows)): whole}
     points: list[_Point] = []
@@ -216,12 +215,12 @@ def _changes_of(
     )
 
 
-def change_slices(model: Model) -> Array:
-    """Return the slices in which words changed, as their documents show, ``(V,)``; 0 where that is not known."""
+def change_slices(model: Model, words: Array) -> Array:
+    """Return the slices in which words changed, as their documents show; 0 where that is not known."""
     if (found := model.significance) is None:
-        return np.zeros(len(model.words), dtype=np.int64)
+        return np.zeros(len(words), dtype=np.int64)
     numbers = {label: t for t, label in enumerate(model.slices.labels)}
-    return np.array([numbers.get(label, 0) for label in found.table["change"]], dtype=np.int64)
+    return np.array([numbers.get(label, 0) for label in found.table["change"].gather(words)], dtype=np.int64)
 
 
 def _occurrences(model: Model) -> Array:

@@ -38,7 +38,8 @@ def changes_by_slice(model: Model) -> list[int] | None:
     if (found := model.significance) is None:
         return None
     dated = found.significant & found.table["change"].is_not_null().to_numpy()
-    return [int(n) for n in np.bincount(change_slices(model)[dated], minlength=len(model.slices))]
+    slices = change_slices(model, np.flatnonzero(dated))
+    return [int(n) for n in np.bincount(slices, minlength=len(model.slices))]
 
 
 def by_chance(model: Model, n: int = 5) -> list[str]:
@@ -70,7 +71,7 @@ def _timeline(model: Model) -> pl.DataFrame:
 
 def _dated(model: Model) -> tuple[Array, Array]:
     """Return the words that can be shown, and the slice in which each changed."""
-    change = change_slices(model)
+    change = change_slices(model, np.arange(len(model.words)))
     if (found := model.significance) is None:
         return np.empty(0, dtype=np.int64), change[:0]
     wanted = found.significant & (change > 0) & ~most_frequent(model, usual_skip(model))

@@ -50,7 +50,8 @@ def measure(model: Model, metric: str, first: int, last: int, *, wanted: Array) 
         return np.asarray(np.maximum(1 - reduce(np.minimum, cosines), 0))
     if metric == "thirds":
         share = max(1, (last - first + 1) // 3)
-        return _cosine_distance(*(_centered_sum(model, t, t + share) for t in (first, last - share + 1)))
+        thirds = range(first, first + share), range(last - share + 1, last + 1)
+        return _cosine_distance(*(np.asarray(sum(_centered(model, t) for t in third)) for third in thirds))
     if metric == "cosine":
         return _cosine_distance(_centered(model, first), _centered(model, last))
     distance = np.linalg.norm(vectors.moving(model, last) - vectors.moving(model, first), axis=1)
@@ -64,11 +65,6 @@ def measure(model: Model, metric: str, first: int, last: int, *, wanted: Array) 
 
 def _centered(model: Model, t: int) -> Array:
     return vectors.without_frequency(model, vectors.centered(model, t))
-
-
-def _centered_sum(model: Model, begin: int, end: int) -> Array:
-    slices = range(begin, end)
-    return np.asarray(sum((_centered(model, t) for t in slices), start=np.zeros(1, dtype=np.float32)))
 
 
 def _cosine_distance(one: Array, other: Array) -> Array:

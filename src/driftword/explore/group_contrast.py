@@ -88,8 +88,13 @@ def contrast(
             raise OptionError(
                 "A word is followed through all of the time, alone; leave out `at` and `words`, or `word`"
             )
-        table = _through_time(model, names, model.word_id(word), n, min_count)
-        return _with_intervals(model, names, model.word_id(word), table, corpus) if intervals else table
+        v = model.word_id(word)
+        table = _through_time(model, names, v, n, min_count)
+        if not intervals:
+            return table
+        text, means = corpus_of(model, corpus), vectors.means(model)
+        drawn = (vectors.unit(uncertainty(model.group(name), text).vectors(v) - means) for name in names)
+        return with_interval(table, "similarity", np.einsum("dtk,dtk->dt", *drawn), most=1)
     named = None if words is None else [model.word_id(one) for one in checks.words("words", words)]
     permutations = checks.whole("permutations", permutations, least=19, most=1_000_000)
     seed, threads = checks.seed(seed), checks.threads(threads) or available_cores()
@@ -128,15 +133,6 @@ def contrast(
     table = table.sort(significant, size, descending=True, nulls_last=True, maintain_order=True)
     columns = ("word", "difference", "effect", "low", "high", "p", "q", "count_first", "count_second", "documents")
     return table.select(*columns).head(n)
-
-
-def _with_intervals(
-    model: Model, names: Sequence[str], v: int, table: pl.DataFrame, corpus: CorpusLike
-) -> pl.DataFrame:
-    """Add the interval of each similarity, from draws of the word's vectors in both groups."""
-    text, means = corpus_of(model, corpus), vectors.means(model)
-    drawn = (vectors.unit(uncertainty(model.group(name), text).vectors(v) - means) for name in names)
-    return with_interval(table, "similarity", np.einsum("dtk,dtk->dt", *drawn), most=1)
 
 
 def two_groups(model: Model, groups: Any) -> tuple[str, str]:
