@@ -45,11 +45,11 @@ class ChangeDate(NamedTuple):
 class ChangeDates:
     """Finds when words of a model changed; what words have in common is computed once."""
 
-    def __init__(self, model: Model, corpus: Corpus, *, seed: int = 0) -> None:
+    def __init__(self, model: Model, corpus: Corpus) -> None:
         threads = available_cores()
         with ThreadPoolExecutor(threads) as pool:
             text = read_documents(corpus, threads)
-            self.scores = DocumentScores(model, text, seed=seed, pool=pool, threads=threads)
+            self.scores = DocumentScores(model, text, seed=0, pool=pool, threads=threads)
 
     def of_word(self, v: int, low: int, high: int) -> ChangeDate | None:
         """Return when a word changed within slices `low` to `high` - 1; None where fewer than two of them have it."""

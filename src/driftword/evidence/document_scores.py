@@ -19,8 +19,7 @@ A slice with few documents leans on its neighbours.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -42,8 +41,7 @@ _POSITIONS: Final = 96  # whose chances are computed at a time
 _LEAST_VARIANCE: Final = 1e-4  # of the largest: directions with less count as having this much
 
 
-@dataclass(frozen=True)
-class Scores:
+class Scores(NamedTuple):
     """What the documents of a word say about its use."""
 
     document: Array  # (D,) ascending
@@ -52,8 +50,7 @@ class Scores:
     weights: Array  # (D,) sum of surprises
 
 
-@dataclass(frozen=True)
-class Expected:
+class Expected(NamedTuple):
     """Where a word would be expected, and how noisy that estimate is."""
 
     mean: Array  # (T, K)
@@ -136,8 +133,7 @@ class DocumentScores:
         ]
 
 
-@dataclass(frozen=True)
-class Smoothing:
+class Smoothing(NamedTuple):
     """How slices lean on each other."""
 
     weights: Array  # (T, T), rows add up to 1

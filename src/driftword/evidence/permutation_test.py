@@ -14,8 +14,7 @@ quicker. What the expected contexts contribute by chance is added to the permute
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -33,8 +32,7 @@ LEAST_WEIGHT: Final = 1e-3
 COLLINEAR: Final = 1e-3
 
 
-@dataclass(frozen=True)
-class WordDocuments:
+class WordDocuments(NamedTuple):
     """The documents of a word that are tested."""
 
     scores: Scores
@@ -42,8 +40,7 @@ class WordDocuments:
     strata: Array | None  # (D,) within which dates are exchanged
 
 
-@dataclass(frozen=True)
-class CenteredScores:
+class CenteredScores(NamedTuple):
     """What a word's documents say, without what is expected and what all of them have in common."""
 
     scores: Array  # (D, K) divided by the roots, so that their noise is about the same
@@ -52,11 +49,10 @@ class CenteredScores:
 
     def among(self, chosen: Array) -> CenteredScores:
         """Return some of the documents."""
-        return CenteredScores(self.scores[chosen], self.root[chosen], self.slice_of[chosen])
+        return CenteredScores(*(array[chosen] for array in self))
 
 
-@dataclass(frozen=True)
-class PreparedWord:
+class PreparedWord(NamedTuple):
     """A word whose documents are ready to exchange their dates."""
 
     documents: CenteredScores
@@ -66,8 +62,7 @@ class PreparedWord:
     strata: Array | None  # (D,) within which dates are exchanged
 
 
-@dataclass(frozen=True)
-class TestResult:
+class TestResult(NamedTuple):
     """What the test of one word found."""
 
     effect: float

@@ -40,8 +40,8 @@ _KEPT: Final = 4  # words whose draws are kept: a page asks for them several tim
 class Uncertainty:
     """Draws trajectories of any words of a model; what words have in common is computed once."""
 
-    def __init__(self, model: Model, corpus: Corpus, *, seed: int = 0) -> None:
-        self.model, self.seed = model, seed
+    def __init__(self, model: Model, corpus: Corpus) -> None:
+        self.model = model
         #: Draws the embeddings of a word, ``(DRAWS, T, K)``.
         self.vectors = lru_cache(maxsize=_KEPT)(self._draw_vectors)
         threads = available_cores()
@@ -118,7 +118,7 @@ class Uncertainty:
     def _weights(self, n_slices: int, n: int, v: int) -> Array:
         """Draw how much more or less each document counts, ``(documents, n)``; nothing on average in any slice."""
         slice_of = self._slice_of(n_slices)
-        xi = _normal(randomness.key(self.seed, "draws", v), len(slice_of), n)
+        xi = _normal(randomness.key(0, "draws", v), len(slice_of), n)
         for t in range(n_slices):
             here = slice_of == t
             count = max(int(here.sum()), 1)

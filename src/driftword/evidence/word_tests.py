@@ -54,7 +54,7 @@ class TestDesign:
         own = scores.of_word(v)
         here = self.time[own.slice_of] >= 0
         if not here.all():
-            own = Scores(own.document[here], own.slice_of[here], own.contexts[here], own.weights[here])
+            own = Scores(*(array[here] for array in own))
         strata = None
         if self.strata_of_slice is not None:
             strata = self.strata_of_slice[own.slice_of]

@@ -163,17 +163,6 @@ def _ranking(model: Model, n: int, min_count: int) -> pl.DataFrame:
     return _table(model, words, split.slice[words], columns)
 
 
-class _Point(NamedTuple):
-    """A change point of a word."""
-
-    slice: int
-    distance: float
-    rank: float
-    explained: float
-    low: int  # first and last slice of its interval
-    high: int
-
-
 def _changes_of(
     model: Model, v: int, *, n: int, min_count: int, min_rank: float, dates: ChangeDates | None
 ) -> pl.DataFrame:
@@ -183,7 +172,7 @@ def _changes_of(
     known = change_slices(model, np.array([v]))
     whole, peers = _split(rows, observed, known), _peer_distances(model, v)
     parts = {(0, len(rows)): whole}
-    points: list[_Point] = []
+    points: list[dict[str, Any]] = []
     while len(points) < n:
         (low, high), split = max(parts.items(), key=lambda part: part[1].gain[0])
         explained = min(float(split.gain[0] / whole.variation[0]), 1.0)
@@ -193,26 +182,28 @@ def _changes_of(
         if min(counts[low:point].sum(), counts[point:high].sum()) >= least:
             distance = float(split.distance[0])
             when = None if dates is None else dates.of_word(v, low, high)
-            ends = (point, point) if when is None else (min(when.low, point), max(when.high, point))
-            points.append(_Point(point, distance, _share_below(distance, peers), explained, *ends))
+            first, last = (point, point) if when is None else (min(when.low, point), max(when.high, point))
+            found = {
+                "slice": point,
+                "distance": distance,
+                "rank": _share_below(distance, peers),
+                "explained": explained,
+            }
+            points.append({**found, "slice_low": first, "slice_high": last})
         del parts[low, high]
         for begin, end in ((low, point), (point, high)):
             parts[begin, end] = _split(rows[begin:end], observed[begin:end])
-    points = [point for point in points if point.rank >= min_rank]
-    edges = np.array([0, *sorted(point.slice for point in points), len(rows)])
+    points = [one for one in points if one["rank"] >= min_rank]
+    slices = np.array([one["slice"] for one in points], dtype=np.int64)
+    edges = np.array([0, *sorted(slices), len(rows)])
     between = np.add.reduceat(counts, edges[:-1], dtype=np.int64)  # two change points that follow each other
-    slices = np.array([point.slice for point in points], dtype=np.int64)
     after = np.searchsorted(edges, slices)
-    columns = {name: np.array([getattr(point, name) for point in points]) for name in ("distance", "rank", "explained")}
+    columns = {name: np.array([one[name] for one in points]) for name in ("distance", "rank", "explained")}
     columns |= {"count_before": between[after - 1], "count_after": between[after]}
     table = _table(model, np.full(len(points), v), slices, columns)
-    if dates is None:
-        return table
+    ends = () if dates is None else ("slice_low", "slice_high")
     labels = model.slices.labels
-    return table.with_columns(
-        pl.Series("slice_low", [labels[point.low] for point in points], dtype=pl.String),
-        pl.Series("slice_high", [labels[point.high] for point in points], dtype=pl.String),
-    )
+    return table.with_columns(pl.Series(end, [labels[one[end]] for one in points], dtype=pl.String) for end in ends)
 
 
 def change_slices(model: Model, words: Array) -> Array:

@@ -154,8 +154,8 @@ def rank_drift(
     """Answer as `drift` does, and say how many words were eligible; None in `between` takes the default of that end."""
     model = as_model(model, group)
     vectors.check_moves(model)
-    by_drift = metric is not None
-    metric = usual_metric(model) if metric is None else checks.one_of("metric", metric, METRICS)
+    by_drift, usual = metric is not None, "relative" if model.vocabulary.counted else "cosine"
+    metric = checks.one_of("metric", usual if metric is None else metric, METRICS)
     n = checks.optional(checks.whole, "n", n, least=1)
     interpolated, intervals = checks.flag("interpolated", interpolated), checks.flag("intervals", intervals)
     if intervals and metric not in UNCERTAIN:
@@ -299,11 +299,6 @@ def usual_comparison(model: Model, min_count: int) -> tuple[int, int, Array]:
     first, last = _attested_range(model)
     common = model.vocabulary.attested(first, min_count) & model.vocabulary.attested(last, min_count)
     return first, last, common & ~most_frequent(model, usual_skip(model))
-
-
-def usual_metric(model: Model) -> str:
-    """Return the metric that ranks words by default: the one that found planted changes best, if counts are known."""
-    return "relative" if model.vocabulary.counted else "cosine"
 
 
 def most_frequent(model: Model, n: int) -> Array:

@@ -67,17 +67,19 @@ def centered(model: Model, t: int) -> Array:
     return slice_vectors(model, t) - mean(model, t)
 
 
-def mean(model: Model, t: int, min_count: int = MIN_COUNT) -> Array:
-    """Return the mean vector of the words that occur at least `min_count` times in slice t, ``(K,)``.
+def mean(model: Model, t: int) -> Array:
+    """Return the mean vector of the words that occur at least `MIN_COUNT` times in slice t, ``(K,)``.
 
     A static model has one for all slices, or it would seem to change.
     """
-    if not model.moves:
-        often = model.vocabulary.train_counts.sum(axis=0, dtype=np.int64) >= min_count
-        return model.cached(("mean", min_count), lambda: attested_mean(slice_vectors(model, 0), often))
-    return model.cached(
-        ("mean", t, min_count), lambda: attested_mean(slice_vectors(model, t), model.vocabulary.attested(t, min_count))
-    )
+
+    def compute() -> Array:
+        if model.moves:
+            return attested_mean(slice_vectors(model, t), model.vocabulary.attested(t, MIN_COUNT))
+        often = model.vocabulary.train_counts.sum(axis=0, dtype=np.int64) >= MIN_COUNT
+        return attested_mean(slice_vectors(model, 0), often)
+
+    return model.cached(("mean", t if model.moves else 0), compute)
 
 
 def means(model: Model) -> Array:
