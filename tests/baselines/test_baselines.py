@@ -45,7 +45,7 @@ def test_every_question_can_be_asked_of_a_baseline(method: str, small: dw.Corpus
     ):  # fmt: skip
         assert not table.is_empty()
     assert method in dw.plot.trajectory(model, "ship").to_json()
-    assert dw.significance(model, small, permutations=39)["word"].len() == len(small.words)
+    assert dw.significance(model, corpus=small, permutations=39)["word"].len() == len(small.words)
     page = dw.report(model, tmp_path / "r.html", words=["ship"], n=2, min_count=1, skip=0).read_text()
     assert f"Embeddings of &#39;{method}&#39;" in page
     assert 'path class="interval' not in page

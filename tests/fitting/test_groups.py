@@ -222,7 +222,7 @@ def test_charts_of_groups_show_what_the_tables_say(model: dw.Model) -> None:
     assert [row["position_high"] for row in rows(bands, "area")] == expected["position_high"].to_list()
     assert "band: 90% interval over documents" in str(bands.to_dict()["title"]["subtitle"])
     both = dw.plot.contrast(model, "t0w0", groups=pair, intervals=True)
-    table = dw.contrast(model, pair, word="t0w0", intervals=True)
+    table = dw.contrast(model, groups=pair, word="t0w0", intervals=True)
     for name in ("similarity", "similarity_low", "similarity_high"):
         assert [row[name] for row in rows(both, "area")] == table[name].to_list()
     assert "left and right" in both.to_dict()["title"]["text"]
@@ -260,15 +260,15 @@ def test_a_report_of_a_group_has_its_passages(model: dw.Model, tmp_path: Path) -
 
 
 def test_contrast_finds_the_exchanged_words_and_no_others(model: dw.Model, corpus: dw.Corpus) -> None:
-    table = dw.contrast(model, ("left", "right"), n=100, corpus=corpus)
+    table = dw.contrast(model, groups=("left", "right"), n=100, corpus=corpus)
     assert table["word"][:2].sort().to_list() == list(EXCHANGED)
     called = table.filter(pl.col("q") <= 0.05)["word"].to_list()
     assert set(EXCHANGED) <= set(called)
     assert len(called) <= 5
     assert set(table.sort("difference", descending=True)["word"][:2]) == set(EXCHANGED)
     assert (table["count_first"] >= 5).all()
-    assert dw.contrast(model, ["left", "right"], n=100, threads=1).equals(table)  # the two, and their corpus
-    early = dw.contrast(model, ("left", "right"), at=(1900, 1901), n=4, permutations=99)
+    assert dw.contrast(model, groups=["left", "right"], n=100, threads=1).equals(table)  # the two, and their corpus
+    early = dw.contrast(model, groups=("left", "right"), at=(1900, 1901), n=4, permutations=99)
     assert early["documents"].max() < table["documents"].max()  # type: ignore[operator]
 
 
@@ -282,7 +282,9 @@ def test_contrast_of_a_word_through_time(model: dw.Model) -> None:
 
 
 def test_contrast_says_how_sure_it_is(model: dw.Model) -> None:
-    named = dw.contrast(model, ("left", "right"), words=["t3w3", "t0w0"])
+    alone = dw.contrast(model, "t0w0", groups=("left", "right"))
+    assert alone["word"].to_list() == ["t0w0"]
+    named = dw.contrast(model, ["t3w3", "t0w0"], groups=("left", "right"))
     assert named["word"].to_list() == ["t0w0", "t3w3"]
     assert named["p"][0] < 0.01 < named["p"][1]
     table = dw.contrast(model, word="t0w0", groups=("left", "right"), intervals=True)

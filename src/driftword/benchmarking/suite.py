@@ -219,7 +219,7 @@ class _Run:
         }
         if self.tested:
             self.bar.update(facts=f"{name}, seed {seed}: testing")
-            q = significance(model, corpus, **self.fits["learning"], show_progress=False)
+            q = significance(model, corpus=corpus, **self.fits["learning"], show_progress=False)
             found |= measures.called(dict(q.select("word", "q").iter_rows()), model.words, planted)
         return found
 

@@ -71,7 +71,7 @@ def significance(
     model = Model.open(path)
     text = model.open_corpus(corpus)
     table = test(
-        model, text, names, between=_periods(between), within=within, permutations=permutations, seed=seed,
+        model, names, corpus=text, between=_periods(between), within=within, permutations=permutations, seed=seed,
         threads=threads, engine=engine, device=device, dask=dask,
     )  # fmt: skip
     shown = table if names else table.head(checks.whole("n", n, least=1))
@@ -142,7 +142,7 @@ def contrast(
         "permutations": permutations, "seed": seed, "threads": threads, "engine": engine, "device": device,
     }  # fmt: skip
     table = explore.contrast(
-        model, names, word=word, at=period, n=n, min_count=min_count, intervals=intervals, corpus=text, **test
+        model, word=word, groups=names, at=period, n=n, min_count=min_count, intervals=intervals, corpus=text, **test
     )
-    found = None if word is None else explore.contrast(model, names, words=word, corpus=text, **test)
+    found = None if word is None else explore.contrast(model, word, groups=names, corpus=text, **test)
     return Answer(table, lambda table, console: answers.print_contrast(table, console, found))

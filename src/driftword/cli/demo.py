@@ -38,7 +38,7 @@ def demo(
     answers.print_comparison(scores, console)
 
     model = Model.open(out / "dynamic-8.model")
-    tested = significance(model, corpus)
+    tested = significance(model, corpus=corpus)
     console.print("\n[bold]The words that changed most[/bold]")
     answers.print_ranking(explore.rank_drift(model, n=12), console)
     rates = dict(tested.select("word", "q").iter_rows())

@@ -168,7 +168,7 @@ def _test_significance(
         return False
     try:
         if wanted or takes_less_than(limit, model, corpus, **options):
-            significance(model, corpus, **options)
+            significance(model, corpus=corpus, **options)
             return True
     except KeyboardInterrupt:
         again = command_line("significance", model.path)

@@ -127,7 +127,7 @@ def contrast(
     model = as_model(model)
     model.word_id(word)
     first, second = two_groups(model, groups)
-    table = explore.contrast(model, (first, second), word=word, n=1, intervals=intervals, corpus=corpus)
+    table = explore.contrast(model, word=word, groups=(first, second), n=1, intervals=intervals, corpus=corpus)
     check_not_empty(table.drop_nulls("similarity"), f"'{word}' is not observed in both groups in any slice")
     table = timed(model, table.with_columns(pl.lit("").alias("pair")))
     chart = _lines(table, "similarity", by="pair", title="cosine between its vectors in the two groups")
