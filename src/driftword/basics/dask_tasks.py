@@ -59,7 +59,7 @@ def connect(dask: Any) -> Iterator[Any]:
         if not isinstance(dask, str):
             yield dask
         elif dask == LOCAL:
-            with _local_scheduler() as scheduler, _client(scheduler) as client, _local_workers(client):
+            with _local_client() as client:
                 yield client
         else:
             with _client(dask) as client:
@@ -85,63 +85,57 @@ def _client(address: str) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def _local_scheduler() -> Iterator[str]:
-    from distributed import LocalCluster
-
-    with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL) as cluster:
-        yield cluster.scheduler_address
-
-
-@contextlib.contextmanager
-def _local_workers(client: Any) -> Iterator[None]:
-    """Run one worker with one thread for each core, in processes of their own.
+def _local_client() -> Iterator[Any]:
+    """Yield a client of one worker with one thread for each core, in processes of their own.
 
     They are started as programs, so that a user's script is not run again in each of them.
     """
+    from distributed import LocalCluster
+
     number = available_cores()
-    command = [sys.executable, "-m", "distributed.cli.dask_worker", client.scheduler.address]
-    command += ["--nworkers", str(number), "--nthreads", "1", "--memory-limit", "0", "--no-dashboard"]
-    command += ["--death-timeout", str(int(_STARTING))]
-    environment = {**os.environ, "DASK_LOGGING__DISTRIBUTED": "critical"}
-    process = subprocess.Popen(
-        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )  # fmt: skip
-    try:
+    options = f"--nworkers {number} --nthreads 1 --memory-limit 0 --no-dashboard --death-timeout {_STARTING:.0f}"
+    with (
+        LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL) as cluster,
+        _client(cluster.scheduler_address) as client,
+    ):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address, *options.split()],
+            env={**os.environ, "DASK_LOGGING__DISTRIBUTED": "critical"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         try:
-            client.wait_for_workers(number, timeout=_STARTING)
-        except TimeoutError as error:
-            raise OptionError(f"The workers did not start within {_STARTING:.0f} seconds; leave out `dask`") from error
-        yield
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
-        try:
-            process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            try:
+                client.wait_for_workers(number, timeout=_STARTING)
+            except TimeoutError as error:
+                message = f"The workers did not start within {_STARTING:.0f} seconds; leave out `dask`"
+                raise OptionError(message) from error
+            yield client
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
 
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Keep Dask from writing to a user's terminal what an error of ours says in a sentence."""
-    loggers = [logging.getLogger(name) for name in ("distributed", "tornado", "asyncio")]
-    levels = [logger.level for logger in loggers]
-    children = {
-        name: logger.level
-        for name, logger in logging.root.manager.loggerDict.items()
-        if name.startswith("distributed.") and isinstance(logger, logging.Logger)
-    }
-    for logger in (*loggers, *map(logging.getLogger, children)):
+    packages = ("distributed", "tornado", "asyncio")
+    known = [name for name in logging.root.manager.loggerDict if name.startswith("distributed.")]
+    levels = {logging.getLogger(name): logging.getLogger(name).level for name in (*packages, *known)}
+    for logger in levels:
         logger.setLevel(logging.CRITICAL + 1)
     try:
         yield
     finally:
-        for logger, level in zip(loggers, levels, strict=True):
+        for logger, level in levels.items():
             logger.setLevel(level)
-        for name, level in children.items():
-            logging.getLogger(name).setLevel(level)
 
 
 # -- checks ------------------------------------------------------------------------------
@@ -154,30 +148,16 @@ def check_workers(client: Any) -> None:
         if not others:
             raise OptionError("The Dask cluster given as `dask` has no workers; start some with: dask worker ADDRESS")
         for address, theirs in others.items():
-            different = [name for name in _DECISIVE if own.get(name) != theirs.get(name)]
+            different = [name for name in _DECISIVE if own[name] != theirs[name]]
             if different:
-                here = ", ".join(f"{name} {own.get(name) or 'not installed'}" for name in different)
-                there = ", ".join(f"{name} {theirs.get(name) or 'not installed'}" for name in different)
+                there, here = (
+                    ", ".join(f"{name} {found[name] or 'not installed'}" for name in different)
+                    for found in (theirs, own)
+                )
                 raise OptionError(
                     f"The worker {address} has {there}, and this process has {here}; install the same versions "
                     "everywhere"
                 )
-
-
-def check_shared(client: Any, folder: Path) -> None:
-    """Refuse a cluster whose workers do not see a folder."""
-    with explained():
-        probe = folder / f"probe-{secrets.token_hex(4)}"
-        probe.write_text(probe.name)
-        try:
-            for address, seen in client.run(_sees, str(probe)).items():
-                if not seen:
-                    raise OptionError(
-                        f"The worker {address} does not see the folder '{folder.parent}'; give an `out` on storage "
-                        "that this process and all workers share, under the same path"
-                    )
-        finally:
-            probe.unlink(missing_ok=True)
 
 
 def versions(client: Any) -> tuple[dict[str, str | None], dict[str, dict[str, str | None]]]:
@@ -193,9 +173,24 @@ def versions(client: Any) -> tuple[dict[str, str | None], dict[str, dict[str, st
     return decisive(found["client"]), {address: decisive(facts) for address, facts in found["workers"].items()}
 
 
-def _sees(path: str) -> bool:
+def check_shared(client: Any, folder: Path) -> None:
+    """Refuse a cluster whose workers do not see a folder."""
+    probe = folder / f"probe-{secrets.token_hex(4)}"
+    with explained():
+        probe.write_text(probe.name)
+        try:
+            for address, seen in client.run(_sees, probe).items():
+                if not seen:
+                    raise OptionError(
+                        f"The worker {address} does not see the folder '{folder.parent}'; give an `out` on storage "
+                        "that this process and all workers share, under the same path"
+                    )
+        finally:
+            probe.unlink(missing_ok=True)
+
+
+def _sees(probe: Path) -> bool:
     """Tell whether a file that the client wrote is here."""
-    probe = Path(path)
     try:
         return probe.read_text() == probe.name
     except OSError:
@@ -219,6 +214,12 @@ def _guarded(task: Callable[..., Any], *job: Any) -> Any:
         return _Refusal(error)
 
 
+def _checked(result: Any) -> Any:
+    if isinstance(result, _Refusal):
+        raise result.error
+    return result
+
+
 class Tasks:
     """Runs the same task for all partitions on a cluster, and shows how many are done."""
 
@@ -231,18 +232,12 @@ class Tasks:
         with explained():
             futures = self._submit(_guarded, [(task, *job) for job in jobs])
             self._wait(futures)
-            results = self._client.gather(futures)
+            results = [_checked(result) for result in self._client.gather(futures)]
             self._futures.clear()
-        for result in results:
-            if isinstance(result, _Refusal):
-                raise result.error
-        return list(results)
+            return results
 
     def add(
-        self,
-        task: Callable[..., Any],
-        jobs: Sequence[tuple[Any, ...]],
-        add_up: Callable[[Sequence[Any]], Any],
+        self, task: Callable[..., Any], jobs: Sequence[tuple[Any, ...]], add_up: Callable[[Sequence[Any]], Any]
     ) -> Any:
         """Return the sum of the results of a task, which workers add up, a few at a time.
 
@@ -252,8 +247,7 @@ class Tasks:
             futures = self._submit(task, jobs)
             self._wait(futures)
             while len(futures) > 1:
-                groups = [futures[i : i + _FAN] for i in range(0, len(futures), _FAN)]
-                futures = self._submit(add_up, [(group,) for group in groups])
+                futures = self._submit(add_up, [(futures[i : i + _FAN],) for i in range(0, len(futures), _FAN)])
             self._futures.clear()
             return futures[0]
 
@@ -277,14 +271,9 @@ class Tasks:
         from distributed import as_completed
 
         for done, future in enumerate(as_completed(futures, loop=self._client.loop), start=1):
-            if future.status != "finished":
-                future.result()
-            if isinstance(refusal := self._refusal(future), _Refusal):
-                raise refusal.error
+            if future.status != "finished" or future.type is _Refusal:
+                _checked(future.result())
             self._bar.update(more=1, facts=f"{done:,} of {len(futures):,} parts")
-
-    def _refusal(self, future: Any) -> Any:
-        return future.result() if future.type is _Refusal else None
 
 
 @contextlib.contextmanager
@@ -297,8 +286,6 @@ def explained() -> Iterator[None]:
 
     try:
         yield
-    except DriftwordError:
-        raise
     except KilledWorker as error:
         raise SourceError(
             "A part of the text ended every worker that worked on it, perhaps as there was not enough memory; give "
