@@ -7,7 +7,6 @@ import driftword as dw
 from driftword.corpus.metadata import CorpusMetadata
 from driftword.corpus.options import CorpusOptions
 from driftword.corpus.preparation_report import PreparationReport
-from driftword.corpus.summary import summarize
 from driftword.sources.opening import Input
 
 
@@ -58,5 +57,5 @@ def test_corpora_of_the_first_release_open(small: dw.Corpus, tmp_path: Path) -> 
 def test_a_corpus_of_ids_has_nothing_to_report() -> None:
     corpus = dw.Corpus.from_ids(["a"], [0], [0, 1], chunk_slice=[0], chunk_split=[0], slices=[1900])
     assert corpus.info()["report"] == {}
-    facts = summarize(corpus.info(), corpus.options, corpus.report)
+    facts = corpus.summary()
     assert not {"left out", "note"} & set(facts)

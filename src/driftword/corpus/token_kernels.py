@@ -17,20 +17,18 @@ def mix(x):
 
 
 @njit(cache=True, nogil=True)
-def sample(tokens, begin, end, key, keep, ids, positions, counts):
-    """Write the words that a pass sees of some chunks, their positions, and how many each chunk has.
-
-    `tokens` are those of the chunks, one after the other. What is kept is as `Corpus.sampled` says. Returns how many.
-    """
+def sample(chunks, key, keep, seen):
+    """Write what a pass sees of some chunks, as `sampling.are_sampled` says; return how many tokens these are."""
+    tokens, ids, positions = chunks.tokens, seen.ids, seen.positions
     i = n = 0
-    for chunk in range(len(begin)):
+    for chunk in range(len(chunks.begin)):
         before = n
-        for position in range(begin[chunk], end[chunk]):
+        for position in range(chunks.begin[chunk], chunks.end[chunk]):
             if float64(mix(key ^ uint64(position)) >> uint64(11)) * 2.0**-53 < keep[tokens[i]]:
                 ids[n], positions[n] = tokens[i], position
                 n += 1
             i += 1
-        counts[chunk] = n - before
+        seen.counts[chunk] = n - before
     return n
 
 
