@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from queue import SimpleQueue
@@ -63,11 +63,11 @@ def mend_line_breaks(stream: IdStream, words: list[str]) -> IdStream:
     broken = [number for number, word in enumerate(words) if BREAK in word]
     if not broken:
         return stream
-    counts = dict(zip(words, stream.counts(len(words)).tolist(), strict=True))
+    counts = Counter(dict(zip(words, stream.counts(len(words)).tolist(), strict=True)))
     ids = {word: number for number, word in enumerate(words)}
     new_id = np.arange(len(words), dtype=np.uint32)
     for number in broken:
-        whole = mend(words[number], counts)
+        whole = mend(words[number], counts.__getitem__)
         if whole not in ids:
             ids[whole] = number
             words[number] = whole

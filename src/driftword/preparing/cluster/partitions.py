@@ -12,7 +12,7 @@ import json
 import secrets
 import socket
 import tempfile
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -284,8 +284,8 @@ def merge_bucket(work: Path, n_partitions: int, bucket: int, choice: WordChoice)
     table = found.group_by("word").agg(pl.col("count").sum()).collect(engine="streaming")
     broken = table.filter(pl.col("word").str.contains(BREAK, literal=True))["word"].to_list()
     forms = {word.replace(BREAK, joint) for word in broken for joint in ("", "-")}
-    counts = dict(table.filter(pl.col("word").is_in(list(forms))).iter_rows())
-    whole = {word: mend(word, counts) for word in broken}
+    counts = Counter(dict(table.filter(pl.col("word").is_in(list(forms))).iter_rows()))
+    whole = {word: mend(word, counts.__getitem__) for word in broken}
     table = table.with_columns(pl.col("word").replace(whole).alias("whole"))
     total = pl.col("count").sum().over("whole")
     # A word with a space may also arise as a phrase, however rare it is itself.
