@@ -6,7 +6,6 @@ import driftword as dw
 from driftword.corpus.metadata import CorpusMetadata
 from driftword.corpus.options import PrepareOptions
 from driftword.corpus.preparation_report import PreparationReport
-from driftword.corpus.summary import summarize
 from driftword.sources.opening import Input
 
 
@@ -32,5 +31,5 @@ def test_metadata_survives_json() -> None:
 def test_a_corpus_of_ids_has_nothing_to_report() -> None:
     corpus = dw.Corpus.from_ids(["a"], [0], [0, 1], chunk_slice=[0], chunk_split=[0], slices=[1900])
     assert corpus.info()["report"] == {}
-    facts = summarize(corpus.info(), corpus.options, corpus.report)
+    facts = corpus.summary()
     assert not {"left out", "note"} & set(facts)

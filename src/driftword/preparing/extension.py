@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
@@ -29,12 +29,12 @@ from driftword.corpus.slices import Slices, is_grid, make_slices
 from driftword.corpus.tokenized_text import concatenated_ranges, write_facts
 from driftword.corpus.tokens import make_rule
 from driftword.preparing.ingest import Ingestion
-from driftword.preparing.languages import LanguageFilter
 from driftword.preparing.local_text import LocalIds, mend_line_breaks
 from driftword.preparing.phrases import join_known
+from driftword.preparing.text_stages import ReadingRequest
 from driftword.preparing.token_writer import TokenWriter
 from driftword.preparing.workers import Workers
-from driftword.sources.opening import inputs_of, open_source
+from driftword.sources.opening import ReadingOptions, inputs_of, open_source
 from driftword.storage import store
 from driftword.storage.shards import read_shards, remove_shards
 
@@ -70,19 +70,18 @@ def extend_corpus(
         raise OptionError("The dates of the model's documents were shuffled, so there is nothing to go on from")
     if options.tokens == CUSTOM:
         raise OptionError("The model's text was split by a function, which is not stored; prepare and fit it again")
-    language = None if options.language is None else LanguageFilter(options.language)
-    opened = open_source(source, time_from_name=options.time_from_name, encoding=options.encoding, skip_bad_rows=False)
+    files = ReadingOptions(options.time_from_name, options.encoding)
+    rule = make_rule(options.tokens, numbers=options.numbers)
+    request = ReadingRequest(rule, text, time, options.time_format, options.language, skip_bad_dates=False, files=files)
+    opened = open_source(source, **asdict(files))
     with (
         store.create(out, kind=KIND, overwrite=overwrite) as writer,
         tempfile.TemporaryDirectory(dir=writer.folder, prefix="spool-") as spool,
         Workers(threads) as workers,
         as_source_errors(),
     ):
-        rule = make_rule(options.tokens, numbers=options.numbers)
-        ingestion = Ingestion(
-            Path(spool), rule, time_format=options.time_format, language=language, workers=workers, bar=bar
-        )
-        report = ingestion.read(opened, text, time, skip_bad_dates=False)
+        ingestion = Ingestion(Path(spool), request, workers=workers, bar=bar)
+        report = ingestion.read(opened)
         slices = _longer(corpus.slices, options.slices, ingestion.days, first)
         slice_of = slices.find(ingestion.days)
         ids = LocalIds(mend_line_breaks(ingestion.stream, ingestion.words), workers, bar)
