@@ -50,8 +50,8 @@ class DeviceRound:
     done: int  # blocks before them, since the accumulators were reset
 
     @property
-    def count(self) -> int:
-        """How many blocks there are."""
+    def n_blocks(self) -> int:
+        """The number of blocks."""
         return len(self.blocks)
 
     def part(self, begin: float, end: float) -> DeviceRound:
