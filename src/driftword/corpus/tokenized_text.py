@@ -14,6 +14,7 @@ import polars as pl
 from driftword.basics import checks
 from driftword.basics.errors import StoreError
 from driftword.corpus.metadata import CorpusMetadata
+from driftword.corpus.options import PrepareOptions
 from driftword.corpus.phrases import PhraseTable
 from driftword.corpus.preparation_report import PreparationReport
 from driftword.corpus.slices import Slices
