@@ -5,10 +5,11 @@ BASE := .venv/.base
 READY := .venv/.ready
 OLDEST := .venv-oldest/.ready
 
-.PHONY: help demo docs wheel test test-oldest torture lint format bench bench-explorer bench-all bench-gpu bench-speed clean
+.PHONY: help demo docs wheel check test test-oldest torture lint format bench bench-explorer bench-all bench-gpu bench-speed clean
 
 help:
 	@echo "make demo    set up, run driftword on two centuries of speeches, show the result"
+	@echo "make check   set up, check style and types, run the quick tests: a minute"
 	@echo "make test    set up, check style and types, run all tests"
 	@echo "make docs    the documentation as a site in site/; every link is checked and every snippet runs"
 	@echo "make wheel   sdist and wheel in dist/, tried out in an empty folder"
@@ -54,6 +55,9 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32
 	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
+
+check: lint
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not slow"
 
 test: lint
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal

@@ -39,7 +39,7 @@ from driftword.fitting.schedule import Schedule
 from machine import describe
 
 DEVICE = torch.device("cuda")
-PLAN = PassPlan(1, 1, sliced=True, block=32, run=4, rounds=10, seed=0)
+PLAN = PassPlan(1, 1, sliced=True, block_size=32, run_length=4, rounds=10, seed=0)
 
 
 def milliseconds(task: Callable[[], object], *, repeats: int = 20) -> float:
@@ -118,7 +118,7 @@ def make_blocks(engine: TorchEngine, part: DeviceRound, step: Step) -> BlockBatc
     """Return the first batch of a round."""
     blocks = part.blocks[:BATCH_BLOCKS]
     sampler = engine._device_sampler
-    return make_batch(part.whole, blocks, half_window=step.half_window, pool=step.pool, sampler=sampler)
+    return make_batch(part.whole, blocks, half_window=step.half_window, pool=step.pool_size, sampler=sampler)
 
 
 def kernels(corpus: dw.Corpus) -> None:

@@ -158,7 +158,7 @@ def report_periods(model: dw.Model, corpus: dw.Corpus, planted: Planted, permuta
     between = ((labels[0], labels[middle - 1]), (labels[middle], labels[-1]))
     for name, words in (("exchanged", exchanged), ("unchanged", others), ("thinned", planted.thinned)):
         names = [model.words[v] for v in words]
-        ours = dw.significance(model, corpus, names, between=between, permutations=permutations)["p"].to_numpy()
+        ours = dw.significance(model, names, corpus=corpus, between=between, permutations=permutations)["p"].to_numpy()
         plain = plain_permutation(model, corpus, words, middle, permutations)
         print(
             f"    {name:10} {len(words):4} words, p <= .05: our test {100 * np.mean(ours <= 0.05):.1f}%, "
@@ -254,7 +254,7 @@ def report_dates(model: dw.Model, corpus: dw.Corpus, planted: Planted, abrupt: f
     names = [model.words[v] for v in words]
     by_trajectory = dw.changes(model, names, n=1, min_count=0)  # before the test, which finds better dates
     smoothed = dict(by_trajectory.select("word", "slice").iter_rows())
-    table = dw.significance(model, corpus).filter(pl.col("change").is_not_null() & pl.col("word").is_in(names))
+    table = dw.significance(model, corpus=corpus).filter(pl.col("change").is_not_null() & pl.col("word").is_in(names))
     dates = np.array(
         [[model.slices.index(row[n]) for n in ("change_low", "change", "change_high")] for row in table.to_dicts()]
     ).reshape(-1, 3)
@@ -302,7 +302,7 @@ def main() -> None:
         begin = time.perf_counter()
         table = None
         if mode in ("null", "exchange"):
-            table = dw.significance(fitted, corpus, permutations=permutations, seed=seed)
+            table = dw.significance(fitted, corpus=corpus, permutations=permutations, seed=seed)
         print(
             f"{mode}, {path}, seed {seed}: {sizes.sum():,} documents in {len(sizes)} slices of {sizes.min():,} to "
             f"{sizes.max():,}; {time.perf_counter() - begin:.0f} s",

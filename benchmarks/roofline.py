@@ -21,6 +21,7 @@ import driftword as dw
 import speed
 from driftword.engines.cpu import block_kernels as kernels
 from driftword.engines.cpu.matmul_kernels import LANES, TILE, add_product, padded
+from driftword.engines.parameters import Table
 from machine import describe
 
 REPEATS = 2000
@@ -38,9 +39,9 @@ def _products(n, block, columns, negatives, context, transposed, residual, gradi
 
 
 @njit(**kernels._FAST)
-def _steps(n, words, gradients, values, accumulator):
+def _steps(n, gradients, table):
     for _ in range(n):
-        kernels._adagrad(words, gradients, len(words), 0, 1, 0, values, accumulator, np.float32(1e-6))
+        kernels._adagrad(gradients, 0, table, 0, np.float32(1e-6), 0, 0, 1)
 
 
 @njit(**kernels._FAST)
@@ -83,7 +84,13 @@ def parts(spec: dw.Spec) -> dict[str, float]:
     def numbers(*shape: int) -> np.ndarray:
         return (0.01 * random.normal(size=shape)).astype(np.float32)
 
-    block, pool, run, half, columns = spec.block, spec.pool, spec.run, spec.context // 2, spec.dim + spec.intercept
+    block, pool, run, half, columns = (
+        spec.block_size,
+        spec.pool_size,
+        spec.run_length,
+        spec.context // 2,
+        spec.dim + spec.intercept,
+    )
     width, rows, seen = padded(columns, LANES), padded(padded(block, LANES), TILE), run + 2 * half
     moved = block + pool + block // run * seen  # rows of both tables that a block moves
     context = numbers(rows, width)
@@ -91,9 +98,10 @@ def parts(spec: dw.Spec) -> dict[str, float]:
         _products, block, columns, numbers(pool, width), context, np.ascontiguousarray(context.T),
         numbers(pool, rows), numbers(rows, width),
     )  # fmt: skip
-    values, accumulator = numbers(moved, columns), np.ones((moved, columns), np.float32)
+    table = Table(numbers(1, moved, columns), np.ones((1, moved, columns), np.float32))
     words = random.permutation(moved).astype(np.int32)
-    steps = microseconds(_steps, words, numbers(moved, width), values, accumulator)
+    gradients = kernels.Gradients(words[None], numbers(1, moved, width), np.array([moved]))
+    steps = microseconds(_steps, gradients, table)
     windows = microseconds(_windows, numbers(seen, width), numbers(seen + 2, width), run, numbers(seen, width))
     return {
         "three matrix products": products / block,
@@ -119,7 +127,7 @@ def main() -> None:
     spec, corpus = dw.Spec(), dw.Corpus.open(sys.argv[1])
     print(describe(), end="\n\n")
     found, best = parts(spec), peak()
-    flops = 3 * 2 * spec.pool * (spec.dim + spec.intercept)
+    flops = 3 * 2 * spec.pool_size * (spec.dim + spec.intercept)
     whole = {}
     for threads in (1, 2):
         speed.THREADS = threads

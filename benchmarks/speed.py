@@ -121,7 +121,7 @@ def main() -> None:
         ("dim 50", replace(spec, dim=50), 1),
         ("dim 200", replace(spec, dim=200), 1),
         ("context 2", replace(spec, context=2), 1),
-        ("pool 128", replace(spec, pool=128), 1),
+        ("pool 128", replace(spec, pool_size=128), 1),
     ):
         cost = round_cost(corpus, changed, join=join)
         print(

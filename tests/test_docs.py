@@ -105,8 +105,8 @@ def test_links_lead_somewhere() -> None:
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_the_readme_shows_what_the_program_prints(sotu: Any) -> None:
-    shown = (ROOT / "README.md").read_text()
+def test_the_first_steps_show_what_the_program_prints(sotu: Any) -> None:
+    shown = (ROOT / "docs" / "first-steps.md").read_text()
     run = [sys.executable, "-m", "driftword", "info", str(sotu.path)]
     done = subprocess.run(run, capture_output=True, text=True, env={**os.environ, "COLUMNS": "140"})
     for line in done.stdout.splitlines():

@@ -69,7 +69,7 @@ WRONG: dict[str, Any] = {
 }
 NUMBERS = {
     "n", "topn", "min_count", "skip", "width", "passes", "patience", "threads", "seed", "candidates", "pass_number",
-    "vocabulary", "phrase_min_count", "dim", "negatives", "rounds", "block", "run", "pool", "context",
+    "vocabulary", "phrase_min_count", "dim", "negatives", "rounds", "block_size", "run_length", "pool_size", "context",
     "permutations",
 }  # fmt: skip
 REALS = {
@@ -255,7 +255,8 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
                           "checkpoint_every": 20.0, "overwrite": True}),
         "prepare": Call(dw.prepare, {
             "source": [("The ship left the harbour of the port", 1900), ("The judge left the court", 1901)],
-            "out": fresh(), "text": None, "time": None, "slices": "1y", "vocabulary": 100, "min_count": 1,
+            "options": None, "out": fresh(), "text": None, "time": None, "slices": "1y", "vocabulary": 100,
+            "min_count": 1,
             "stopwords": ["the"], "keep": ["ship"], "tokens": "words", "numbers": False, "phrases": False,
             "phrase_threshold": 0.5, "phrase_min_count": 2, "connectors": ["of"], "subsample": None, "seed": 0,
             "group": None, "groups": None, "time_format": None, "time_from_name": None, "encoding": None,
@@ -606,7 +607,8 @@ def numpy_spec(scalar: bool) -> dw.Spec:
     """Return options with every number given by NumPy, or by Python."""
     values: dict[str, Any] = {
         "model": "dynamic", "dim": 3, "context": 2, "negatives": 5, "drift_precision": 128.0, "prior_precision": 0.5,
-        "learning_rate": 0.25, "final_rate": 0.5, "rounds": 2, "block": 8, "run": 2, "pool": 16, "exponent": 0.75,
+        "learning_rate": 0.25, "final_rate": 0.5, "rounds": 2, "block_size": 8, "run_length": 2, "pool_size": 16,
+        "exponent": 0.75,
         "resample": "each-pass", "initial_accumulator": 0.0625, "drift_unit": "year", "intercept": True,
         "intercept_precision": 0.5,
     }  # fmt: skip

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from driftword.benchmarking.gold_sets import prepare_gold, read_gold, score_gold
     from driftword.benchmarking.suite import benchmark
     from driftword.corpus import Corpus, Slices
+    from driftword.corpus.options import PrepareOptions
     from driftword.evidence.significance import significance
     from driftword.exchange.exporting import export
     from driftword.exchange.importing import from_vectors, read_word2vec
@@ -59,6 +60,7 @@ _MODULES = {
     "benchmarking.suite": ("benchmark",),
     "fitting.comparison": ("compare",),
     "corpus": ("Corpus", "Slices"),
+    "corpus.options": ("PrepareOptions",),
     "preparing": ("prepare",),
     "basics.errors": (
         "BusyError", "DriftwordError", "DriftwordWarning", "ExistsError", "FitError", "OptionError", "SourceError",
@@ -88,7 +90,8 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 
 __all__ = [
     "BusyError", "Corpus", "DriftwordError", "DriftwordWarning", "ExistsError", "FitError", "Model", "OptionError",
-    "Slices", "SourceError", "Spec", "StoreError", "TextVectorizer", "UnknownSliceError", "UnknownWordError",
+    "PrepareOptions", "Slices", "SourceError", "Spec", "StoreError", "TextVectorizer", "UnknownSliceError",
+    "UnknownWordError",
     "analogy", "baselines", "benchmark", "card", "changes", "compare", "contrast", "drift", "equivalents", "evaluate",
     "export", "extend", "fit", "frequency", "from_vectors", "movers", "neighborhoods", "neighbors", "plan", "plot",
     "prepare", "prepare_gold", "read_gold", "read_word2vec", "report", "score_gold", "significance", "similarity",

@@ -26,7 +26,7 @@ SMALL = {"dim": 8, "context": 4}
 def task(corpus: dw.Corpus, **options: Any) -> Task:
     given = {"dim": 6, "context": 4, "passes": 2, "seed": 3, "threads": 1, "out": None, "overwrite": False,
              "show_progress": False, **options}  # fmt: skip
-    return Task.of("compass", corpus, **given)
+    return Task("compass", corpus, **given)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -45,7 +45,7 @@ def test_every_question_can_be_asked_of_a_baseline(method: str, small: dw.Corpus
     ):  # fmt: skip
         assert not table.is_empty()
     assert method in dw.plot.trajectory(model, "ship").to_json()
-    assert dw.significance(model, small, permutations=39)["word"].len() == len(small.words)
+    assert dw.significance(model, corpus=small, permutations=39)["word"].len() == len(small.words)
     page = dw.report(model, tmp_path / "r.html", words=["ship"], n=2, min_count=1, skip=0).read_text()
     assert f"Embeddings of &#39;{method}&#39;" in page
     assert 'path class="interval' not in page
@@ -179,7 +179,7 @@ def test_fixed_targets_are_fitted_as_in_a_plain_computation(small: dw.Corpus) ->
                     step += rate * ((n == 0) - 1 / (1 + np.exp(-hidden @ targets[word]))) * targets[word]
                 for word in around:
                     expected[word] += step
-    assert fit_slice(asked, t, inputs, targets, counts) == pytest.approx(expected, abs=1e-4)
+    assert fit_slice(asked, t, inputs, targets) == pytest.approx(expected, abs=1e-4)
 
 
 def test_what_is_missing_is_said(small: dw.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:

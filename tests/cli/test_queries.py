@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import driftword as dw
 from conftest import run_here, toy_model
-from driftword.cli import app, terminal
+from driftword.cli import answers, app, terminal
 
 
 @pytest.fixture(scope="module")
@@ -133,8 +133,8 @@ def test_words_that_look_like_markup_are_shown_as_they_are(tmp_path: Path) -> No
     model = toy_model(rho, np.full((4, 5), 9), words, dim=3)
     console = Console(width=80, file=io.StringIO())
     terminal.print_table(dw.drift(model), console)
-    terminal.print_neighbors(dw.neighbors(model, "plain", at=[1900, 1930]), model, "plain", console)
-    terminal.print_trajectories(dw.trajectory(model, "plain"), console)
+    answers.print_neighbors(dw.neighbors(model, "plain", at=[1900, 1930]), model, "plain", console)
+    answers.print_trajectories(dw.trajectory(model, "plain"), console)
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert shown.count("[red]") >= 4
     assert shown.count("[/x]") >= 4

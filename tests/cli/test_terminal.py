@@ -12,7 +12,7 @@ from test_visible_text import HOSTILE, is_safe
 
 import driftword as dw
 from conftest import random_model, run_here
-from driftword.cli import terminal
+from driftword.cli import answers, terminal
 
 CONTROL = "\x1b[31m\x9b2J\u202e"
 
@@ -32,12 +32,12 @@ def test_whatever_is_printed_is_printable(console: terminal.Console) -> None:
     words = [f"{CONTROL}{letter}" for letter in "abcde"]
     model = random_model(words)
     terminal.print_table(dw.drift(model).rename({"word": f"word{HOSTILE}"}), console)
-    terminal.print_neighbors(dw.neighbors(model, words[0]), model, words[0], console)
-    terminal.print_neighbors(dw.neighbors(model, words[0], at=[1990, 1991]), model, words[0], console)
-    terminal.print_trajectories(dw.trajectory(model, words[:2]), console)
+    answers.print_neighbors(dw.neighbors(model, words[0]), model, words[0], console)
+    answers.print_neighbors(dw.neighbors(model, words[0], at=[1990, 1991]), model, words[0], console)
+    answers.print_trajectories(dw.trajectory(model, words[:2]), console)
     terminal.print_facts({HOSTILE: HOSTILE}, console)
     row = dict.fromkeys(("left", "keyword", "right", "slice"), HOSTILE)
-    terminal.print_passages(pl.DataFrame([row]), console)
+    answers.print_passages(pl.DataFrame([row]), console)
     console.print(HOSTILE, Text(HOSTILE), markup=False)  # what forgets to make its text visible
     assert lines(console).count("␛[31m") > 10
 

@@ -10,7 +10,7 @@ import pytest
 import driftword as dw
 from driftword.basics import randomness
 from driftword.basics.errors import OptionError, StoreError, UnknownSliceError, UnknownWordError
-from driftword.corpus import corpus as corpus_module
+from driftword.corpus import sampling
 
 
 def tiny(**changes: Any) -> dw.Corpus:
@@ -87,7 +87,7 @@ def test_a_pass_sees_its_own_subsample(tmp_path: Path) -> None:
 def test_a_sample_has_the_tokens_of_its_chunks(sotu: dw.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     """The quick way to read a split, in parts of any size, gives what reading it chunk by chunk does."""
     for size in (1 << 20, 5_000):
-        monkeypatch.setattr(corpus_module, "_BLOCK", size)
+        monkeypatch.setattr(sampling, "_BLOCK", size)
         for split in ("train", "valid"):
             ids, offsets, chunk, position = sotu.sample(split, pass_number=3)
             chunks = list(sotu.chunks(split, pass_number=3))

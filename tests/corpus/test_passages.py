@@ -10,9 +10,9 @@ from polars.testing import assert_frame_equal
 import driftword as dw
 from driftword.basics.errors import OptionError, UnknownWordError
 from driftword.corpus.passages import count_passages, find_in_document, find_in_slices, find_lines
+from driftword.corpus.phrases import join_strings
 from driftword.corpus.spans import SplitText, find_in_windows, occurrences
 from driftword.corpus.tokens import TokenRule
-from driftword.preparing.phrases import join_strings
 
 
 def test_every_line_is_in_its_document(small: dw.Corpus) -> None:

@@ -4,9 +4,8 @@ import json
 
 import driftword as dw
 from driftword.corpus.metadata import CorpusMetadata
-from driftword.corpus.options import CorpusOptions
+from driftword.corpus.options import PrepareOptions
 from driftword.corpus.preparation_report import PreparationReport
-from driftword.corpus.summary import summarize
 from driftword.sources.opening import Input
 
 
@@ -23,7 +22,7 @@ def test_metadata_survives_json() -> None:
         subsample=1e-3,
         inputs=(Input("a.csv", "0" * 64),),
         citation="A. Author",
-        options=CorpusOptions(text="body", stopwords=("the",), slices=("1900", "1910")),
+        options=PrepareOptions(text="body", stopwords=("the",), slices=("1900", "1910")),
         report=PreparationReport(rows=2),
     )
     assert CorpusMetadata.from_dict(json.loads(json.dumps(metadata.to_dict()))) == metadata
@@ -32,5 +31,5 @@ def test_metadata_survives_json() -> None:
 def test_a_corpus_of_ids_has_nothing_to_report() -> None:
     corpus = dw.Corpus.from_ids(["a"], [0], [0, 1], chunk_slice=[0], chunk_split=[0], slices=[1900])
     assert corpus.info()["report"] == {}
-    facts = summarize(corpus.info(), corpus.options, corpus.report)
+    facts = corpus.summary()
     assert not {"left out", "note"} & set(facts)

@@ -19,9 +19,9 @@ SETTING = st.fixed_dictionaries(
         "words": st.integers(2, 30),
         "dim": st.sampled_from([1, 3, 16, 21, 33]),
         "half_window": st.integers(1, 5),
-        "block": st.integers(1, 40),
-        "run": st.integers(1, 40),
-        "pool": st.integers(1, 30),
+        "block_size": st.integers(1, 40),
+        "run_length": st.integers(1, 40),
+        "pool_size": st.integers(1, 30),
         "rounds": st.integers(1, 4),
         "model": st.sampled_from(["static", "binned", "dynamic"]),
         "intercept": st.booleans(),
@@ -64,7 +64,8 @@ def make_text(lengths: list[int], slice_of: list[int], words: int, *, seed: int 
 
 def make_plan(**changes: Any) -> PassPlan:
     options: dict[str, Any] = {
-        "number": 0, "subsample": 0, "sliced": True, "block": 16, "run": 4, "rounds": 1, "seed": 0, **changes,
+        "number": 0, "subsample": 0, "sliced": True, "block_size": 16, "run_length": 4, "rounds": 1, "seed": 0,
+        **changes,
     }  # fmt: skip
     return PassPlan(**options)
 
@@ -78,7 +79,7 @@ def make_prior(slices: int, **changes: Any) -> Prior:
 
 def make_step(slices: int = 1, **changes: Any) -> Step:
     """Return a step; what is not an option of it is one of the prior."""
-    options: dict[str, Any] = {"learning_rate": 0.05, "half_window": 2, "negatives": 20, "pool": 8}
+    options: dict[str, Any] = {"learning_rate": 0.05, "half_window": 2, "negatives": 20, "pool_size": 8}
     options |= {name: changes.pop(name) for name in (*options, "centering", "frozen") if name in changes}
     return Step(**options, prior=make_prior(slices, **changes))
 
@@ -102,7 +103,7 @@ def make_case(setting: dict[str, Any]) -> tuple[Text, PassPlan, Parameters, Samp
     slice_of = sorted(random.integers(0, slices, len(setting["lengths"])).tolist())
     text = make_text(setting["lengths"], slice_of, setting["words"], seed=setting["seed"])
     plan = make_plan(
-        number=2, block=setting["block"], run=setting["run"], rounds=setting["rounds"], seed=1,
+        number=2, block_size=setting["block_size"], run_length=setting["run_length"], rounds=setting["rounds"], seed=1,
         passes_before=setting["passes_before"],
     )  # fmt: skip
     parameters = make_parameters(
@@ -116,7 +117,7 @@ def make_case(setting: dict[str, Any]) -> tuple[Text, PassPlan, Parameters, Samp
         prior |= {"rho": by_word(slices, setting["words"])}
     counts = np.bincount(text.ids, minlength=setting["words"])
     step = make_step(
-        slices, half_window=setting["half_window"], pool=setting["pool"],
+        slices, half_window=setting["half_window"], pool_size=setting["pool_size"],
         # Long steps of many blocks from the same point overshoot, and rounding errors grow beyond comparison.
         learning_rate=0.001 if setting["passes_before"] else 0.05,
         centering=Centering(((counts + 0.5) / (counts + 0.5).sum()).astype(np.float32), setting["half_window"] * 1.7),

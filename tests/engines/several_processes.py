@@ -26,7 +26,7 @@ from driftword.engines.distributed import engine as distributed
 from driftword.fitting import fitting
 
 SLICES, WORDS = 9, 120
-SPEC: dict[str, Any] = {"dim": 8, "context": 4, "rounds": 2, "block": 64, "prior_precision": 0.1}
+SPEC: dict[str, Any] = {"dim": 8, "context": 4, "rounds": 2, "block_size": 64, "prior_precision": 0.1}
 
 
 def make_corpus(seed: int = 0) -> dw.Corpus:

@@ -93,7 +93,7 @@ def test_rounds_are_those_of_the_reference(
 ) -> None:
     parameters = static if model == "static" else sliced
     # One block for each slice: with several, engines may interleave those of different slices.
-    shape = {"block": 16, "rounds": 3} if model == "static" else {"block": 110, "rounds": 1}
+    shape = {"block_size": 16, "rounds": 3} if model == "static" else {"block_size": 110, "rounds": 1}
     plan = make_plan(sliced=model != "static", **shape)
     slices = 1 if model == "static" else SLICES
     step = make_step(slices, **(independent(slices) if model != "dynamic" else {}), centering=CENTERING)
@@ -116,7 +116,7 @@ def test_words_may_have_walks_and_slices_context_vectors_of_their_own(make: Make
     step = make_step(
         SLICES, frozen=2, centering=CENTERING, rho=by_word(SLICES, WORDS), alpha=Chain(np.full(SLICES, 0.3), WALK)
     )
-    plan = make_plan(block=110)
+    plan = make_plan(block_size=110)
     engine, reference = make(parameters), ReferenceEngine(copy.deepcopy(parameters), SAMPLER)
     for part, same in zip(engine.read(corpus, plan), read_pass(corpus, plan), strict=True):
         assert float(engine.round(part, step)) == pytest.approx(reference.round(same, step), rel=1e-4)
@@ -137,7 +137,7 @@ def test_some_context_vectors_stay_and_a_prior_has_centers(make: Make, sliced: P
         SLICES, frozen=4, center=center, intercept=intercept, rho=rho, alpha=Chain.independent(9.0),
         alpha_center=alpha_center,
     )  # fmt: skip
-    plan = make_plan(block=110)
+    plan = make_plan(block_size=110)
     engine, reference = make(sliced), ReferenceEngine(copy.deepcopy(sliced), SAMPLER)
     before = values(engine)
     for part, same in zip(engine.read(corpus, plan), read_pass(corpus, plan), strict=True):
@@ -155,7 +155,7 @@ def test_some_context_vectors_stay_and_a_prior_has_centers(make: Make, sliced: P
 
 def test_a_round_without_text_takes_the_step_of_the_prior(make: Make, sliced: Parameters, corpus: dw.Corpus) -> None:
     engine = make(sliced)
-    rounds = engine.read(corpus, make_plan(block=110, rounds=4))
+    rounds = engine.read(corpus, make_plan(block_size=110, rounds=4))
     empty = next(part for part in rounds if not part.positions)
     before = values(engine)
     step = make_step(SLICES, alpha=Chain.independent(1.0), rho=Chain(np.zeros(SLICES), 20 * WALK))

@@ -44,7 +44,7 @@ def test_any_number_of_threads_gives_the_same_numbers(slices: int) -> None:
         parameters = single(make_parameters(slices, 50, 8, intercept=True))
         engine = CpuEngine(parameters, Sampler.make(np.ones(50), 1), threads=threads)
         step = make_step(slices, centering=Centering(np.full(50, 0.02, dtype=np.float32), 3.5))
-        parts = make_rounds(text, make_plan(block=32, run=8, rounds=3, passes_before=20))
+        parts = make_rounds(text, make_plan(block_size=32, run_length=8, rounds=3, passes_before=20))
         assert max(np.diff(part.wave_offsets).max() for part in parts) > 20
         total = sum(engine.round(part, step) for part in parts)
         results.append((parameters, total, engine.score(text, **held_out)))  # type: ignore[arg-type]

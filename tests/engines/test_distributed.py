@@ -77,7 +77,7 @@ def test_more_processes_than_slices_are_refused(found: dict[str, Any]) -> None:
 
 def test_the_command_line_runs_under_torchrun(small: dw.Corpus, tmp_path: Path) -> None:
     """Four processes of the torch engine: the command is the one for a laptop."""
-    command = ["fit", str(small.path), "--out", "four.model", "--dim", "8", "--rounds", "1", "--block", "64"]
+    command = ["fit", str(small.path), "--out", "four.model", "--dim", "8", "--rounds", "1", "--block-size", "64"]
     command += ["--passes", "2", "--no-significance", "--engine", "torch", "--device", "cpu"]
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "4"]
     run = subprocess.run(

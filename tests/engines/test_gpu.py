@@ -32,7 +32,7 @@ WORDS, SLICES, DIM = 2000, 7, 100
 def make_blocks(half_window: int = 4, pool: int = 64, *, contexts: bool = False) -> tuple[Parameters, BlockBatch]:
     text = make_text([90, 3, 400, 55] * 4, sorted([0, 1, 3, 6] * 4), WORDS)
     tensors = [torch.tensor(np.asarray(a), device="cuda") for a in (text.ids, text.offsets, text.slice_of.astype("i8"))]
-    (part,) = make_rounds(*tensors, make_plan(block=32))
+    (part,) = make_rounds(*tensors, make_plan(block_size=32))
     sampler = DeviceSampler(Sampler.make(np.ones(WORDS), 1), torch.device("cuda"))
     batch = make_batch(part.whole, part.blocks, half_window=half_window, pool=pool, sampler=sampler)
     return single(make_parameters(SLICES, WORDS, DIM, intercept=True, contexts=contexts)), batch
@@ -53,7 +53,7 @@ def test_compiled_kernels_are_the_plain_steps(
     from driftword.engines.torch import triton_launch as fast
 
     parameters, batch = make_blocks(half_window, contexts=contexts)
-    step = make_step(SLICES, half_window=half_window, pool=64)
+    step = make_step(SLICES, half_window=half_window, pool_size=64)
     one, other = tensors_of(parameters), tensors_of(parameters)
     count = len(batch.slice_of)
     totals = torch.zeros(count, device="cuda")
@@ -137,13 +137,13 @@ def test_what_does_not_fit_on_the_gpu_is_streamed() -> None:
     corpus = clustered(100_000)
     sampler = Sampler.make(corpus.raw_counts, 0.75)
     parameters = single(make_parameters(8, 2000, 16))
-    plan = make_plan(number=1, subsample=1, block=32, rounds=2)
+    plan = make_plan(number=1, subsample=1, block_size=32, rounds=2)
     results = []
     for memory in (None, 1_000_000):
         engine = TorchEngine(copy.deepcopy(parameters), sampler, memory=memory)
         assert engine._rho.resident == (memory is None)
         for part in engine.read(corpus, plan):
-            engine.round(part, make_step(8, pool=64))
+            engine.round(part, make_step(8, pool_size=64))
         results.append(engine.parameters)
     for name in NAMES:  # not equal: blocks come in another order
         found, right = (getattr(result, name) - getattr(parameters, name) for result in results)

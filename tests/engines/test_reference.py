@@ -31,7 +31,7 @@ def likelihood(parameters: Parameters, block: Block, step: Step) -> float:
             context = np.r_[context, [INTERCEPT_UNIT] * (parameters.rho.shape[2] - len(context))]
             total += log_sigmoid(parameters.rho[block.t, block.ids[i]] @ context)
             for v in block.negatives:
-                total += step.negatives / step.pool * log_sigmoid(-parameters.rho[block.t, v] @ context)
+                total += step.negatives / step.pool_size * log_sigmoid(-parameters.rho[block.t, v] @ context)
     return total
 
 
@@ -40,7 +40,7 @@ def likelihood(parameters: Parameters, block: Block, step: Step) -> float:
 def test_gradients_are_finite_differences(half_window: int, intercept: bool) -> None:
     text = make_text([9, 1, 6], [0, 0, 0], 7)
     parameters = make_parameters(2, 7, 4, intercept=intercept)
-    step = make_step(half_window=half_window, pool=5)
+    step = make_step(half_window=half_window, pool_size=5)
     runs = [(2, 7, 0, 9), (9, 10, 9, 10), (10, 16, 10, 16)]
     block = Block(1, text.ids, runs, np.array([0, 3, 3, 6, 5]))
     _, rho_gradients, alpha_gradients = block_gradients(parameters, block, step)
@@ -117,7 +117,7 @@ def test_relabelling_words_commutes_with_a_round() -> None:
             return new[self.inner.draw(key, counters)].astype(np.int32)
 
     sampler = Sampler.make(np.bincount(text.ids, minlength=9), 0.75)
-    plan = make_plan(run=5, seed=3)
+    plan = make_plan(run_length=5, seed=3)
     ReferenceEngine(parameters, sampler).round(make_rounds(text, plan)[0], make_step(2))
     ReferenceEngine(other, Relabelled(sampler)).round(make_rounds(relabelled, plan)[0], make_step(2))  # type: ignore[arg-type]
     np.testing.assert_allclose(other.rho[:, new], parameters.rho, atol=1e-12)

@@ -41,7 +41,7 @@ def test_slices_take_turns_in_another_order_each_time(small: dw.Corpus) -> None:
     """Context vectors follow the slice under way, so none may always be the last."""
     orders = []
     for number in range(2):
-        for part in read_pass(small, make_plan(sliced=True, rounds=3, block=4, run=2, number=number)):
+        for part in read_pass(small, make_plan(sliced=True, rounds=3, block_size=4, run_length=2, number=number)):
             changes = np.flatnonzero(np.diff(part.slice_of, prepend=-1))
             order = part.slice_of[changes].tolist()
             assert sorted(set(order)) == list(range(len(small.slices)))
@@ -67,13 +67,13 @@ def test_pieces_of_a_text_are_all_of_it_once_and_other_ones_in_every_pass(small:
 def test_a_part_of_a_round_has_the_blocks_between_two_shares() -> None:
     whole = make_rounds(make_text([50, 3, 200, 80, 1], [0, 0, 1, 2, 2], 10), make_plan(passes_before=40))[0]
     parts = [whole.part(0, 0.3), whole.part(0.3, 0.3), whole.part(0.3, 1)]
-    assert [part.count for part in parts][1] == 0
+    assert [part.n_blocks for part in parts][1] == 0
     for name in ("number", "slice_of"):
         assert np.concatenate([getattr(part, name) for part in parts]).tolist() == getattr(whole, name).tolist()
     assert sum(part.positions for part in parts) == whole.positions
     assert np.concatenate([part.run_begin for part in parts]).tolist() == whole.run_begin.tolist()
     for part in parts:
-        assert part.wave_offsets[-1] == part.count
+        assert part.wave_offsets[-1] == part.n_blocks
 
 
 @pytest.mark.parametrize("slices", [1, 3, 300, 40_000])

@@ -94,13 +94,13 @@ def test_text_on_a_device_is_the_text_of_numpy(small: dw.Corpus) -> None:
 
 
 def test_slices_take_turns(small: dw.Corpus) -> None:
-    part = DeviceCorpus(small, CPU, make_plan()).read(make_plan(block=8))[0]
+    part = DeviceCorpus(small, CPU, make_plan()).read(make_plan(block_size=8))[0]
     order = part.whole.slice_of[part.blocks].tolist()
     assert len(set(order[:10])) >= 8
 
 
 def test_a_fit_is_as_good_as_on_the_cpu_engine(small: dw.Corpus, tmp_path: Path) -> None:
-    spec = dw.Spec(dim=8, context=4, rounds=3, block=16, run=8, pool=16, learning_rate=0.1)
+    spec = dw.Spec(dim=8, context=4, rounds=3, block_size=16, run_length=8, pool_size=16, learning_rate=0.1)
     scores = {}
     for engine, half in (("cpu", False), ("torch", False), ("torch", True)):
         options: dict[str, Any] = {"device": "cpu"} if engine == "torch" else {}
@@ -146,9 +146,9 @@ def test_what_does_not_fit_comes_in_parts() -> None:
 
 KERNELS = """
 import copy, numpy as np, torch
-from driftword.engines import torch_steps as plain, triton_launch as fast
+from driftword.engines.torch import steps as plain, triton_launch as fast
 from driftword.engines.rounds import Sampler
-from driftword.engines.torch_blocks import DeviceSampler, DeviceText, ScoringBatch, make_batch, make_rounds
+from driftword.engines.torch.blocks import DeviceSampler, DeviceText, ScoringBatch, make_batch, make_rounds
 from cases import by_word, make_parameters, make_plan, make_step, make_text, single
 
 cpu = torch.device("cpu")
@@ -157,9 +157,9 @@ for dim, slices, pool, half_window, filling in ((5, 1, 7, 2, 3), (20, 3, 16, 4, 
     text = make_text([30, 1, 17], [0, 0, slices - 1], 12)
     parameters = single(make_parameters(slices, 12, dim, intercept=filling > 0, contexts=own))
     options = {"rho": by_word(slices, 12)} if own else {}
-    step = make_step(slices, half_window=half_window, pool=pool, frozen=2, **options)
+    step = make_step(slices, half_window=half_window, pool_size=pool, frozen=2, **options)
     tensors = [torch.tensor(np.asarray(a)) for a in (text.ids, text.offsets, text.slice_of.astype(np.int64))]
-    (part,) = make_rounds(*tensors, make_plan(block=12, run=5))
+    (part,) = make_rounds(*tensors, make_plan(block_size=12, run_length=5))
     sampler = DeviceSampler(Sampler.make(np.ones(12), 1), cpu)
     batch = make_batch(part.whole, part.blocks, half_window=half_window, pool=pool, sampler=sampler)
     names = ("rho", "rho_accumulator", "alpha", "alpha_accumulator")
@@ -206,7 +206,7 @@ COMPILE = """
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from driftword.engines import triton_kernels as kernels
+from driftword.engines.torch import triton_kernels as kernels
 
 F, I, L = "*fp32", "*i32", "*i64"
 blocks = [F] * 4 + [I] * 7 + [F] * 3 + ["i32"] * 4 + ["fp32"] * 3 + ["i32"]
@@ -249,7 +249,7 @@ def test_devices_and_blocks_that_cannot_be_used(small: dw.Corpus) -> None:
         dw.fit(small, device="gpu7")
     with pytest.raises(OptionError, match="The torch engine does not run on 'mps'; pass `device="):
         dw.fit(small, device="mps")
-    for name in ("block", "run"):
+    for name in ("block_size", "run_length"):
         with pytest.raises(OptionError, match=f"`{name}` is 200, .* at most 128 positions; use a smaller `{name}`"):
             dw.fit(small, dw.Spec(**{name: 200}), device="cpu")  # type: ignore[arg-type]
 
@@ -263,7 +263,7 @@ def test_too_little_memory_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(TorchEngine, "_prior_step", fail)
     text = make_text([9], [0], 9)
-    (part,) = device_rounds(text, make_plan(block=8))
+    (part,) = device_rounds(text, make_plan(block_size=8))
     with pytest.raises(
         OptionError, match=r"6.1 GB of 8.0 GB are free\); pass `half_precision=True`, use a smaller `dim`, or"
     ):

@@ -8,18 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftword.evidence import change_dates
-from driftword.evidence.permutation_test import Centered
+from driftword.evidence.permutation_test import CenteredScores
 
 VARIANCE = np.array([2.0, 1.0, 0.5, 0.5])
 
 
-def documents(n: int, *, change: int, shift: float, slices: int = 10, seed: int = 0) -> Centered:
+def documents(n: int, *, change: int, shift: float, slices: int = 10, seed: int = 0) -> CenteredScores:
     """Return documents of a word whose mean moves in slice `change`, in a random direction."""
     random = np.random.default_rng(seed)
     slice_of, root = random.integers(0, slices, n), np.sqrt(random.uniform(0.3, 3, n))
     direction = random.normal(size=4) * VARIANCE
     noise = random.normal(size=(n, 4)) * np.sqrt(VARIANCE)
-    return Centered(noise + shift * root[:, None] * direction * (slice_of >= change)[:, None], root, slice_of)
+    return CenteredScores(noise + shift * root[:, None] * direction * (slice_of >= change)[:, None], root, slice_of)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -13,7 +13,7 @@ from driftword.basics import randomness
 from driftword.evidence import permutation_test as test
 from driftword.evidence import score_kernels as kernels
 from driftword.evidence.document_scores import Expected, Scores, smooth
-from driftword.evidence.significance import false_discovery_rates
+from driftword.evidence.false_discovery import false_discovery_rates
 from driftword.models.significance_table import HALF_WIDTH
 
 
@@ -29,9 +29,9 @@ def random_word(documents: int, *, slices: int = 6, dim: int = 5, shift: float =
     return scores, Expected(nothing, nothing, np.ones(slices)), smooth(np.bincount(slice_of, minlength=slices))
 
 
-def prepared(documents: int, *, strata: Any = None, **options: Any) -> test.Prepared:
+def prepared(documents: int, *, strata: Any = None, **options: Any) -> test.PreparedWord:
     scores, expected, smoothing = random_word(documents, **options)
-    word = test.prepare(scores, expected, smoothing, time=scores.slice_of, n_times=6, strata=strata)
+    word = test.prepare(test.WordDocuments(scores, scores.slice_of, strata), expected, smoothing, n_times=6)
     assert word is not None
     return word
 
@@ -140,21 +140,21 @@ def test_the_effect_is_the_share_that_time_explains() -> None:
 def test_noise_of_the_expected_contexts_makes_a_test_careful() -> None:
     scores, expected, smoothing = random_word(200, shift=0.6, seed=1)
     noisy = Expected(expected.mean, np.random.default_rng(0).normal(size=expected.noise.shape), expected.chances)
-    words = [test.prepare(scores, e, smoothing, time=scores.slice_of, n_times=6) for e in (expected, noisy)]
+    documents = test.WordDocuments(scores, scores.slice_of, None)
+    words = [test.prepare(documents, e, smoothing, n_times=6) for e in (expected, noisy)]
     sure, unsure = (test.run(word, permutations=499, seed=0, v=0) for word in words if word is not None)
     assert sure.z > unsure.z + 1
 
 
 def test_strata_hide_a_change_of_who_speaks() -> None:
     """Two speakers use a word differently, and one follows upon the other."""
-    options: Any = {"n_times": 6}
     results = {}
     for difference in (0, 3):
         scores, expected, smoothing = random_word(200, slices=6, seed=3)
         speaker = (scores.slice_of + np.random.default_rng(0).integers(-1, 2, 200) > 2).astype(np.int64)
         scores.contexts[:, 1] += difference * scores.weights * speaker
         for strata in (None, speaker):
-            word = test.prepare(scores, expected, smoothing, time=scores.slice_of, strata=strata, **options)
+            word = test.prepare(test.WordDocuments(scores, scores.slice_of, strata), expected, smoothing, n_times=6)
             assert word is not None
             results[difference, strata is not None] = test.run(word, permutations=499, seed=0, v=0)
     assert results[3, False].p == 0.002
@@ -176,7 +176,7 @@ def test_false_discovery_rates_follow_the_evidence() -> None:
     for value in z:
         null = random.normal(size=400).astype(np.float32)
         p = (1 + (null >= value).sum()) / 401
-        results.append(test.Result(0.0, 1.0, p, float(value), null))
+        results.append(test.TestResult(0.0, 1.0, p, float(value), null))
     rates = false_discovery_rates(results, np.arange(1000))
     assert (rates > 0).all()
     assert (rates <= 1).all()
@@ -196,5 +196,5 @@ def test_nothing_is_called_where_nothing_changes() -> None:
         results = []
         for value in random.normal(size=500):
             null = random.normal(size=200).astype(np.float32)
-            results.append(test.Result(0.0, 1.0, (1 + (null >= value).sum()) / 201, float(value), null))
+            results.append(test.TestResult(0.0, 1.0, (1 + (null >= value).sum()) / 201, float(value), null))
         assert (false_discovery_rates(results, np.arange(500)) <= 0.05).sum() <= 1

@@ -56,7 +56,7 @@ def model(corpus: dw.Corpus) -> dw.Model:
 
 @pytest.fixture(scope="module")
 def table(model: dw.Model, corpus: dw.Corpus) -> pl.DataFrame:
-    return dw.significance(model, corpus)
+    return dw.significance(model, corpus=corpus)
 
 
 def test_the_exchanged_words_are_found_and_no_others(table: pl.DataFrame) -> None:
@@ -83,7 +83,7 @@ def test_nothing_is_found_where_dates_are_shuffled(corpus: dw.Corpus) -> None:
     assert shuffled.shuffle_dates(0).shuffled == 0
     assert corpus.shuffled is None
     model = dw.fit(shuffled, dw.Spec(dim=12, context=4), passes=6)
-    table = dw.significance(model, shuffled)
+    table = dw.significance(model, corpus=shuffled)
     assert (table["q"] <= 0.05).sum() == 0
     assert 0 <= (table["p"] <= 0.05).mean() < 0.2
     assert "Of 48 words that were tested, none changed its use by more than chance." in rank_drift(model).describe()
@@ -93,26 +93,35 @@ def test_any_number_of_threads_gives_the_same_table(model: dw.Model, corpus: dw.
     fresh = dw.fit(corpus, dw.Spec(dim=12, context=4), passes=6)
     for threads in (1, 3):
         fresh._significance = None
-        assert dw.significance(fresh, corpus, threads=threads).equals(table)
-    assert not dw.significance(fresh, corpus, seed=1).equals(table)
+        assert dw.significance(fresh, corpus=corpus, threads=threads).equals(table)
+    assert not dw.significance(fresh, corpus=corpus, seed=1).equals(table)
 
 
 def test_a_few_words_are_tested_as_among_all(corpus: dw.Corpus, table: pl.DataFrame) -> None:
     fresh = dw.fit(corpus, dw.Spec(dim=12, context=4), passes=6)
-    few = dw.significance(fresh, corpus, ["t3w1", "t0w0"])
+    few = dw.significance(fresh, ["t3w1", "t0w0"], corpus=corpus)
     assert few["word"].to_list() == ["t3w1", "t0w0"]
     expected = few.select("word").join(table, on="word", how="left", maintain_order="left")
     assert few.drop("q").equals(expected.drop("q"))
     assert fresh.significance is None  # only a test of all words is kept
-    dw.significance(fresh, corpus)
-    assert dw.significance(fresh, corpus, "t3w1")["q"][0] == expected["q"][0]  # that over the whole vocabulary
+    dw.significance(fresh, corpus=corpus)
+    assert dw.significance(fresh, "t3w1", corpus=corpus)["q"][0] == expected["q"][0]  # that over the whole vocabulary
+
+
+def test_a_word_comes_second_as_in_every_question(model: dw.Model, table: pl.DataFrame) -> None:
+    found = dw.significance(model, "t0w0", permutations=19)  # a test of its own, not the one that is kept
+    assert found["word"].to_list() == ["t0w0"]
+    assert found["p"].to_list() == [1 / 20]
+    assert dw.significance(model, "t0w0").equals(table.filter(pl.col("word") == "t0w0"))
+    with pytest.raises(TypeError, match="positional"):
+        dw.significance(model, None, model.open_corpus())  # type: ignore[misc]
 
 
 def test_two_periods_are_compared(model: dw.Model, corpus: dw.Corpus) -> None:
     words = [*CHANGED, "t3w1", "t4w2"]
-    across = dw.significance(model, corpus, words, between=((1900, 1902), (1903, 1905)))
+    across = dw.significance(model, words, corpus=corpus, between=((1900, 1902), (1903, 1905)))
     assert across["p"][:2].max() < 0.01 < across["p"][2:].min()
-    before = dw.significance(model, corpus, words, between=(1900, 1902))
+    before = dw.significance(model, words, corpus=corpus, between=(1900, 1902))
     assert before["p"].min() > 0.01
     assert across["change"].is_null().all()
     assert set(before["slices"]) == {2}
@@ -121,13 +130,13 @@ def test_two_periods_are_compared(model: dw.Model, corpus: dw.Corpus) -> None:
 
 def test_within_a_column(model: dw.Model, corpus: dw.Corpus) -> None:
     """Texts of the second half are by other speakers: nobody changed how they speak."""
-    same = dw.significance(model, corpus, [*CHANGED, "t3w1"], within="speaker")
+    same = dw.significance(model, [*CHANGED, "t3w1"], corpus=corpus, within="speaker")
     assert same["p"][:2].max() < 0.01 < same["p"][2]
     frame = pl.DataFrame(rows()).with_columns(speaker=pl.col("date") >= 1903)
     other = dw.prepare(frame, out=Path(corpus.path).parent / "o.corpus", slices="1y", numbers=True, min_count=1)  # type: ignore[arg-type]
     fitted = dw.fit(other, dw.Spec(dim=12, context=4), passes=6)
-    assert dw.significance(fitted, other, list(CHANGED))["p"].max() < 0.01
-    assert dw.significance(fitted, other, list(CHANGED), within="speaker")["p"].min() > 0.01
+    assert dw.significance(fitted, list(CHANGED), corpus=other)["p"].max() < 0.01
+    assert dw.significance(fitted, list(CHANGED), corpus=other, within="speaker")["p"].min() > 0.01
 
 
 def test_it_is_kept_with_the_model(model: dw.Model, corpus: dw.Corpus, table: pl.DataFrame, tmp_path: Path) -> None:
@@ -168,7 +177,7 @@ def test_it_is_not_kept_with_another_model(corpus: dw.Corpus, tmp_path: Path) ->
     model = dw.fit(corpus, dw.Spec(dim=4, context=4), passes=2, out=tmp_path / "a.model")
     dw.fit(corpus, dw.Spec(dim=5, context=4), passes=2, out=tmp_path / "a.model", overwrite=True)
     with pytest.warns(DriftwordWarning, match="has been replaced"):
-        dw.significance(model, corpus, permutations=19)
+        dw.significance(model, corpus=corpus, permutations=19)
     replaced = dw.Model.open(tmp_path / "a.model")
     assert replaced.significance is None
     assert replaced.spec.dim == 5
@@ -258,7 +267,7 @@ def test_without_a_test_there_is_nothing_to_show(small_model: dw.Model) -> None:
 
 def test_a_static_model_can_be_tested(corpus: dw.Corpus) -> None:
     static = dw.fit(corpus, dw.Spec(model="static", dim=12, context=4), passes=4)
-    assert dw.significance(static, corpus, list(CHANGED))["p"].max() < 0.01
+    assert dw.significance(static, list(CHANGED), corpus=corpus)["p"].max() < 0.01
 
 
 def test_rare_words_are_not_tested() -> None:
@@ -271,7 +280,7 @@ def test_rare_words_are_not_tested() -> None:
     )  # fmt: skip
     with warnings.catch_warnings(action="ignore"):
         model = dw.fit(corpus, dw.Spec(dim=3, context=2), passes=2)
-    table = dw.significance(model, corpus, permutations=50)
+    table = dw.significance(model, corpus=corpus, permutations=50)
     assert table["word"][-1] == "f"
     assert table.row(-1)[1:6] == (None,) * 5
     assert table["documents"][-1] == 5
@@ -281,7 +290,7 @@ def test_rare_words_are_not_tested() -> None:
 
 def test_a_device_of_pytorch_says_the_same(model: dw.Model, corpus: dw.Corpus, table: pl.DataFrame) -> None:
     fresh = dw.fit(corpus, dw.Spec(dim=12, context=4), passes=6)
-    found = dw.significance(fresh, corpus, engine="torch", device="cpu")
+    found = dw.significance(fresh, corpus=corpus, engine="torch", device="cpu")
     both = found.join(table, on="word", suffix="_cpu")
     assert both["documents"].equals(both["documents_cpu"].rename("documents"))
     for name in ("effect", "low", "high"):
@@ -289,14 +298,14 @@ def test_a_device_of_pytorch_says_the_same(model: dw.Model, corpus: dw.Corpus, t
     assert (both["p"] - both["p_cpu"]).abs().max() < 0.08  # type: ignore[operator]
     assert found["word"][:2].sort().to_list() == list(CHANGED)
     fresh._significance = None
-    assert dw.significance(fresh, corpus, engine="torch", device="cpu").equals(found)
+    assert dw.significance(fresh, corpus=corpus, engine="torch", device="cpu").equals(found)
     within = [
-        dw.significance(fresh, corpus, [*CHANGED, "t3w1"], within="speaker", engine=engine, device=device)
+        dw.significance(fresh, [*CHANGED, "t3w1"], corpus=corpus, within="speaker", engine=engine, device=device)
         for engine, device in (("torch", "cpu"), ("cpu", None))
     ]
     assert (within[0]["effect"] - within[1]["effect"]).abs().max() < 0.01  # type: ignore[operator]
     periods = [
-        dw.significance(fresh, corpus, [*CHANGED, "t3w1"], between=(1901, 1904), engine=engine, device=device)
+        dw.significance(fresh, [*CHANGED, "t3w1"], corpus=corpus, between=(1901, 1904), engine=engine, device=device)
         for engine, device in (("torch", "cpu"), ("cpu", None))
     ]
     assert (periods[0]["effect"] - periods[1]["effect"]).abs().max() < 0.01  # type: ignore[operator]
@@ -319,7 +328,7 @@ def test_wrong_questions(model: dw.Model, corpus: dw.Corpus, small: dw.Corpus) -
     assert "is an option of the torch engine" in refused(engine="cpu", device="cuda")
     one = dw.Corpus.from_ids(["a"], [0] * 40, [0, 40], chunk_slice=[0], chunk_split=[0], slices=[1], subsample=None)
     with pytest.raises(dw.OptionError, match="a single slice"):
-        dw.significance(dw.fit(one, dw.Spec(dim=2), passes=1), one)
+        dw.significance(dw.fit(one, dw.Spec(dim=2), passes=1), corpus=one)
     imported = dw.Model(
         model.rho,
         model.alpha,
@@ -334,7 +343,7 @@ def test_wrong_questions(model: dw.Model, corpus: dw.Corpus, small: dw.Corpus) -
         slices=[1, 2], subsample=None,
     )  # fmt: skip
     with warnings.catch_warnings(action="ignore"), pytest.raises(dw.OptionError, match="made of ids"):
-        dw.significance(dw.fit(ids, dw.Spec(dim=2, context=2), passes=1), ids, within="speaker")
+        dw.significance(dw.fit(ids, dw.Spec(dim=2, context=2), passes=1), corpus=ids, within="speaker")
 
 
 def test_how_long_it_takes_is_known_before(model: dw.Model, corpus: dw.Corpus) -> None:
@@ -352,7 +361,7 @@ def test_a_model_of_shuffled_dates_finds_its_corpus(corpus: dw.Corpus, tmp_path:
     assert model.title.endswith("with shuffled dates")
     assert "shuffled, seed 7" in model.summary()["dates"]
     assert dw.significance(model, permutations=19).height == len(WORDS)
-    assert dw.significance(model, corpus.path, "t3w1", permutations=20).height == 1  # named, and shuffled again
+    assert dw.significance(model, "t3w1", corpus=corpus.path, permutations=20).height == 1  # named, and shuffled again
 
 
 def test_workers_of_a_cluster_find_the_same(model: dw.Model, corpus: dw.Corpus, tmp_path: Path) -> None:
@@ -362,11 +371,11 @@ def test_workers_of_a_cluster_find_the_same(model: dw.Model, corpus: dw.Corpus, 
         LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as workers,
         Client(workers, set_as_default=False) as client,
     ):
-        found = dw.significance(stored, corpus, words, dask=client, permutations=99)
-        assert found.equals(dw.significance(stored, corpus, words, engine="cpu", permutations=99))
+        found = dw.significance(stored, words, corpus=corpus, dask=client, permutations=99)
+        assert found.equals(dw.significance(stored, words, corpus=corpus, engine="cpu", permutations=99))
         with pytest.raises(OptionError, match="store both first"):
-            dw.significance(model, corpus, words, dask=client, permutations=99)
+            dw.significance(model, words, corpus=corpus, dask=client, permutations=99)
         with pytest.raises(OptionError, match="leave out `engine` and `device`"):
-            dw.significance(stored, corpus, words, dask=client, permutations=99, device="cpu")
+            dw.significance(stored, words, corpus=corpus, dask=client, permutations=99, device="cpu")
     with pytest.raises(OptionError, match="`dask` is 3; give the address of a scheduler"):
-        dw.significance(stored, corpus, words, dask=3, permutations=99)
+        dw.significance(stored, words, corpus=corpus, dask=3, permutations=99)

@@ -12,9 +12,10 @@ from typer.testing import CliRunner
 
 import driftword as dw
 from driftword.cli import app
+from driftword.corpus.phrases import PhraseRule
 from driftword.preparing.id_stream import IdStream
 from driftword.preparing.local_text import LocalIds
-from driftword.preparing.phrases import PhraseRule, find_and_join, join_known
+from driftword.preparing.phrases import find_and_join, join_known
 from driftword.preparing.workers import Workers
 
 TOPICS = 5
@@ -216,7 +217,7 @@ def test_an_interrupted_extension_leaves_nothing(model: dw.Model, tmp_path: Path
     def interrupt(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("driftword.fitting.continuation.Continuation.run", interrupt)
+    monkeypatch.setattr("driftword.fitting.extending.continue_fit", interrupt)
     with pytest.raises(KeyboardInterrupt):
         dw.extend(model, texts(range(1998, 1999)), out=tmp_path / "m.model")
     assert list(tmp_path.iterdir()) == []

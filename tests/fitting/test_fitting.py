@@ -18,13 +18,13 @@ import pytest
 import driftword as dw
 from conftest import PATIENCE, letters
 from driftword.basics.errors import BusyError, DriftwordWarning, ExistsError, FitError, OptionError, StoreError
-from driftword.fitting import checkpoints
-from driftword.fitting.checkpoints import Checkpoints
-from driftword.fitting.fitting import _Training
+from driftword.fitting import keeping
 from driftword.fitting.held_out import HeldOut
+from driftword.fitting.keeping import Checkpoints, Keeper
+from driftword.fitting.training import Training
 from driftword.storage.atomic_writes import reserved
 
-SPEC = dw.Spec(dim=8, context=4, rounds=3, block=16, run=8, pool=16, learning_rate=0.1, final_rate=1.0)
+SPEC = dw.Spec(dim=8, context=4, rounds=3, block_size=16, run_length=8, pool_size=16, learning_rate=0.1, final_rate=1.0)
 
 
 def files(folder: Path) -> list[str]:
@@ -33,7 +33,7 @@ def files(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("name", ["static", "frequency", "dynamic"])
 def test_any_number_of_threads_writes_the_same_files(small: dw.Corpus, tmp_path: Path, name: str) -> None:
-    spec = dw.Spec(model=name, dim=8, context=4, rounds=2, block=8)  # small blocks, so that waves have many
+    spec = dw.Spec(model=name, dim=8, context=4, rounds=2, block_size=8)  # small blocks, so that waves have many
     for threads in (1, 2, 3, 8):
         dw.fit(small, spec, passes=2, threads=threads, out=tmp_path / str(threads))
     files = sorted(path.name for path in (tmp_path / "1").iterdir() if path.name != "meta.json")  # which holds times
@@ -94,7 +94,7 @@ def test_killed_and_resumed_equals_never_killed(small: dw.Corpus, tmp_path: Path
     whole = dw.fit(small, SPEC, passes=5, patience=5, threads=1, out=tmp_path / "whole")
     code = f"""
 import driftword as dw, os, signal
-from driftword.fitting.checkpoints import Checkpoints
+from driftword.fitting.keeping import Checkpoints
 save = Checkpoints.save
 def save_and_die(checkpoints, parameters, history, **options):
     save(checkpoints, parameters, history, **options)
@@ -102,7 +102,7 @@ def save_and_die(checkpoints, parameters, history, **options):
         checkpoints.log(history[-1])  # as if the next pass had been logged and not yet stored
         os.kill(os.getpid(), signal.SIGKILL)
 Checkpoints.save = save_and_die
-spec = dw.Spec(dim=8, context=4, rounds=3, block=16, run=8, pool=16, learning_rate=0.1, final_rate=1.0)
+spec = dw.Spec(dim=8, context=4, rounds=3, block_size=16, run_length=8, pool_size=16, learning_rate=0.1, final_rate=1.0)
 options = {{"passes": 5, "patience": 5, "threads": 1, "checkpoint_every": 0}}
 dw.fit(dw.Corpus.open({str(small.path)!r}), spec, out={str(tmp_path / "cut")!r}, **options)
 """
@@ -133,7 +133,7 @@ def test_an_interrupted_fit_is_not_resumed_with_another_subsample(tmp_path: Path
     checkpoints = Checkpoints(tmp_path / "m", {"spec": SPEC.to_dict()})
     code = (
         "import os, signal, driftword as dw\n"
-        "from driftword.fitting.checkpoints import Checkpoints\n"
+        "from driftword.fitting.keeping import Checkpoints\n"
         "save = Checkpoints.save\n"
         "Checkpoints.save = lambda *a, **o: (save(*a, **o), os.kill(os.getpid(), signal.SIGKILL))\n"
         f"out = {str(checkpoints.target)!r}\n"
@@ -195,8 +195,8 @@ def test_frequencies_alone_score_as_the_best_model_without_contexts(small: dw.Co
 
 
 def test_half_precision_stores_no_infinities(small: dw.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    best = _Training.best_embeddings
-    monkeypatch.setattr(_Training, "best_embeddings", lambda *args: tuple(1e6 * values for values in best(*args)))
+    best = Keeper.best_embeddings
+    monkeypatch.setattr(Keeper, "best_embeddings", lambda *args: tuple(1e6 * values for values in best(*args)))
     with pytest.raises(FitError, match="too large for 16 bits; fit without `half_precision`"):
         dw.fit(small, SPEC, passes=2, half_precision=True, out=tmp_path / "m")
     assert not (tmp_path / "m").exists()
@@ -227,7 +227,7 @@ def test_a_damaged_checkpoint_is_never_continued(small: dw.Corpus, tmp_path: Pat
 def test_a_damaged_checkpoint_gives_way_to_a_whole_one_with_a_word(small: dw.Corpus, tmp_path: Path) -> None:
     whole = dw.fit(small, SPEC, passes=3, threads=1, out=tmp_path / "whole")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checkpoints, "discard", lambda *_: None)  # older ones stay
+        patch.setattr(keeping, "discard", lambda *_: None)  # older ones stay
         folder = checkpoints_of(small, tmp_path / "m")
     (folder / "pass-003" / "rho.npy").write_bytes(b"x")
     with pytest.warns(DriftwordWarning, match=r"Continuing after pass 2, .*pass-003' is damaged: rho.npy has 1 bytes"):
@@ -241,7 +241,7 @@ def test_the_best_pass_of_another_fit_is_not_taken_for_this_ones(
 ) -> None:
     scores = iter([-3.0, -2.9, -3.0] * 2 + [-3.0])
     parts = ("L_pos", "L_neg", "L")
-    monkeypatch.setattr(_Training, "_validate", lambda *_: {**dict.fromkeys(parts, next(scores)), "L_se": 0.0})
+    monkeypatch.setattr(Training, "_validate", lambda *_: {**dict.fromkeys(parts, next(scores)), "L_se": 0.0})
     mine, other = (checkpoints_of(small, tmp_path / name) for name in ("mine", "other"))
     assert sorted(path.name for path in mine.iterdir()) == ["pass-002", "pass-003"]
     shutil.rmtree(mine / "pass-002")
@@ -302,7 +302,7 @@ def test_a_finished_fit_is_kept_when_it_cannot_be_stored(small: dw.Corpus, tmp_p
         with pytest.raises(StoreError, match="the disk is full. The fit is kept: continue it with `resume=True`"):
             dw.fit(small, SPEC, passes=3, threads=1, out=out)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_Training, "run_pass", full)  # nothing has to be done again
+        patch.setattr(Training, "run_pass", full)  # nothing has to be done again
         stored = dw.fit(small, SPEC, passes=3, threads=1, out=out, resume=True)
     assert (stored.rho == whole.rho).all()
 
@@ -311,7 +311,7 @@ def test_a_folder_that_cannot_be_written_is_found_before_the_work(
     small: dw.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(_Training, "run_pass", lambda *_, **__: pytest.fail("the work began"))
+    monkeypatch.setattr(Training, "run_pass", lambda *_, **__: pytest.fail("the work began"))
     for work in (dw.fit, dw.tune):
         with pytest.raises(StoreError, match="Cannot write .*a part of the path is a file"):
             work(small, SPEC, out=tmp_path / "file" / "m")
@@ -364,7 +364,7 @@ def test_the_best_pass_is_kept_however_seldom_checkpoints_are(
     spec = replace(SPEC, final_rate=1.0)
     scores = iter([-5.0, -4.0, -3.0, -3.5, -3.6, -3.7] * 4)
     parts = ("L_pos", "L_neg", "L")
-    monkeypatch.setattr(_Training, "_validate", lambda *_: {**dict.fromkeys(parts, next(scores)), "L_se": 0.0})
+    monkeypatch.setattr(Training, "_validate", lambda *_: {**dict.fromkeys(parts, next(scores)), "L_se": 0.0})
     third = dw.fit(small, spec, passes=3, threads=1)
     for _ in range(3):
         next(scores)
@@ -372,10 +372,12 @@ def test_the_best_pass_is_kept_however_seldom_checkpoints_are(
         dw.fit(small, spec, passes=6, patience=9, threads=1, out=tmp_path / f"{seconds}", checkpoint_every=seconds)
         for seconds in (0, 1e9)
     ]
-    save = _Training.save
+    save = Keeper.save
     monkeypatch.setattr(time, "perf_counter", iter(range(0, 10**6, 7)).__next__)  # due now and then
     stored = []
-    monkeypatch.setattr(_Training, "save", lambda job, to: (stored.append(len(job.history)), save(job, to)))
+    monkeypatch.setattr(
+        Keeper, "save", lambda keeper, to: (stored.append(len(keeper.training.history)), save(keeper, to))
+    )
     results.append(dw.fit(small, spec, passes=6, patience=9, threads=1, out=tmp_path / "some", checkpoint_every=150))
     assert 0 < len(stored) < 6
     for model in results:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import driftword as dw
 from driftword.cli import app
+from driftword.engines.cpu.engine import CpuEngine
 
 SLICES, DOCUMENTS, LENGTH, TOPICS = 4, 320, 60, 6
 EXCHANGED = ("t0w0", "t1w0")  # which take each other's places in the texts of one group
@@ -127,29 +128,37 @@ def test_tuning_does_not_fit_groups(corpus: dw.Corpus, monkeypatch: Any) -> None
     def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("groups are fitted")
 
-    monkeypatch.setattr("driftword.fitting.group_fitting.GroupFit.run", refuse)
+    monkeypatch.setattr("driftword.fitting.group_fitting.continue_fit", refuse)
     assert dw.tune(corpus, dw.Spec(dim=4, context=4), candidates=2, passes=2).tried.height >= 2
     assert corpus.without_groups().groups == ()
     plain = corpus.without_groups()
     assert plain.without_groups() is plain
 
 
+def test_steps_of_groups_fall_to_the_last_piece_of_a_text_that_is_read_in_pieces(corpus: Any, monkeypatch: Any) -> None:
+    rates, take = [], CpuEngine.round
+    monkeypatch.setattr(CpuEngine, "capacity", lambda _: 400.0)
+    monkeypatch.setattr(CpuEngine, "round", lambda self, part, step: (rates.append(step), take(self, part, step))[1])
+    dw.fit(corpus, dw.Spec(dim=4, context=4, rounds=2, final_rate=0.1), passes=3, patience=9)
+    of_groups = [step.learning_rate for step in rates if step.frozen]
+    assert len(of_groups) > 20
+    assert min(of_groups) > 0
+
+
 def test_groups_that_do_not_fit_into_memory_are_refused(corpus: dw.Corpus, monkeypatch: Any) -> None:
     one = 4 * SLICES * len(corpus.words) * 13
-    monkeypatch.setattr("driftword.fitting.memory.available_memory", lambda: 7.5 * one)
+    monkeypatch.setattr("driftword.fitting.job.available_memory", lambda: 7.5 * one)
     with pytest.raises(
         dw.OptionError, match="takes about 0.0 GB of memory, .* name at most 2 of its groups as `groups`"
     ):
         dw.fit(corpus, dw.Spec(dim=12), passes=2)
-    monkeypatch.setattr("driftword.fitting.memory.available_memory", lambda: one)
+    monkeypatch.setattr("driftword.fitting.job.available_memory", lambda: one)
     with pytest.raises(dw.OptionError, match="are free; leave out `dynamic_context`"):
         dw.fit(corpus.without_groups(), dw.Spec(dim=12, dynamic_context=True), passes=2)
     with pytest.raises(dw.OptionError, match="are free; use longer slices"):
         dw.fit(corpus, dw.Spec(dim=12), passes=2)
     assert dw.fit(corpus, dw.Spec(dim=12, model="static"), passes=1).groups == ()
-    monkeypatch.setattr(
-        "driftword.fitting.memory.available_memory", lambda: float("inf")
-    )  # where the system does not say
+    monkeypatch.setattr("driftword.fitting.job.available_memory", lambda: float("inf"))  # where the system does not say
     assert dw.fit(corpus, dw.Spec(dim=4), passes=2).groups == corpus.groups
 
 
@@ -213,7 +222,7 @@ def test_charts_of_groups_show_what_the_tables_say(model: dw.Model) -> None:
     assert [row["position_high"] for row in rows(bands, "area")] == expected["position_high"].to_list()
     assert "band: 90% interval over documents" in str(bands.to_dict()["title"]["subtitle"])
     both = dw.plot.contrast(model, "t0w0", groups=pair, intervals=True)
-    table = dw.contrast(model, pair, word="t0w0", intervals=True)
+    table = dw.contrast(model, groups=pair, word="t0w0", intervals=True)
     for name in ("similarity", "similarity_low", "similarity_high"):
         assert [row[name] for row in rows(both, "area")] == table[name].to_list()
     assert "left and right" in both.to_dict()["title"]["text"]
@@ -251,15 +260,15 @@ def test_a_report_of_a_group_has_its_passages(model: dw.Model, tmp_path: Path) -
 
 
 def test_contrast_finds_the_exchanged_words_and_no_others(model: dw.Model, corpus: dw.Corpus) -> None:
-    table = dw.contrast(model, ("left", "right"), n=100, corpus=corpus)
+    table = dw.contrast(model, groups=("left", "right"), n=100, corpus=corpus)
     assert table["word"][:2].sort().to_list() == list(EXCHANGED)
     called = table.filter(pl.col("q") <= 0.05)["word"].to_list()
     assert set(EXCHANGED) <= set(called)
     assert len(called) <= 5
     assert set(table.sort("difference", descending=True)["word"][:2]) == set(EXCHANGED)
     assert (table["count_first"] >= 5).all()
-    assert dw.contrast(model, ["left", "right"], n=100, threads=1).equals(table)  # the two, and their corpus
-    early = dw.contrast(model, ("left", "right"), at=(1900, 1901), n=4, permutations=99)
+    assert dw.contrast(model, groups=["left", "right"], n=100, threads=1).equals(table)  # the two, and their corpus
+    early = dw.contrast(model, groups=("left", "right"), at=(1900, 1901), n=4, permutations=99)
     assert early["documents"].max() < table["documents"].max()  # type: ignore[operator]
 
 
@@ -273,7 +282,9 @@ def test_contrast_of_a_word_through_time(model: dw.Model) -> None:
 
 
 def test_contrast_says_how_sure_it_is(model: dw.Model) -> None:
-    named = dw.contrast(model, ("left", "right"), words=["t3w3", "t0w0"])
+    alone = dw.contrast(model, "t0w0", groups=("left", "right"))
+    assert alone["word"].to_list() == ["t0w0"]
+    named = dw.contrast(model, ["t3w3", "t0w0"], groups=("left", "right"))
     assert named["word"].to_list() == ["t0w0", "t3w3"]
     assert named["p"][0] < 0.01 < named["p"][1]
     table = dw.contrast(model, word="t0w0", groups=("left", "right"), intervals=True)

@@ -7,8 +7,8 @@ import pytest
 import driftword as dw
 from conftest import run_here
 from driftword.basics.errors import OptionError
-from driftword.evidence import significance
-from driftword.fitting import held_out, planning
+from driftword.evidence.word_tests import THREADS
+from driftword.fitting import planning
 
 
 def seconds(table: object, stage: str) -> float:
@@ -47,7 +47,7 @@ def test_more_of_everything_takes_longer_and_more_machines_less() -> None:
     assert 4 < seconds(small, "fit: text") / seconds(base, "fit: text") < 16  # cores wait for memory
     half = dw.plan(tokens=1e9, vocabulary=50_000, slices=100, cores=16, core_speed=0.5)
     assert seconds(half, "prepare") == pytest.approx(2 * seconds(base, "prepare"))
-    assert seconds(base, "significance") == pytest.approx(seconds(small, "significance") / significance._THREADS)
+    assert seconds(base, "significance") == pytest.approx(seconds(small, "significance") / THREADS)
     one, eight = (dw.plan(tokens=1e9, vocabulary=50_000, slices=100, gpus=gpus, cores=16) for gpus in (1, 8))
     assert seconds(one, "fit: text") < seconds(base, "fit: text") / 20
     assert seconds(eight, "fit: text") == pytest.approx(seconds(one, "fit: text") / 8)
@@ -94,7 +94,6 @@ def test_the_command(sotu: dw.Corpus) -> None:
 
 
 def test_plans_are_of_the_program_as_it_is() -> None:
-    """Those constants live where PyTorch is needed, or above `planning`: they are written twice, and compared here."""
+    """This constant lives where PyTorch is needed: it is written twice, and compared here."""
     distributed = pytest.importorskip("driftword.engines.distributed.engine")
     assert pytest.approx(1 / distributed.SHARE) == planning.EXCHANGES
-    assert held_out.MOST_VALIDATION == planning.SCORED

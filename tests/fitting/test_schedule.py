@@ -67,7 +67,7 @@ def test_the_protocol_of_the_paper() -> None:
     spec = dw.Spec.paper(drift_precision=5.0)
     assert (spec.dim, spec.negatives, spec.intercept, spec.select_by) == (100, 20, False, "L_pos")
     assert (spec.initial_scale, spec.prior, spec.resample) == (0.01, 0.005, "once")
-    assert spec.block * spec.pool == spec.negatives  # twenty for each position, and no other shares them
+    assert spec.block_size * spec.pool_size == spec.negatives  # twenty for each position, and no other shares them
     prior = whole_prior(spec)
     np.testing.assert_allclose(prior.rho.walk, 5.0)  # for each step
     np.testing.assert_allclose(prior.rho.precision, [0.005, 0, 0, 0])

@@ -21,14 +21,19 @@ def test_the_best_of_those_tried_is_chosen(small: dw.Corpus) -> None:
     tried = tuned.tried
     assert tried["passes"].to_list() == [2] * 16 + [4] * 4
     first, last = tried.head(16), tried.tail(4)
-    options = ["learning_rate", "drift_precision", "prior_precision", "block"]
+    options = ["learning_rate", "drift_precision", "prior_precision", "block_size"]
     assert first.select(options).n_unique() == 16
-    assert first.select(options).row(0) == (SPEC.learning_rate, SPEC.drift_precision, SPEC.prior_precision, SPEC.block)
+    assert first.select(options).row(0) == (
+        SPEC.learning_rate,
+        SPEC.drift_precision,
+        SPEC.prior_precision,
+        SPEC.block_size,
+    )
     best_quarter = first.sort("L", descending=True).head(4)
     assert set(last.select(options).rows()) == set(best_quarter.select(options).rows())
     winner = last.sort("L", descending=True).select(options).row(0)
     spec = tuned.spec
-    assert winner == (spec.learning_rate, spec.drift_precision, spec.prior_precision, spec.block)
+    assert winner == (spec.learning_rate, spec.drift_precision, spec.prior_precision, spec.block_size)
     again = dw.fit(small, spec, passes=4, threads=1)
     assert max(entry["L"] for entry in again.history[1:]) == pytest.approx(last["L"].max())
 

@@ -25,7 +25,7 @@ QUICK = {"dim": 8, "context": 4, "rounds": 2}
         ({"context": 3}, "`context` is 3; it must be even"),
         ({"context": 0}, "`context` is 0"),
         ({"dim": 0}, "`dim` is 0; it must be from 1 to 100,000"),
-        ({"pool": 2.5}, "`pool` is 2.5; it must be a whole number"),
+        ({"pool_size": 2.5}, "`pool_size` is 2.5; it must be a whole number"),
         ({"learning_rate": 0}, "`learning_rate` is 0; it must be a positive number"),
         ({"drift_precision": float("nan")}, "`drift_precision` is nan"),
         ({"prior_precision": -1}, "`prior_precision` is -1"),
@@ -40,9 +40,6 @@ def test_options_out_of_range(options: dict[str, Any], message: str) -> None:
 def test_a_spec_is_frozen_and_comes_back() -> None:
     spec = dw.Spec(model="binned", drift_precision=50.0)
     assert dw.Spec.from_dict({**spec.to_dict(), "of_a_later_version": 1}) == spec
-    first = dw.Spec.from_dict({"squares": 0.5, "drift_precision": 50.0, "prior_precision": None})
-    assert first.initial_accumulator == 0.5  # its name in the first file format
-    assert (first.drift_unit, first.prior_precision, first.intercept) == ("slice", 2.5, False)  # as it was then
     with pytest.raises(AttributeError):
         spec.dim = 5  # type: ignore[misc]
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import driftword as dw
 from driftword.pages import content
-from driftword.pages.figures import HALF_WIDTH, SPARK_HEIGHT, WIDTH, draw, figure, sparkline, standalone
+from driftword.pages.figures import SPARK_HEIGHT, draw, figure, sparkline, standalone
+from driftword.pages.svg import HALF_WIDTH, WIDTH
 
 YEARS = dw.Slices.from_labels(range(1900, 1920))
 value = st.one_of(st.none(), st.floats(-1e6, 1e6, allow_subnormal=False))

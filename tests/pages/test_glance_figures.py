@@ -9,9 +9,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from driftword.basics.errors import OptionError
 from driftword.corpus import Slices
 from driftword.pages.figures import SPARK_HEIGHT, draw, figure, sparkline
-from driftword.pages.glance_figures import draw_journey, draw_stream, draw_timeline, drawn_alone
+from driftword.pages.glance_figures import draw_journey, draw_stream, draw_timeline, saved_figure
 
 SLICES = Slices.from_labels(range(1900, 1940))
 SVG = "{http://www.w3.org/2000/svg}"
@@ -119,4 +120,6 @@ def test_a_sparkline_has_bars_of_its_frequency() -> None:
 
 
 def test_pages_without_such_figures_have_none() -> None:
-    assert drawn_alone(SLICES, {"figures": {}}) == {}
+    for name in ("timeline", "stream", "journey"):
+        with pytest.raises(OptionError, match=name):
+            saved_figure(SLICES, {"figures": {}}, name)

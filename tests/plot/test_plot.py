@@ -155,7 +155,10 @@ def test_each_group_has_a_line_and_a_name() -> None:
         (lambda m: dw.plot.trajectory(m, "ship", groups=5), "`groups` is 5; name one group or several"),
         (lambda m: dw.plot.frequency(m.group("a"), "ship", groups="a"), "The model is that of a group, 'a'"),
         (lambda m: dw.plot.contrast(m, "ship"), "The model has 7 groups; name two of them"),
-        (lambda m: dw.plot.contrast(m, "ship", groups=["a", "b"]), "'ship' is in no slice observed in both groups"),
+        (
+            lambda m: dw.plot.contrast(m, "ship", groups=["a", "b"]),
+            "'ship' is not observed in both groups in any slice",
+        ),
         (lambda m: dw.plot.history(m.group("a")), "draw that of the model with all groups"),
     ],
 )

@@ -1,7 +1,7 @@
 """Inputs that no program should write, for `prepare` to accept or to refuse in a sentence.
 
 `mutations(seed)` goes on for ever: tables with odd names, types and values, folders of texts with odd names, and all
-of them with bytes changed, cut off or put in. `python tests/corpus/mutated_inputs.py --count 5000` tries that many,
+of them with bytes changed, cut off or put in. `python tests/preparing/mutated_inputs.py --count 5000` tries that many,
 and reports what ended neither in a corpus nor in a sentence, how long the slowest took, and how much memory was used.
 """
 

@@ -83,7 +83,7 @@ def test_a_long_date_is_not_stored(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_mutated_inputs_end_in_a_corpus_or_a_sentence(tmp_path: Path, seed: int) -> None:
-    """`python tests/corpus/mutated_inputs.py --count 5000` tries more."""
+    """`python tests/preparing/mutated_inputs.py --count 5000` tries more."""
     results = set()
     for number, one in zip(range(60), mutations(seed), strict=False):
         folder = tmp_path / str(number)

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from driftword.corpus.phrases import PhraseRule, PhraseTable, join_strings
 from driftword.preparing.id_stream import IdStream
 from driftword.preparing.local_text import LocalIds
-from driftword.preparing.phrases import PhraseRule, PhraseTable, find_and_join, join_strings
+from driftword.preparing.phrases import find_and_join
 from driftword.preparing.workers import Workers
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from driftword.baselines.assembling import EXPONENT, Array, Task, gensim_version, train, vectors_of, word2vec
+from driftword.baselines.assembling import EXPONENT, Array, Task, by_word, train, word2vec
 from driftword.basics import randomness
 from driftword.basics.errors import OptionError
 from driftword.corpus import Corpus
@@ -56,22 +56,20 @@ def procrustes(
     show_progress
         Show a progress bar; by default in a terminal only.
     """
-    task = Task.of(
+    task = Task(
         "procrustes", corpus, dim=dim, context=context, negatives=negatives, passes=passes, seed=seed, threads=threads,
         out=out, overwrite=overwrite, show_progress=show_progress,
     )  # fmt: skip
-    counts = np.asarray(task.corpus.train_counts)
 
     def skip_grams(t: int) -> Array:
-        if not counts[t].any():
+        if not task.present[t].any():
             return np.zeros((len(task.corpus.words), task.spec.dim), dtype=np.float32)
-        model = word2vec(task, counts[t], sg=1)
+        model = word2vec(task, task.counts[t], sg=1)
         train(model, task, [t])
-        return vectors_of(model, len(task.corpus.words))
+        return by_word(model, model.wv.vectors, task)
 
-    with task.bar() as bar:
-        found = task.each_slice(skip_grams, "fitting skip-grams", bar)
-    return task.finish(aligned(unit(found), task.present), **gensim_version())
+    found = task.each_slice(skip_grams, "fitting skip-grams")
+    return task.finish(aligned(unit(found), task.present), "gensim")
 
 
 def ppmi(
@@ -93,38 +91,26 @@ def ppmi(
 
     Parameters
     ----------
-    corpus
-        What `driftword.prepare` made, or its path.
-    dim
-        Number of dimensions of the vectors.
-    context
-        Number of words around a position that are its context: 8 is four on either side.
+    corpus, dim, context, out, overwrite, show_progress
+        As in `procrustes`.
     seed
         Seed of the random projection by which the factors are found.
     threads
         Number of slices that are factorised at once; all cores by default.
-    out
-        Directory to store the model in; by default it stays in memory.
-    overwrite
-        Replace a model at `out`.
-    show_progress
-        Show a progress bar; by default in a terminal only.
     """
-    task = Task.of(
+    task = Task(
         "ppmi", corpus, dim=dim, context=context, seed=seed, threads=threads, out=out, overwrite=overwrite,
         show_progress=show_progress,
     )  # fmt: skip
-    if task.spec.dim > len(task.corpus.words):
-        raise OptionError(
-            f"{len(task.corpus.words):,} words are too few for {task.spec.dim} factors; give a smaller `dim`"
-        )
+    n_words = len(task.corpus.words)
+    if task.spec.dim > n_words:
+        raise OptionError(f"{n_words:,} words are too few for {task.spec.dim} factors; give a smaller `dim`")
 
     def factorise(t: int) -> Array:
         generator = np.random.default_rng([randomness.key(task.seed, "baseline", t)])
         return left_factors(mutual_information(task, t), task.spec.dim, generator)
 
-    with task.bar() as bar:
-        found = task.each_slice(factorise, "factorising", bar)
+    found = task.each_slice(factorise, "factorising")
     return task.finish(aligned(unit(found), task.present))
 
 

@@ -6,8 +6,9 @@ import os
 
 import numpy as np
 
-from driftword.baselines.assembling import EXPONENT, RATES, Array, Task, gensim_version, train, vectors_of, word2vec
+from driftword.baselines.assembling import EXPONENT, RATES, Array, Task, by_word, train, word2vec
 from driftword.basics import randomness
+from driftword.basics.progress import progress
 from driftword.corpus import Corpus
 from driftword.models.model import Model
 
@@ -30,38 +31,24 @@ def incremental(
 
     Parameters
     ----------
-    corpus
-        What `driftword.prepare` made, or its path.
-    dim
-        Number of dimensions of the vectors.
-    context
-        Number of words around a position that are its context: 8 is four on either side.
-    negatives
-        Number of words that do not occur, drawn for each that does.
+    corpus, dim, context, negatives, out, overwrite, show_progress
+        As in `procrustes`.
     passes
         Number of passes over the text of each slice.
     seed
         Seed of random numbers.
-    out
-        Directory to store the model in; by default it stays in memory.
-    overwrite
-        Replace a model at `out`.
-    show_progress
-        Show a progress bar; by default in a terminal only.
     """
-    task = Task.of(
+    task = Task(
         "incremental", corpus, dim=dim, context=context, negatives=negatives, passes=passes, seed=seed, threads=1,
         out=out, overwrite=overwrite, show_progress=show_progress,
     )  # fmt: skip
-    model = word2vec(task, np.asarray(task.corpus.train_counts).sum(axis=0, dtype=np.int64), sg=1)
+    model = word2vec(task, task.counts.sum(axis=0, dtype=np.int64), sg=1)
 
     def go_on(t: int) -> Array:
         train(model, task, [t])
-        return vectors_of(model, len(task.corpus.words))
+        return by_word(model, model.wv.vectors, task)
 
-    with task.bar() as bar:
-        found = task.each_slice(go_on, "fitting skip-grams", bar)
-    return task.finish(found, **gensim_version())
+    return task.finish(task.each_slice(go_on, "fitting skip-grams"), "gensim")
 
 
 def compass(
@@ -83,49 +70,30 @@ def compass(
 
     Parameters
     ----------
-    corpus
-        What `driftword.prepare` made, or its path.
-    dim
-        Number of dimensions of the vectors.
-    context
-        Number of words around a position that are its context: 8 is four on either side.
-    negatives
-        Number of words that do not occur, drawn for each that does.
+    corpus, dim, context, negatives, seed, threads, out, overwrite, show_progress
+        As in `procrustes`.
     passes
         Number of passes over all text, and again over that of each slice.
-    seed
-        Seed of random numbers: the same one gives the same embeddings, on any number of threads.
-    threads
-        Number of slices that are fitted at once; all cores by default.
-    out
-        Directory to store the model in; by default it stays in memory.
-    overwrite
-        Replace a model at `out`.
-    show_progress
-        Show a progress bar; by default in a terminal only.
     """
-    task = Task.of(
+    task = Task(
         "compass", corpus, dim=dim, context=context, negatives=negatives, passes=passes, seed=seed, threads=threads,
         out=out, overwrite=overwrite, show_progress=show_progress,
     )  # fmt: skip
-    counts = np.asarray(task.corpus.train_counts)
-    with task.bar() as bar:
+    model = word2vec(task, task.counts.sum(axis=0, dtype=np.int64), sg=0, cbow_mean=1)
+    with progress(show=task.show_progress) as bar:
         bar.stage("fitting all text", total=task.passes)
-        model = word2vec(task, counts.sum(axis=0, dtype=np.int64), sg=0, cbow_mean=1)
-        train(model, task, list(range(len(counts))), bar)
-        numbers = [int(word) for word in model.wv.index_to_key]
-        inputs, targets = (np.zeros((len(task.corpus.words), task.spec.dim), dtype=np.float32) for _ in range(2))
-        inputs[numbers], targets[numbers] = model.wv.vectors, model.syn1neg
-        found = task.each_slice(lambda t: fit_slice(task, t, inputs, targets, counts[t]), "fitting slices", bar)
-    return task.finish(found, **gensim_version())
+        train(model, task, list(range(len(task.counts))), bar)
+    inputs, targets = by_word(model, model.wv.vectors, task), by_word(model, model.syn1neg, task)
+    found = task.each_slice(lambda t: fit_slice(task, t, inputs, targets), "fitting slices")
+    return task.finish(found, "gensim")
 
 
-def fit_slice(task: Task, t: int, inputs: Array, targets: Array, counts: Array) -> Array:
+def fit_slice(task: Task, t: int, inputs: Array, targets: Array) -> Array:
     """Return the vectors of a slice, fitted with fixed targets from the vectors of all text, ``(V, K)``."""
     from driftword.baselines import compass_kernels as kernels  # Numba loads only where it is used
 
     own = inputs.copy()
-    chances = np.cumsum(counts.astype(np.float64) ** EXPONENT)
+    chances = np.cumsum(task.counts[t].astype(np.float64) ** EXPONENT)
     if not chances[-1]:
         return own
     rates = np.linspace(*RATES, task.passes + 1)

@@ -73,9 +73,15 @@ def read_gold(path: str | os.PathLike[str], *, column: str | None = None) -> pl.
     file = _find(checks.path("path", path))
     column = checks.optional(checks.text, "column", column)
     rows = _rows(file)
-    head = [name.strip().lower() for name in rows[0]]
-    with_head = any(name in head for name in _WORD)
-    table = _with_head(file, head, rows[1:], column) if with_head else _without_head(file, rows, column)
+    head = [name.lower() for name in rows[0]]
+    word = next((head.index(name) for name in _WORD if name in head), None)
+    if word is None:
+        number = _numbered_column(file, len(head), column)
+        table = _table(rows, change=number, related=len(head) > 2)  # several are RuShiftEval's, of pairs of periods
+    else:
+        name = _named_column(file, head, column)
+        changed = next((head.index(name) for name in _CHANGED if name in head), None)
+        table = _table(rows[1:], word=word, change=head.index(name), changed=changed, related=name in _RELATED)
     if table["changed"].is_null().all():
         table = table.drop("changed").join(_judged_beside(file), on="word", how="left", maintain_order="left")
     table = table.filter(pl.col("change").is_not_null(), pl.col("word") != "")
@@ -158,20 +164,19 @@ def score_gold(
         raise OptionError(f"`metric` is empty; name some of {', '.join(METRICS)}")
     known = judged_words(gold, model.word_index)
     words = known["word"].to_list()
-    scores: dict[str, list[float]] = {}
+    scores: dict[str, Array] = {}
     ends: list[int] = []
     for name in metrics:
         ranking = rank_drift(model, words, metric=name, between=between, n=None)
         ends = [model.slices.index(label) for label in ranking.between]
         moved = dict(ranking.table.select("word", "drift").iter_rows())
-        scores[name] = [_number(moved.get(word)) for word in words]
+        scores[name] = np.array([moved.get(word) for word in words], dtype=np.float64)  # not a number where unknown
     if model.vocabulary.counted:
         counts, numbers = np.asarray(model.counts)[ends], [model.word_id(word) for word in words]
-        scores["frequency change"] = frequency_change(counts)[numbers].tolist()
-        scores["frequency"] = counts.sum(axis=0)[numbers].astype(float).tolist()
-    rows = []
-    for name, values in scores.items():
-        rows.append({"metric": name, **agreement(np.array(values), known), "missing": gold.height - len(words)})
+        scores["frequency change"] = frequency_change(counts)[numbers]
+        scores["frequency"] = counts.sum(axis=0)[numbers].astype(np.float64)
+    missing = gold.height - len(words)
+    rows = [{"metric": name, **agreement(values, known), "missing": missing} for name, values in scores.items()]
     order = ["metric", "words", "missing", "spearman", "spearman_low", "spearman_high", "AUC"]
     return pl.DataFrame(rows, schema_overrides=dict.fromkeys(order[3:], pl.Float64)).select(order)
 
@@ -201,7 +206,7 @@ def agreement(score: Array, gold: pl.DataFrame) -> dict[str, Any]:
     found: dict[str, Any] = {"words": int(used.sum()), "spearman": None, "spearman_low": None, "spearman_high": None}
     if used.sum() >= _FEW:
         one, other = score[used], change[used]
-        found["spearman"] = _number_or_none(spearman(one, other))
+        found["spearman"] = None if math.isnan(agreed := spearman(one, other)) else agreed
         draws = np.random.default_rng(0).integers(0, len(one), size=(_DRAWS, len(one)))
         drawn = drawn_spearman(one, other, draws)
         if np.isfinite(drawn).any():
@@ -213,8 +218,7 @@ def agreement(score: Array, gold: pl.DataFrame) -> dict[str, Any]:
 
 def spearman(one: Array, other: Array) -> float:
     """Return Spearman's correlation; not a number where all values are the same."""
-    ranks = [_ranks(values) for values in (one, other)]
-    first, second = (values - values.mean() for values in ranks)
+    first, second = (ranks - ranks.mean() for ranks in map(_ranks, (one, other)))
     size = math.sqrt(float(first @ first) * float(second @ second))
     return float(first @ second) / size if size else math.nan
 
@@ -244,8 +248,7 @@ def area_under_curve(score: Array, changed: Array) -> float | None:
 
 def _ranks(values: Array) -> Array:
     """Return ranks from one on; equal values have the mean of theirs."""
-    _, number, count = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(count) - (count - 1) / 2)[number])
+    return pl.Series(values).rank("average").to_numpy()
 
 
 def _find(place: Path) -> Path:
@@ -270,72 +273,62 @@ def _rows(file: Path) -> list[list[str]]:
     separator = next((mark for mark in "\t;," if mark in lines[0]), None)
     if separator is None:
         raise SourceError(f"{_shown(file)} has a single column; it needs words and how far they changed")
-    try:  # what is separated by tabs has no quotation marks around it
-        return list(csv.reader(lines, delimiter=separator, quotechar=None if separator == "\t" else '"'))
+    quote = None if separator == "\t" else '"'  # what is separated by tabs has no quotation marks around it
+    try:
+        rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=separator, quotechar=quote)]
     except csv.Error as error:
         raise SourceError(f"{_shown(file)} is not a table: {error}") from error
-
-
-def _with_head(file: Path, head: list[str], rows: list[list[str]], column: str | None) -> pl.DataFrame:
-    word = next(head.index(name) for name in _WORD if name in head)
-    asked = (column.lower(),) if column else (*_CHANGE, *_RELATED)
-    chosen = next((name for name in asked if name in head), None)
-    if chosen is None:
-        what = f"has no column {checks.quoted(column)}" if column else "has no column of changes that is known"
-        raise SourceError(f"{_shown(file)} {what}; its columns are {', '.join(head)}; name one as `column`")
-    sign = -1 if chosen in _RELATED else 1
-    said = next((name for name in _CHANGED if name in head), None)
-    return _table(
-        [_cell(row, word) for row in rows], [sign * _number(_cell(row, head.index(chosen))) for row in rows],
-        [None if said is None else _number(_cell(row, head.index(said))) for row in rows],
-    )  # fmt: skip
-
-
-def _without_head(file: Path, rows: list[list[str]], column: str | None) -> pl.DataFrame:
     width = len(rows[0])
-    if width > 2 and column is None:
+    return [(row + [""] * width)[:width] for row in rows]
+
+
+def _named_column(file: Path, head: list[str], asked: str | None) -> str:
+    """Return the name of the column that says how far words changed."""
+    names = (asked.lower(),) if asked else (*_CHANGE, *_RELATED)
+    found = next((name for name in names if name in head), None)
+    if found is None:
+        what = f"has no column {checks.quoted(asked)}" if asked else "has no column of changes that is known"
+        raise SourceError(f"{_shown(file)} {what}; its columns are {', '.join(head)}; name one as `column`")
+    return found
+
+
+def _numbered_column(file: Path, width: int, asked: str | None) -> int:
+    """Return the number of the column that says how far words changed, in a file without a head."""
+    if width > 2 and asked is None:
         raise SourceError(f"{_shown(file)} has {width - 1} columns of numbers; name one as `column`, from 1 on")
-    number = 1 if column is None else next((n for n in range(1, width) if str(n) == column), None)
-    if number is None:
-        raise SourceError(f"{_shown(file)} has no column {checks.quoted(str(column))}; they are 1 to {width - 1}")
-    sign = -1 if width > 2 else 1  # several are those of RuShiftEval: relatedness in pairs of periods
-    values = [sign * _number(_cell(row, number)) for row in rows]
-    return _table([_cell(row, 0) for row in rows], values, [None] * len(rows))
+    if asked is not None and asked not in map(str, range(1, width)):
+        raise SourceError(f"{_shown(file)} has no column {checks.quoted(asked)}; they are 1 to {width - 1}")
+    return int(asked or 1)
 
 
 def _judged_beside(file: Path) -> pl.DataFrame:
     """Return which words changed, where a file beside that of the degrees says so, as SemEval's does."""
     beside = file.with_name("binary.txt") if file.name == "graded.txt" else file.parent.parent / "task1" / file.name
-    if file.name != "graded.txt" and file.parent.name != "task2":
-        beside = Path()
-    rows = _rows(beside) if beside.is_file() else []
-    return _table([_cell(row, 0) for row in rows], [0.0] * len(rows), [_number(_cell(row, 1)) for row in rows]).drop(
-        "change"
-    )
+    known = file.name == "graded.txt" or file.parent.name == "task2"
+    return _table(_rows(beside) if known and beside.is_file() else [], change=1, changed=1).drop("change")
 
 
-def _table(words: list[str], change: list[float], changed: Sequence[float | None]) -> pl.DataFrame:
-    judged = [None if value is None or not math.isfinite(value) else value > 0 for value in changed]
-    return pl.DataFrame(
-        {"word": words, "change": [_number_or_none(value) for value in change], "changed": judged},
-        schema={"word": pl.String, "change": pl.Float64, "changed": pl.Boolean},
-    )
+def _table(
+    rows: list[list[str]], *, word: int = 0, change: int, changed: int | None = None, related: bool = False
+) -> pl.DataFrame:
+    """Return words, how far they changed, and whether they did, from columns; relatedness is turned around."""
+    degrees = [_number(row[change]) for row in rows]
+    said = [None if changed is None else _number(row[changed]) for row in rows]
+    table = {
+        "word": [row[word] for row in rows],
+        "change": [-degree if related and degree is not None else degree for degree in degrees],
+        "changed": [None if number is None else number > 0 for number in said],
+    }
+    return pl.DataFrame(table, schema={"word": pl.String, "change": pl.Float64, "changed": pl.Boolean})
 
 
-def _cell(row: Sequence[str], number: int) -> str:
-    return row[number].strip() if number < len(row) else ""
-
-
-def _number(text: Any) -> float:
-    """Return a number as people write it, with a point or a comma; not a number where it is none."""
+def _number(text: str) -> float | None:
+    """Return a number as people write it, with a point or a comma; None where it is none."""
     try:
-        return float(text.replace(",", ".")) if isinstance(text, str) else float(text)
-    except (TypeError, ValueError):
-        return math.nan
-
-
-def _number_or_none(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+        number = float(text.replace(",", "."))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _spelled(word: str, known: Container[str]) -> str | None:

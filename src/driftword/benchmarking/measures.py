@@ -1,4 +1,4 @@
-"""What a model gets right about changes that were planted, and whether another seed would say the same."""
+"""Measures of a model: how many planted changes it finds, and whether another seed would say the same."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ _WORDS, _SLICES = 400, 8  # by which stability is measured
 _LEAST, _LEAST_NEIGHBOR = 20, 5  # occurrences in the training text of the slice
 
 
-def movement(model: Model, metric: str = "cosine") -> Array:
+def movement(model: Model) -> Array:
     """Return how far each word moved from the first slice to the last, ``(V,)``; no word is left out."""
-    everything = np.ones(len(model.words), dtype=bool)
-    return np.asarray(measure(model, metric, 0, len(model.slices) - 1, wanted=everything))
+    return np.asarray(measure(model, "cosine", 0, len(model.slices) - 1, wanted=np.ones(len(model.words), dtype=bool)))
 
 
 def frequency_change(counts: Array) -> Array:

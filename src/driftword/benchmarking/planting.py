@@ -95,12 +95,23 @@ def joined(slices: Slices, join: int) -> Slices:
 
 def join_slices(corpus: Corpus, join: int, *, out: Path | None = None) -> Corpus:
     """Return a corpus in which several consecutive slices are one, without its documents."""
+    chunk_slice = np.asarray(corpus.chunk_slice) // join
+    options = {"subsample": corpus.subsample, "seed": corpus.seed, "out": out}
+    return _remade(corpus, np.asarray(corpus.tokens), np.asarray(corpus.offsets), chunk_slice, join, **options)
+
+
+def _remade(corpus: Corpus, tokens: Array, offsets: Array, chunk_slice: Array, join: int, **options: Any) -> Corpus:
+    """Return a corpus with the words, splits and documents of another, and slices that each join several of its."""
     return Corpus.from_ids(
-        corpus.words, np.asarray(corpus.tokens), np.asarray(corpus.offsets),
-        chunk_slice=np.asarray(corpus.chunk_slice) // join, chunk_split=corpus.chunk_split,
-        slices=joined(corpus.slices, join), chunk_document=corpus.chunk_document, subsample=corpus.subsample,
-        seed=corpus.seed, out=out,
-    )  # fmt: skip
+        corpus.words,
+        tokens,
+        offsets,
+        chunk_slice=chunk_slice,
+        chunk_split=corpus.chunk_split,
+        slices=joined(corpus.slices, join),
+        chunk_document=corpus.chunk_document,
+        **options,
+    )
 
 
 def plant(
@@ -136,12 +147,7 @@ def plant(
         kept = np.ones(len(tokens), dtype=bool)
         kept[lost] = False
         tokens, offsets = tokens[kept], np.r_[0, np.cumsum(kept)][offsets]
-    planted_corpus = Corpus.from_ids(
-        corpus.words, tokens, offsets, chunk_slice=chunk_slice, chunk_split=corpus.chunk_split,
-        slices=joined(corpus.slices, join), chunk_document=corpus.chunk_document, subsample=subsample, seed=seed,
-        out=out,
-    )  # fmt: skip
-    return planted_corpus, planted
+    return _remade(corpus, tokens, offsets, chunk_slice, join, subsample=subsample, seed=seed, out=out), planted
 
 
 def crowded(tokens: Array, offsets: Array, n_words: int, changed: Array) -> Array:

@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from importlib.metadata import version
@@ -37,7 +38,7 @@ from driftword.basics.progress import Progress, progress
 from driftword.benchmarking import measures
 from driftword.benchmarking.fit_process import INTERRUPTED, METHODS, OWN
 from driftword.benchmarking.gold_sets import as_gold, judged_words, score_gold
-from driftword.benchmarking.planting import BANDS, Planted, join_slices, plant
+from driftword.benchmarking.planting import BANDS, Array, Planted, join_slices, plant
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
 from driftword.engines import choose_engine
@@ -73,6 +74,8 @@ MEASURES: Final = {
 }
 #: Quantiles of Student's t for 90% intervals, by degrees of freedom; for more, the last one is a little too large.
 _T90: Final = (6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.833, 1.812)
+_Row = dict[str, list[float]]  # a number for each seed, by measure
+_Interval = tuple[float | None, float | None, float | None]  # a mean and its interval
 
 
 def benchmark(
@@ -114,13 +117,11 @@ def benchmark(
     gold
         Words whose change people have judged: what `read_gold` returned, or the path of such a data set. The first
         slice and the last one must then be those that the judgements are about.
-    threads, engine, device
+    threads, engine, device, show_progress
         As in `fit`.
     out
         Folder for what was fitted, and for the report, as ``benchmark.md`` and ``benchmark.json``. The same command
         uses again what is there. By default nothing is kept.
-    show_progress
-        Show a progress bar; by default in a terminal only.
 
     Returns
     -------
@@ -141,10 +142,11 @@ def benchmark(
     passes, threads = checks.whole("passes", passes, least=2), checks.threads(threads)
     if set(names) & set(OWN):
         choose_engine(engine, device)  # before anything is planted
-    asked = {
-        "corpus": text.fingerprint, "models": names, "seeds": numbers, "passes": passes, "slices": max_slices,
-        "spec": {name: value for name, value in spec.to_dict().items() if name != "model"},
-    }  # fmt: skip
+    options = spec.to_dict()
+    del options["model"]
+    asked = {"corpus": text.fingerprint, "passes": passes, "slices": max_slices, "spec": options}
+    learning = {"threads": threads, "engine": engine, "device": device}
+    join = -(-len(text.slices) // max_slices)
     with ExitStack() as stack:
         if folder is None:
             place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="driftword-")))
@@ -153,12 +155,11 @@ def benchmark(
             stack.enter_context(reserved(place))
             _check_folder(place, asked)
         bar = stack.enter_context(progress(show=show_progress))
-        learning = {"threads": threads, "engine": engine, "device": device}
         fits = {"learning": learning, "spec": spec.to_dict(), "passes": passes}
-        join = -(-len(text.slices) // max_slices)
         run = _Run(text, place, join, fits, bar, tested=tested, gold=judged)
         table = _table(run.rows(names, numbers), len(numbers))
         if folder is not None:
+            asked = {"corpus": text.fingerprint, "models": names, "seeds": numbers, **asked}
             _write_report(folder, table, text, {**asked, "slices": -(-len(text.slices) // join)})
     return table
 
@@ -173,7 +174,7 @@ class _Run:
         self.text, self.folder, self.join, self.fits, self.bar = text, folder, join, fits, bar
         self.tested, self.gold = tested, gold
 
-    def rows(self, names: Sequence[str], seeds: Sequence[int]) -> dict[str, dict[str, list[float]]]:
+    def rows(self, names: Sequence[str], seeds: Sequence[int]) -> dict[str, _Row]:
         """Return what was measured of every model and rule: one number for each seed, or pair of seeds."""
         self.bar.stage("planting changes", total=len(seeds))
         path = self.folder / "text.corpus"
@@ -184,53 +185,51 @@ class _Run:
         for seed in seeds:
             planted[seed] = self._plant(seed)
             self.bar.update(more=1)
-        rows: dict[str, dict[str, list[float]]] = {}
+        rows: dict[str, _Row] = {name: defaultdict(list) for name in (*names, *RULES)}
         moving = [name for name in names if name != "static"]
         self.bar.stage("fitting", total=len(seeds) * (len(names) + len(moving)))
         for name in names:
-            row = rows[name] = {column: [] for column in MEASURES}
             fitted = []
             for seed in seeds:
-                model, cost = self._fit(name, seed, text)
+                model, found = self._fit(name, seed, text)
                 fitted.append(model)
-                row["seconds"].append(cost["seconds"])
-                row["memory_GB"].append(cost["memory_GB"])
                 if model.predicts and text.has_split("test"):
-                    row["L"].append(float(evaluate(model, text, **self.fits["learning"])["L"][0]))
+                    found["L"] = float(evaluate(model, text, **self.fits["learning"])["L"][0])
                 if name in moving:
-                    self._agree(model, name, row)
-                    corpus, words = planted[seed]
-                    found, _ = self._fit(name, seed, corpus)
-                    measured = _found(found, words)
-                    if self.tested:
-                        self.bar.update(facts=f"{name}, seed {seed}: testing")
-                        q = significance(found, corpus, **self.fits["learning"], show_progress=False)
-                        measured |= measures.called(dict(q.select("word", "q").iter_rows()), found.words, words)
-                    for column, value in measured.items():
-                        row[column].append(value)
-            row["stability"] = measures.shared_neighbors(fitted, text)
+                    found |= self._agreement(model, "cosine") | self._found(name, seed, *planted[seed])
+                _note(rows[name], found)
+            rows[name]["stability"] = measures.shared_neighbors(fitted, text)
         for rule in RULES:
-            rows[rule] = {column: [] for column in MEASURES}
             for corpus, words in planted.values():
                 counts = np.asarray(corpus.counts)
-                total = counts.sum(axis=0)
-                score = measures.frequency_change(counts) if rule == "frequency change" else total
-                often = total >= BANDS[0][0]
-                rows[rule]["frequent_AP"].append(measures.precision_of(score, words, words.lasts, often))
-                rows[rule]["exchange_AP"].append(measures.precision_of(score, words, words.lasts))
-                rows[rule]["thinned"].append(measures.thinned_above(score, total, words))
+                score = measures.frequency_change(counts) if rule == "frequency change" else counts.sum(axis=0)
+                _note(rows[rule], _precision(score, counts.sum(axis=0), words))
             if moving:
-                self._agree(fitted[-1], rule, rows[rule])
+                _note(rows[rule], self._agreement(fitted[-1], rule))
         return rows
 
-    def _agree(self, model: Model, name: str, row: Mapping[str, list[float]]) -> None:
-        """Note how well a model, or a rule, agrees with the judgements, if there are any."""
+    def _found(self, name: str, seed: int, corpus: Corpus, planted: Planted) -> dict[str, float]:
+        """Return what a model finds of the planted changes."""
+        model, _ = self._fit(name, seed, corpus)
+        ranks = measures.partner_ranks(model, planted)
+        found = {
+            **_precision(measures.movement(model), np.asarray(model.counts).sum(axis=0), planted),
+            "dates": measures.dated_within(model, planted, 1),
+            "equivalents": float((1 / ranks).mean()) if len(ranks) else float("nan"),
+        }
+        if self.tested:
+            self.bar.update(facts=f"{name}, seed {seed}: testing")
+            q = significance(model, corpus=corpus, **self.fits["learning"], show_progress=False)
+            found |= measures.called(dict(q.select("word", "q").iter_rows()), model.words, planted)
+        return found
+
+    def _agreement(self, model: Model, metric: str) -> dict[str, float]:
+        """Return how well a metric, or a rule, agrees with the judgements, if there are any."""
         if self.gold is None:
-            return
+            return {}
         table = score_gold(model, self.gold, between=(model.slices.labels[0], model.slices.labels[-1]))
-        found = table.row(by_predicate=pl.col("metric") == (name if name in RULES else "cosine"), named=True)
-        for column in ("spearman", "AUC"):
-            row[column].append(float("nan") if found[column] is None else found[column])
+        found = table.row(by_predicate=pl.col("metric") == metric, named=True)
+        return {name: float("nan") if found[name] is None else found[name] for name in ("spearman", "AUC")}
 
     def _plant(self, seed: int) -> tuple[Corpus, Planted]:
         """Plant changes, or open what was planted before: the words are chosen again, and are the same."""
@@ -251,26 +250,41 @@ class _Run:
         return (Corpus.open(path) if done else corpus), words
 
     def _fit(self, method: str, seed: int, corpus: Corpus) -> tuple[Model, dict[str, float]]:
-        """Fit a model in a process of its own, or open it where it was fitted before."""
+        """Fit a model in a process of its own, or open it where it was fitted before; return also what it took."""
         assert corpus.path is not None
         out = self.folder / f"{Path(corpus.path).stem}-{method}-{seed}.model"
-        cost = out.with_suffix(".json")
         self.bar.update(facts=f"{method}, seed {seed}")
-        spent = _read(cost)
+        spent = _read(out.with_suffix(".json"))
         if spent is None or store.read_meta(out) is None:
-            asked = {"method": method, "seed": seed, "corpus": str(corpus.path), "out": str(out), **self.fits}
-            spent = _in_another_process(asked)
-            _write(cost, json.dumps(spent))
+            spent = _in_another_process(
+                {"method": method, "seed": seed, "corpus": str(corpus.path), "out": str(out), **self.fits}
+            )
+            _write(out.with_suffix(".json"), json.dumps(spent))
         self.bar.update(more=1)
         return Model.open(out), spent
 
 
+def _note(row: _Row, found: Mapping[str, float]) -> None:
+    for column, value in found.items():
+        row[column].append(value)
+
+
+def _precision(score: Array, counts: Array, planted: Planted) -> dict[str, float]:
+    """Return how well a score of words tells those whose meaning changed from those that only became rarer."""
+    return {
+        "exchange_AP": measures.precision_of(score, planted, planted.lasts),
+        "frequent_AP": measures.precision_of(score, planted, planted.lasts, counts >= BANDS[0][0]),
+        "thinned": measures.thinned_above(score, counts, planted),
+    }
+
+
 def _in_another_process(asked: Mapping[str, Any]) -> dict[str, float]:
     """Fit a model in a process of its own and return what it took."""
+    command = [sys.executable, "-P", "-m", "driftword.benchmarking.fit_process"]  # not from the current directory
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(
-        [sys.executable, "-m", "driftword.benchmarking.fit_process"], input=json.dumps(asked), text=True,
-        stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}, check=False,
-    )  # fmt: skip
+        command, input=json.dumps(asked), text=True, stdout=subprocess.PIPE, env=environment, check=False
+    )
     if done.returncode == INTERRUPTED:
         raise KeyboardInterrupt
     if done.returncode or not done.stdout:
@@ -279,19 +293,6 @@ def _in_another_process(asked: Mapping[str, Any]) -> dict[str, float]:
     if "error" in spent:
         raise OptionError(spent["error"])
     return spent
-
-
-def _found(model: Model, planted: Planted) -> dict[str, float]:
-    """Return what a model finds of the planted changes."""
-    score, counts = measures.movement(model), np.asarray(model.counts).sum(axis=0)
-    ranks = measures.partner_ranks(model, planted)
-    return {
-        "exchange_AP": measures.precision_of(score, planted, planted.lasts),
-        "frequent_AP": measures.precision_of(score, planted, planted.lasts, counts >= BANDS[0][0]),
-        "thinned": measures.thinned_above(score, counts, planted),
-        "dates": measures.dated_within(model, planted, 1),
-        "equivalents": float((1 / ranks).mean()) if len(ranks) else float("nan"),
-    }
 
 
 def _methods(given: Any) -> list[str]:
@@ -311,15 +312,12 @@ def _check_folder(folder: Path, asked: Mapping[str, Any]) -> None:
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         empty = not any(folder.iterdir())
-    same = {name: value for name, value in asked.items() if name not in ("models", "seeds")}
     known = _read(folder / "options.json")
-    if known is None and not empty:
-        raise OptionError(f"{checks.quoted(str(folder))} holds something else; give another `out`")
-    if known is None:
-        _write(folder / "options.json", json.dumps(same))
-    elif known != same:
-        other = "a benchmark with other options, or of another corpus"
-        raise OptionError(f"{checks.quoted(str(folder))} holds {other}; give another `out`")
+    if known is None and empty:
+        _write(folder / "options.json", json.dumps(asked))
+    elif known != asked:
+        what = "something else" if known is None else "a benchmark with other options, or of another corpus"
+        raise OptionError(f"{checks.quoted(str(folder))} holds {what}; give another `out`")
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -336,22 +334,15 @@ def _write(path: Path, text: str) -> None:
         partial.write_text(text, encoding="utf-8")
 
 
-def _table(rows: Mapping[str, Mapping[str, Sequence[float]]], n_seeds: int) -> pl.DataFrame:
+def _table(rows: Mapping[str, _Row], n_seeds: int) -> pl.DataFrame:
     """Return means over seeds with their intervals."""
-    columns: dict[str, list[Any]] = {
-        "model": list(rows),
-        "seeds": [max(map(len, row.values())) for row in rows.values()],
-    }
+    columns: dict[str, Any] = {"model": list(rows), "seeds": [n_seeds] * len(rows)}
     for name in MEASURES:
-        found = [[value for value in row[name] if np.isfinite(value)] for row in rows.values()]
+        found = [[value for value in row.get(name, []) if np.isfinite(value)] for row in rows.values()]
         ends = [_interval_of_pairs(values, n_seeds) if name == "stability" else _interval(values) for values in found]
-        for column, values in zip((name, f"{name}_low", f"{name}_high"), zip(*ends, strict=True), strict=True):
-            columns[column] = list(values)
+        columns[name], columns[f"{name}_low"], columns[f"{name}_high"] = zip(*ends, strict=True)
     kinds = {name: pl.Float64 for name in columns if name not in ("model", "seeds")}
     return pl.DataFrame(columns, schema_overrides=kinds)
-
-
-_Interval = tuple[float | None, float | None, float | None]
 
 
 def _interval(values: Sequence[float]) -> _Interval:

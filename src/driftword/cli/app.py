@@ -16,12 +16,13 @@ import threading
 import traceback
 import warnings
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from driftword.basics.errors import DriftwordError, DriftwordWarning, OptionError
 from driftword.basics.visible_text import visible, visible_lines
+from driftword.cli.arguments import CSV, FORMAT, FORMATS, JSON
 
 app = typer.Typer(
     name="driftword",
@@ -133,32 +134,6 @@ def with_options(message: str, command: str | None = None) -> str:
     return re.sub(r"`(\w+)(?:=([^`]*))?`", spelled, message)
 
 
-CORPUS = typer.Argument(
-    help="A corpus directory, as made by [bold]prepare[/bold], or its address (s3://...).", show_default=False
-)
-MODEL = typer.Argument(help="A model directory, as made by [bold]fit[/bold], or its address.", show_default=False)
-JSON = typer.Option("--json", help="Write JSON for programs.")
-THREADS = typer.Option(help="Number of threads.", show_default="all cores")
-DASK = typer.Option(
-    metavar="ADDRESS",
-    help="Work on a Dask cluster: tcp://host:8786, or local for one process on each core.",
-    show_default="off",
-)
-CSV = typer.Option("--csv", help="Write CSV for programs.")
-FORMATS = ("table", "json", "csv", "markdown", "latex")
-FORMAT = typer.Option("--format", help=f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}.")
-
-
-def two_slices(between: str | None) -> tuple[str | None, str | None] | None:
-    """Read --between: two slices separated by a comma; one that is left out takes its default."""
-    if between is None:
-        return None
-    first, comma, last = between.partition(",")
-    if not comma or "," in last or not between.strip(" ,"):
-        raise OptionError(f"`between` is '{between}'; write two slices separated by a comma, such as 1900,2000")
-    return first.strip() or None, last.strip() or None
-
-
 def table_format(format: str, as_json: bool, as_csv: bool) -> str:
     """Return the one format that a user chose."""
     chosen = ["json"] * as_json + ["csv"] * as_csv + ([format] if format != "table" else [])
@@ -169,47 +144,59 @@ def table_format(format: str, as_json: bool, as_csv: bool) -> str:
     return chosen[0] if chosen else "table"
 
 
-def show(table: Any, format: str, for_people: Any = None) -> None:
-    """Write a table for programs or papers; for people in columns, or as `for_people` does."""
-    from driftword.basics import tables
-    from driftword.cli import terminal
+class Answer(NamedTuple):
+    """A table, and how it is written for people and for papers where that is not plainly as a table."""
 
-    if format == "json":
-        terminal.print_json(table.to_dicts())
-    elif format == "csv":
-        terminal.print_for_programs(tables.csv(table))
-    elif format == "table":
-        (for_people or terminal.print_table)(table, terminal.out())
-        terminal.print_what_intervals_leave_out(table, terminal.out())
-    else:
-        text = tables.markdown(table) if format == "markdown" else tables.latex(table)
-        terminal.print_for_programs(f"{text}\n")
+    table: Any
+    for_people: Callable[[Any, Any], None] | None = None  # prints it on a console
+    for_papers: Callable[..., str] | None = None  # returns it in a format, Markdown or LaTeX
+
+    def show(self, format: str) -> None:
+        """Write the table in a format."""
+        from driftword.basics import tables
+        from driftword.cli import terminal
+
+        if format == "json":
+            terminal.print_json(self.table.to_dicts())
+        elif format == "csv":
+            terminal.print_for_programs(tables.csv(self.table))
+        elif format == "table":
+            (self.for_people or terminal.print_table)(self.table, terminal.out())
+            terminal.print_what_intervals_leave_out(self.table, terminal.out())
+        elif self.for_papers is not None:
+            print(self.for_papers(self.table, format=format))
+        else:
+            text = tables.markdown(self.table) if format == "markdown" else tables.latex(self.table)
+            terminal.print_for_programs(f"{text}\n")
 
 
 def question(function: Callable[..., Any]) -> Callable[..., None]:
-    """Make a command of a function that returns a table, or a table and how to print it for people."""
+    """Make a command of a function that returns a table, or an `Answer`."""
 
     @functools.wraps(function)
-    def answer(*args: Any, format: str, as_json: bool, as_csv: bool, **options: Any) -> None:
+    def ask(*args: Any, format: str, as_json: bool, as_csv: bool, **options: Any) -> None:
         chosen = table_format(format, as_json, as_csv)
         result = function(*args, **options)
-        table, for_people = result if isinstance(result, tuple) else (result, None)
-        show(table, chosen, for_people)
+        (result if isinstance(result, Answer) else Answer(result)).show(chosen)
 
     formats = {
         "format": (Annotated[str, FORMAT], "table"),
         "as_json": (Annotated[bool, JSON], False),
         "as_csv": (Annotated[bool, CSV], False),
     }
-    add_parameters(answer, function, formats)
-    return command(function.__name__, no_args_is_help=True)(answer)
+    add_parameters(ask, function, formats)
+    return command(function.__name__, no_args_is_help=True)(ask)
 
 
-def add_parameters(wrapper: Any, function: Callable[..., Any], added: dict[str, tuple[Any, Any]]) -> None:
-    """Give a wrapper the signature of its function, and further options by name, type and default."""
+def add_parameters(
+    wrapper: Any, function: Callable[..., Any], added: dict[str, tuple[Any, Any]], *, instead_of: str = ""
+) -> None:
+    """Give a wrapper the signature of its function, and further options by name, type and default.
+
+    The function has what they stand for as one parameter, `instead_of`.
+    """
     known = inspect.signature(function, eval_str=True)
-    parameters = [*known.parameters.values()]
-    parameters = [p for p in parameters if p.name not in added]
+    parameters = [p for p in known.parameters.values() if p.name not in added and p.name != instead_of]
     parameters += [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
         for name, (kind, default) in added.items()

@@ -9,9 +9,8 @@ import typer
 from driftword.basics import checks
 from driftword.basics.checks import comma_separated
 from driftword.basics.errors import OptionError
-from driftword.cli.app import DASK, MODEL, THREADS, question, two_slices
-from driftword.cli.models import DEVICE, ENGINE, WHERE_CORPUS
-from driftword.cli.queries import INTERVALS
+from driftword.cli.app import Answer, question
+from driftword.cli.arguments import DASK, DEVICE, ENGINE, INTERVALS, MODEL, THREADS, WHERE_CORPUS, two_slices
 
 
 @question
@@ -64,7 +63,7 @@ def significance(
 
       driftword significance archive.model --dask tcp://scheduler:8786   (words tested by the workers of a cluster)
     """
-    from driftword.cli import terminal
+    from driftword.cli import answers
     from driftword.evidence.significance import significance as test
     from driftword.models.model import Model
 
@@ -72,11 +71,11 @@ def significance(
     model = Model.open(path)
     text = model.open_corpus(corpus)
     table = test(
-        model, text, names, between=_periods(between), within=within, permutations=permutations, seed=seed,
+        model, names, corpus=text, between=_periods(between), within=within, permutations=permutations, seed=seed,
         threads=threads, engine=engine, device=device, dask=dask,
     )  # fmt: skip
     shown = table if names else table.head(checks.whole("n", n, least=1))
-    return shown, lambda shown, console: terminal.print_significance(shown, table, console, all_words=not names)
+    return Answer(shown, lambda shown, console: answers.print_significance(shown, table, console, all_words=not names))
 
 
 def _periods(between: str | None) -> tuple[Any, Any] | None:
@@ -132,7 +131,7 @@ def contrast(
       driftword contrast un.model security --groups USA,RUS
     """
     from driftword import explore
-    from driftword.cli import terminal
+    from driftword.cli import answers
     from driftword.models.model import Model
 
     model = Model.open(path)
@@ -143,7 +142,7 @@ def contrast(
         "permutations": permutations, "seed": seed, "threads": threads, "engine": engine, "device": device,
     }  # fmt: skip
     table = explore.contrast(
-        model, names, word=word, at=period, n=n, min_count=min_count, intervals=intervals, corpus=text, **test
+        model, word=word, groups=names, at=period, n=n, min_count=min_count, intervals=intervals, corpus=text, **test
     )
-    found = None if word is None else explore.contrast(model, names, words=word, corpus=text, **test)
-    return table, lambda table, console: terminal.print_contrast(table, console, found)
+    found = None if word is None else explore.contrast(model, word, groups=names, corpus=text, **test)
+    return Answer(table, lambda table, console: answers.print_contrast(table, console, found))

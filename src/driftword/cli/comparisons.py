@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from driftword.basics.checks import comma_separated
-from driftword.basics.errors import OptionError
 from driftword.basics.visible_text import visible
-from driftword.cli.app import CORPUS, CSV, FORMAT, JSON, MODEL, THREADS, command, show, table_format, two_slices
-from driftword.cli.models import DEVICE, ENGINE, PASSES, spec_options, warn_about_text
-from driftword.cli.queries import BETWEEN
+from driftword.cli.app import Answer, command, question
+from driftword.cli.arguments import (
+    BETWEEN,
+    CORPUS,
+    DEVICE,
+    ENGINE,
+    GOLD,
+    MODEL,
+    PASSES,
+    THREADS,
+    read_numbers,
+    two_slices,
+)
+from driftword.cli.models import warn_about_text
+from driftword.cli.options import spec_options
 from driftword.models.spec import Spec
 
 if TYPE_CHECKING:
-    from driftword.corpus import Corpus
-
-GOLD = typer.Option(
-    help="Also compare with words whose change people have judged: folder of such a data set, or its file.",
-    show_default=False,
-)
+    pass
 
 
-@command("compare", no_args_is_help=True)
+@question
 @spec_options(without=("model", "context"))
-def compare_models(
+def compare(
     path: Annotated[str, CORPUS],
     *,
     spec: Spec,
@@ -42,13 +47,6 @@ def compare_models(
     ] = None,
     passes: Annotated[int, PASSES] = 10,
     seeds: Annotated[str, typer.Option(help="Seeds, separated by commas; scores are means over them.")] = "0",
-    baselines: Annotated[
-        bool,
-        typer.Option(
-            "--baselines",
-            help="Also compare with other methods, in all that 'driftword benchmark' measures; in one context.",
-        ),
-    ] = False,
     tune: Annotated[
         bool, typer.Option("--tune", help="First choose the options of each model on the validation text.")
     ] = False,
@@ -59,10 +57,7 @@ def compare_models(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace models in that folder that have other options.")
     ] = False,
-    format: Annotated[str, FORMAT] = "table",
-    as_json: Annotated[bool, JSON] = False,
-    as_csv: Annotated[bool, CSV] = False,
-) -> None:
+) -> Answer:
     """Fit static, binned and dynamic models and score them on the test text: the paper's table.
 
     Gains in L over the other models of the same context are paired by document. What the dynamic model gains over the
@@ -78,41 +73,26 @@ def compare_models(
 
       driftword compare sotu.corpus --paper   (the options of the paper)
 
-      driftword compare sotu.corpus --contexts 8 --baselines --seeds 0,1,2 --out models   (beside other methods)
+    To compare with other methods: [bold]driftword benchmark[/bold].
     """
-    from driftword.cli.terminal import print_comparison
+    from driftword.cli.answers import print_comparison
     from driftword.corpus import Corpus
-    from driftword.fitting.comparison import compare, comparison_table
+    from driftword.fitting import comparison
 
-    chosen = table_format(format, as_json, as_csv)
     corpus = Corpus.open(path)
     warn_about_text(corpus, spec)
     names = None if models is None else comma_separated(models)
-    if baselines:
-        sizes = [8] if contexts == "2,8" else _numbers("contexts", contexts)
-        if len(sizes) != 1 or tune or overwrite:
-            raise OptionError(
-                "With `baselines`, give a single number to `contexts`, and neither `tune` nor `overwrite`"
-            )
-        compare_with_baselines(
-            corpus, models=names, spec=replace(spec, context=sizes[0]), passes=passes, seeds=_numbers("seeds", seeds),
-            threads=threads, engine=engine, device=device, out=out, chosen=chosen,
-        )  # fmt: skip
-        return
-    table = compare(
-        corpus, contexts=_numbers("contexts", contexts), models=names, spec=spec, passes=passes,
-        seeds=_numbers("seeds", seeds), tune=tune, threads=threads, engine=engine, device=device, out=out,
+    table = comparison.compare(
+        corpus, contexts=read_numbers("contexts", contexts), models=names, spec=spec, passes=passes,
+        seeds=read_numbers("seeds", seeds), tune=tune, threads=threads, engine=engine, device=device, out=out,
         overwrite=overwrite,
     )  # fmt: skip
-    if chosen in ("markdown", "latex"):
-        print(comparison_table(table, format=chosen))
-        return
-    show(table, chosen, print_comparison)
+    return Answer(table, print_comparison, comparison.comparison_table)
 
 
-@command("benchmark", no_args_is_help=True)
+@question
 @spec_options(without=("model",))
-def benchmark_models(
+def benchmark(
     path: Annotated[str, CORPUS],
     *,
     spec: Spec,
@@ -144,10 +124,7 @@ def benchmark_models(
     threads: Annotated[int | None, THREADS] = None,
     engine: Annotated[str, ENGINE] = "auto",
     device: Annotated[str | None, DEVICE] = None,
-    format: Annotated[str, FORMAT] = "table",
-    as_json: Annotated[bool, JSON] = False,
-    as_csv: Annotated[bool, CSV] = False,
-) -> None:  # fmt: skip
+) -> Answer:  # fmt: skip
     """Compare models and other methods: what they find, miss, repeat and cost.
 
     Changes of meaning are planted in a copy of the text whose dates are permuted: words take each other's places, and
@@ -161,18 +138,29 @@ def benchmark_models(
 
       driftword benchmark sotu.corpus --models dynamic,procrustes,compass --seeds 0 --out quick
     """
-    from driftword.corpus import Corpus
+    from driftword.basics import tables
+    from driftword.benchmarking import suite
+    from driftword.cli.answers import print_benchmark
 
-    chosen = table_format(format, as_json, as_csv)
-    compare_with_baselines(
-        Corpus.open(path), models=None if models is None else comma_separated(models), spec=spec, passes=passes,
-        seeds=_numbers("seeds", seeds), max_slices=max_slices, tested=tested, gold=gold, threads=threads, engine=engine,
-        device=device, out=out, chosen=chosen,
+    def for_people(table: Any, console: Any) -> None:
+        print_benchmark(table, console)
+        if out is not None:
+            written = " and ".join(visible(str(out / f"benchmark.{ending}")) for ending in ("md", "json"))
+            print(f"\nWritten to {written}; what was fitted is beside them")
+
+    def for_papers(table: Any, *, format: str) -> str:
+        return suite.benchmark_table(table) if format == "markdown" else tables.latex(table)
+
+    table = suite.benchmark(
+        path, models=None if models is None else comma_separated(models), spec=spec, passes=passes,
+        seeds=read_numbers("seeds", seeds), max_slices=max_slices, tested=tested, gold=gold, threads=threads,
+        engine=engine, device=device, out=out,
     )  # fmt: skip
+    return Answer(table, for_people, for_papers)
 
 
-@command("gold", no_args_is_help=True)
-def score(
+@question
+def gold(
     path: Annotated[str, MODEL],
     data: Annotated[str, typer.Argument(metavar="GOLD", help="Folder of a data set, or its file of judged words.")],
     column: Annotated[
@@ -183,10 +171,7 @@ def score(
         str, typer.Option(help="How movement is measured, as in 'drift'; several are separated by commas.")
     ] = "cosine",
     between: Annotated[str | None, BETWEEN] = None,
-    format: Annotated[str, FORMAT] = "table",
-    as_json: Annotated[bool, JSON] = False,
-    as_csv: Annotated[bool, CSV] = False,
-) -> None:
+) -> Answer:
     """Compare how far words moved with what people have judged, in data sets that you have on disk.
 
     Reads SemEval-2020 task 1, DWUG, NorDiaChange, DURel, RuSemShift, RuShiftEval, LiverpoolFC and the ratings of
@@ -199,13 +184,11 @@ def score(
       driftword gold news.model dwug_de --metric cosine,neighbors --between 1800-1899,1946-1990
     """
     from driftword.benchmarking.gold_sets import read_gold, score_gold
-    from driftword.cli.terminal import print_agreement
+    from driftword.cli.answers import print_agreement
 
-    chosen = table_format(format, as_json, as_csv)
-    table = score_gold(
-        path, read_gold(data, column=column), metric=comma_separated(metric), between=two_slices(between)
-    )
-    show(table, chosen, print_agreement)
+    judged = read_gold(data, column=column)
+    table = score_gold(path, judged, metric=comma_separated(metric), between=two_slices(between))
+    return Answer(table, print_agreement)
 
 
 @command("prepare-gold", no_args_is_help=True)
@@ -231,31 +214,8 @@ def make_corpus(
       driftword prepare-gold semeval2020_ulscd_eng --out semeval.corpus
     """
     from driftword.benchmarking.gold_sets import prepare_gold
-    from driftword.cli import terminal
+    from driftword.cli import answers, terminal
 
     named = None if periods is None else comma_separated(periods)
     corpus = prepare_gold(folder, out=out, periods=named, vocabulary=vocabulary, overwrite=overwrite)
-    terminal.print_corpus(corpus, terminal.out())
-
-
-def compare_with_baselines(corpus: Corpus, *, chosen: str, out: Path | None, **options: Any) -> None:
-    """Run a benchmark and print it."""
-    from driftword.benchmarking.suite import benchmark, benchmark_table
-    from driftword.cli.terminal import print_benchmark
-
-    table = benchmark(corpus, out=out, **options)
-    if chosen == "markdown":
-        print(benchmark_table(table))
-        return
-    show(table, chosen, print_benchmark)
-    if out is not None and chosen == "table":
-        written = " and ".join(visible(str(out / f"benchmark.{ending}")) for ending in ("md", "json"))
-        print(f"\nWritten to {written}; what was fitted is beside them")
-
-
-def _numbers(name: str, text: str) -> list[int]:
-    """Read whole numbers separated by commas."""
-    try:
-        return [int(part) for part in comma_separated(text)]
-    except ValueError as error:
-        raise OptionError(f"`{name}` is '{text}'; write whole numbers separated by commas, such as 2,8") from error
+    answers.print_corpus(corpus, terminal.out())

@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from driftword.basics import checks
-from driftword.basics.checks import comma_separated
 from driftword.basics.errors import OptionError, StoreError
 from driftword.basics.visible_text import visible
-from driftword.cli.app import CORPUS, DASK, JSON, THREADS, command, command_line, question, with_options
-
-
-def _word_list(option: str, path: Path | None) -> list[str]:
-    """Read a list of words, one per line."""
-    if path is None:
-        return []
-    try:
-        return [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
-    except UnicodeDecodeError as error:
-        raise OptionError(f"The file '{path}' given as `{option}` is not UTF-8; save it as UTF-8") from error
-    except OSError as error:
-        raise OptionError(f"The file '{path}' given as `{option}` cannot be read: {error.strerror}") from error
-
-
-def _groups(given: str | None) -> list[str] | int | None:
-    """Read --groups: names separated by commas, or a number."""
-    if given is None:
-        return None
-    return int(given) if given.strip().isdecimal() else comma_separated([given])
+from driftword.cli.app import Answer, command, command_line, question, with_options
+from driftword.cli.arguments import CORPUS, DASK, JSON, THREADS
+from driftword.cli.options import prepare_options
+from driftword.corpus.options import PrepareOptions
 
 
 @command(no_args_is_help=True)
+@prepare_options
 def prepare(
     source: Annotated[
         str,
@@ -45,111 +30,13 @@ def prepare(
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Directory to write the corpus to.", show_default=False)],
-    text: Annotated[
-        str | None, typer.Option(help="Column that holds the text.", show_default="text, body, content, ...")
-    ] = None,
-    time: Annotated[
-        str | None, typer.Option(help="Column that holds the date.", show_default="date, time, year, ...")
-    ] = None,
-    slices: Annotated[
-        str,
-        typer.Option(
-            help="How to divide time: 1y, 2y, 10y, 1q, 1mo, 1w; equal:N for N slices with about as many words each; "
-            "edges such as 1946,1970,1991,2023; or periods such as 1810-1860,1960-2010."
-        ),
-    ] = "1y",
-    vocabulary: Annotated[int, typer.Option(help="How many words to keep, the most frequent ones.")] = 25_000,
-    min_count: Annotated[
-        int | None,
-        typer.Option(help="How often a word must occur to be kept.", show_default="5, less for short texts"),
-    ] = None,
-    stopwords: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File of words to leave out, one per line.")
-    ] = None,
-    keep: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File of words to keep however rare they are, one per line.")
-    ] = None,
-    phrases: Annotated[
-        bool, typer.Option("--phrases/--no-phrases", help='Join collocations such as "health care" into one word.')
-    ] = True,
-    phrase_threshold: Annotated[
-        float, typer.Option(help="Smallest normalised PMI of a phrase: 0 is chance, 1 means never apart.")
-    ] = 0.45,
-    phrase_min_count: Annotated[
-        int | None, typer.Option(help="How often a phrase must occur.", show_default="10, or 1 in a million words")
-    ] = None,
-    tokens: Annotated[
-        str,
-        typer.Option(
-            help="How text is split: words finds them in running text; whitespace is for text that is already split; "
-            "list is for a column of lists of words, which is also noticed automatically."
-        ),
-    ] = "words",
-    numbers: Annotated[bool, typer.Option("--numbers", help="Keep numbers as words.")] = False,
-    language: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CODE",
-            help="Keep only documents in this language (en, de, fr, ...), and those too short to tell.",
-            show_default="all",
-        ),
-    ] = None,
-    encoding: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Encoding of the files, such as cp1252 or shift_jis.", show_default="detected"
-        ),
-    ] = None,
-    subsample: Annotated[
-        str, typer.Option(metavar="T", help="Threshold of the subsampling: auto, none, or a number such as 1e-5.")
-    ] = "auto",
-    group: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column that divides the documents into groups, such as country or party; models "
-            "then also have embeddings of each group.",
-            show_default="no groups",
-        ),
-    ] = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Values of that column that become groups, separated by commas, or how many of the "
-            "largest; the rest is one group more.",
-            show_default="all values, if they are few",
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the splits and the subsampling.")] = 0,
-    time_format: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FORMAT",
-            help="Format of the dates, such as %d/%m/%Y, or %y for two-digit years; or seconds or milliseconds "
-            "since 1970.",
-            show_default="dates as people write them",
-        ),
-    ] = None,
-    time_from_name: Annotated[
-        str | None,
-        typer.Option(
-            metavar="REGEX",
-            help="Regular expression that finds the date in the path of a .txt file.",
-            show_default="a date, a month, or a year of four digits",
-        ),
-    ] = None,
-    skip_bad_dates: Annotated[
-        bool, typer.Option("--skip-bad-dates", help="Leave out documents whose date cannot be read.")
-    ] = False,
-    skip_bad_rows: Annotated[bool, typer.Option("--skip-bad-rows", help="Leave out malformed rows.")] = False,
-    skip_bad_files: Annotated[
-        bool, typer.Option("--skip-bad-files", help="Leave out files that cannot be read to their end.")
-    ] = False,
+    *,
+    options: PrepareOptions,
     skip_bad: Annotated[
         bool,
         typer.Option("--skip-bad", help="The same as --skip-bad-dates, --skip-bad-rows and --skip-bad-files together."),
     ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the splits and the subsampling.")] = 0,
     dask: Annotated[str | None, DASK] = None,
     threads: Annotated[int | None, THREADS] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a corpus that is already at --out.")] = False,
@@ -177,22 +64,16 @@ def prepare(
       driftword prepare sotu --slices 5y --out sotu.corpus   (the State of the Union addresses)
     """
     from driftword import preparing
-    from driftword.cli import terminal
+    from driftword.cli import answers, terminal
 
-    corpus = preparing.prepare(
-        source, out=out, text=text, time=time, slices=slices, vocabulary=vocabulary, min_count=min_count,
-        stopwords=_word_list("stopwords", stopwords), keep=_word_list("keep", keep), phrases=phrases,
-        phrase_threshold=phrase_threshold, phrase_min_count=phrase_min_count, tokens=tokens, numbers=numbers,
-        language=language, encoding=encoding, subsample=subsample, group=group, groups=_groups(groups), seed=seed,
-        time_format=time_format, time_from_name=time_from_name, skip_bad_dates=skip_bad_dates or skip_bad,
-        skip_bad_rows=skip_bad_rows or skip_bad, skip_bad_files=skip_bad_files or skip_bad, dask=dask,
-        threads=threads, overwrite=overwrite,
-    )  # fmt: skip
+    if skip_bad:
+        options = replace(options, skip_bad_dates=True, skip_bad_rows=True, skip_bad_files=True)
+    corpus = preparing.prepare(source, options, out=out, seed=seed, dask=dask, threads=threads, overwrite=overwrite)
     if as_json:
         terminal.print_json(corpus.info())
         return
     console = terminal.out()
-    terminal.print_corpus(corpus, console, spell=with_options)
+    answers.print_corpus(corpus, console, spell=with_options)
     fit = command_line("fit", out, "--out", out.with_suffix(".model"))
     console.print("\n" + visible(f"Written to {out}. Next: {fit}"), markup=False)
 
@@ -216,7 +97,7 @@ def info(
 
       driftword info sotu.corpus --verify   (after copying it)
     """
-    from driftword.cli import terminal
+    from driftword.cli import answers, terminal
     from driftword.corpus import Corpus
     from driftword.models.model import Model
     from driftword.storage import store
@@ -236,7 +117,7 @@ def info(
     elif kind == "model":
         terminal.print_facts(opened.summary(), terminal.out())
     else:
-        terminal.print_corpus(opened, terminal.out(), spell=with_options)
+        answers.print_corpus(opened, terminal.out(), spell=with_options)
 
 
 @question
@@ -265,7 +146,7 @@ def passages(
 
       driftword passages sotu.corpus "social security" -n 20 --csv > lines.csv
     """
-    from driftword.cli import terminal
+    from driftword.cli import answers, terminal
     from driftword.corpus import Corpus
 
     corpus = Corpus.open(path)
@@ -277,9 +158,9 @@ def passages(
             in_slice = f" in {corpus.slices.labels[corpus.slices.index(at)]}" if at else ""
             terminal.say(f"'{word}' does not occur{in_slice}{' in such documents' if conditions else ''}.")
         else:
-            terminal.print_passages(lines, console)
+            answers.print_passages(lines, console)
 
-    return lines, for_people
+    return Answer(lines, for_people)
 
 
 def _condition(text: str) -> tuple[str, str]:

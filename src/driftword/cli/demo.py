@@ -20,7 +20,7 @@ def demo(
 ) -> None:
     """Show driftword at work on two centuries of State of the Union addresses, and write a report."""
     from driftword import explore, plot
-    from driftword.cli import terminal
+    from driftword.cli import answers, terminal
     from driftword.evidence.significance import significance
     from driftword.fitting.comparison import compare
     from driftword.models.model import Model
@@ -31,22 +31,22 @@ def demo(
     console = terminal.out()
     console.print("[bold]State of the Union addresses, 1790-2026[/bold]\n")
     corpus = prepare("sotu", out=out / "sotu.corpus", slices="5y", vocabulary=10_000, overwrite=True)
-    terminal.print_corpus(corpus, console)
+    answers.print_corpus(corpus, console)
 
     console.print("\n[bold]Held-out text: one embedding for all times, or one that drifts?[/bold]")
     scores = compare(corpus, contexts=(8,), models=("static", "dynamic"), out=out, passes=3, overwrite=True)
-    terminal.print_comparison(scores, console)
+    answers.print_comparison(scores, console)
 
     model = Model.open(out / "dynamic-8.model")
-    tested = significance(model, corpus)
+    tested = significance(model, corpus=corpus)
     console.print("\n[bold]The words that changed most[/bold]")
-    terminal.print_ranking(explore.rank_drift(model, n=12), console)
+    answers.print_ranking(explore.rank_drift(model, n=12), console)
     rates = dict(tested.select("word", "q").iter_rows())
     for word in WORDS:
         console.print(f"\n[bold]{word}[/bold] and its neighbours; its change is {verdict(rates[word])}")
-        terminal.print_neighbors(explore.neighbors(model, word, n=8), model, word, console)
+        answers.print_neighbors(explore.neighbors(model, word, n=8), model, word, console)
     console.print(f"\n[bold]{WORDS[0]}[/bold] in the speeches")
-    terminal.print_passages(corpus.passages(WORDS[0], n=8, width=32), console)
+    answers.print_passages(corpus.passages(WORDS[0], n=8, width=32), console)
 
     for word in WORDS:
         plot.save(plot.trajectory(model, word), out / f"{word}.svg")

@@ -2,84 +2,25 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import sys
 import time
-from collections.abc import Callable, Collection
-from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from driftword.basics.errors import DriftwordError, OptionError
 from driftword.basics.visible_text import visible
-from driftword.cli.app import (
-    CORPUS,
-    CSV,
-    FORMAT,
-    JSON,
-    MODEL,
-    THREADS,
-    add_parameters,
-    command,
-    command_line,
-    end,
-    interrupted,
-    show,
-    table_format,
-)
-from driftword.models.spec import PAPER_SUBSAMPLE, Spec, option_help
+from driftword.cli.app import command, command_line, end, interrupted, question
+from driftword.cli.arguments import CORPUS, DEVICE, ENGINE, JSON, MODEL, PASSES, THREADS, WHERE_CORPUS
+from driftword.cli.options import spec_options
+from driftword.models.spec import PAPER_SUBSAMPLE, Spec
 
 if TYPE_CHECKING:
     from driftword.corpus import Corpus
     from driftword.models.model import Model
 
 _MUCH_MEMORY = 1e9  # bytes, of which the user is told
-ENGINE = typer.Option(help="auto (a GPU where PyTorch sees one), cpu, torch, or reference, which is slow.")
-DEVICE = typer.Option(help="Device of the torch engine: cuda, cuda:1, ... or cpu.", show_default="the first GPU")
-PASSES = typer.Option(help="Maximum number of passes over the training text.")
-PAPER_PROTOCOL = typer.Option(
-    "--paper",
-    help="Use the options of the paper instead of our defaults; those that you give still count.",
-    rich_help_panel="Options of the model",
-)
-WHERE_CORPUS = typer.Option(help="The corpus it was fitted to.", show_default="where it was then")
-
-
-def spec_options(*, without: Collection[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command every option of `Spec`, explained as its docstring does, and `--paper`; it gets them as `spec`."""
-    types, texts = get_type_hints(Spec), option_help()
-    names = [field.name for field in fields(Spec) if field.name not in without]
-    added: dict[str, tuple[Any, Any]] = {"context_of_call": (typer.Context, inspect.Parameter.empty)}
-    added["paper"] = (Annotated[bool, PAPER_PROTOCOL], False)
-    for field in fields(Spec):
-        if field.name in names:
-            shown: Any = "a 300th of the drift precision" if field.default is None else True
-            option = typer.Option(help=texts[field.name], show_default=shown, rich_help_panel="Options of the model")
-            added[field.name] = (Annotated[types[field.name], option], field.default)
-
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        @functools.wraps(function)
-        def wrapper(*args: Any, context_of_call: typer.Context, paper: bool, **options: Any) -> None:
-            values = {name: options.pop(name) for name in names}
-            if paper:  # then only what was written counts, not our defaults
-                sources = {name: context_of_call.get_parameter_source(name) for name in names}
-                written = [name for name, source in sources.items() if source and source.name != "DEFAULT"]
-                spec = Spec.paper(**{name: values[name] for name in written})
-            else:
-                spec = Spec(**values)
-            function(*args, spec=spec, **options)
-
-        add_parameters(wrapper, function, added)
-        signature = wrapper.__signature__  # type: ignore[attr-defined]
-        parameters = [p for p in signature.parameters.values() if p.name != "spec"]
-        wrapper.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
-        return wrapper
-
-    return decorate
 
 
 @command("fit", no_args_is_help=True)
@@ -153,9 +94,9 @@ def fit_model(
     from driftword.corpus import Corpus
     from driftword.engines import choose_engine
     from driftword.fitting import tuning
-    from driftword.fitting.checkpoints import find_checkpoints
     from driftword.fitting.fitting import fit, follow
-    from driftword.fitting.memory import WITH_GROUPS, fit_memory
+    from driftword.fitting.job import WITH_GROUPS, fit_memory
+    from driftword.fitting.keeping import find_checkpoints
     from driftword.models.model import KIND
     from driftword.storage import store
     from driftword.storage.atomic_writes import reserved
@@ -227,7 +168,7 @@ def _test_significance(
         return False
     try:
         if wanted or takes_less_than(limit, model, corpus, **options):
-            significance(model, corpus, **options)
+            significance(model, corpus=corpus, **options)
             return True
     except KeyboardInterrupt:
         again = command_line("significance", model.path)
@@ -309,8 +250,8 @@ def extend_model(
         )
 
 
-@command("evaluate", no_args_is_help=True)
-def evaluate_model(
+@question
+def evaluate(
     path: Annotated[str, MODEL],
     corpus: Annotated[str | None, WHERE_CORPUS] = None,
     split: Annotated[str, typer.Option(help="test, valid or train.")] = "test",
@@ -318,10 +259,7 @@ def evaluate_model(
     threads: Annotated[int | None, THREADS] = None,
     engine: Annotated[str, ENGINE] = "auto",
     device: Annotated[str | None, DEVICE] = None,
-    format: Annotated[str, FORMAT] = "table",
-    as_json: Annotated[bool, JSON] = False,
-    as_csv: Annotated[bool, CSV] = False,
-) -> None:
+) -> Any:
     """Score a model on held-out text.
 
     L_pos is the mean log-probability of the words that occur, L_neg that of twenty random words that do not; L is
@@ -333,10 +271,9 @@ def evaluate_model(
 
       driftword evaluate sotu.model --by slice --csv
     """
-    from driftword.fitting.evaluation import evaluate
+    from driftword.fitting import evaluation
 
-    chosen = table_format(format, as_json, as_csv)
-    show(evaluate(path, corpus, split=split, by=by, threads=threads, engine=engine, device=device), chosen)
+    return evaluation.evaluate(path, corpus, split=split, by=by, threads=threads, engine=engine, device=device)
 
 
 @command("card", no_args_is_help=True)

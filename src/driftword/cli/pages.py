@@ -18,11 +18,18 @@ import typer
 
 from driftword.basics.checks import comma_separated
 from driftword.basics.errors import OptionError
-from driftword.basics.tables import printable
 from driftword.basics.visible_text import visible
-from driftword.cli.app import MODEL, command, two_slices
-from driftword.cli.models import WHERE_CORPUS
-from driftword.cli.queries import BETWEEN, INTERPOLATED, METRIC, MIN_COUNT_BOTH, SKIP
+from driftword.cli.app import command
+from driftword.cli.arguments import (
+    BETWEEN,
+    INTERPOLATED,
+    METRIC,
+    MIN_COUNT_BOTH,
+    MODEL,
+    SKIP,
+    WHERE_CORPUS,
+    two_slices,
+)
 
 _TITLE = typer.Option(help="Name of the texts.", show_default="the name of the corpus")
 
@@ -59,6 +66,7 @@ def explore(
     """
     _check_installed("explorer", "web", ("fastapi", "uvicorn", "jinja2"))
     from driftword.basics.progress import progress
+    from driftword.basics.tables import printable
     from driftword.cli import terminal
     from driftword.models.model import Model
     from driftword.pages.overview_content import warm_up

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from driftword.basics.errors import OptionError
-from driftword.cli.app import question
-from driftword.cli.models import PASSES
+from driftword.cli.app import Answer, question
+from driftword.cli.arguments import PASSES
 
 _UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
 
@@ -59,7 +59,7 @@ def plan(
 
       driftword plan --tokens 1e12 --vocabulary 500k --slices 200 --gpus 64 --dask-cores 2048
     """
-    from driftword.cli.terminal import print_plan
+    from driftword.cli.answers import print_plan
     from driftword.fitting.planning import plan as estimate
     from driftword.models.spec import Spec
 
@@ -68,4 +68,4 @@ def plan(
         vocabulary=round(_amount("vocabulary", vocabulary)), slices=slices, passes=passes, cores=cores, gpus=gpus,
         processes=processes, dask_cores=dask_cores, core_speed=core_speed,
     )  # fmt: skip
-    return table, print_plan
+    return Answer(table, print_plan)

@@ -8,32 +8,26 @@ belongs to one split; no context reaches beyond it.
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword.basics import checks, randomness, tables
+from driftword.basics import checks, tables
 from driftword.basics.errors import OptionError
-from driftword.basics.process import available_cores
+from driftword.corpus import derived, sampling
 from driftword.corpus.from_ids import KIND, check_ids
 from driftword.corpus.groups import group_number
 from driftword.corpus.metadata import CorpusMetadata
 from driftword.corpus.passages import find_lines
+from driftword.corpus.sampling import Sample
 from driftword.corpus.slices import At, Slices
-from driftword.corpus.splits import SPLITS
-from driftword.corpus.summary import summarize
-from driftword.corpus.tokenized_text import TokenizedText, concatenated_ranges, ranges_of, split_number
+from driftword.corpus.summary import facts_of, summarize
+from driftword.corpus.tokenized_text import TokenizedText, split_number
 from driftword.storage import store
-
-_BLOCK: Final = 1 << 20
-Sample = tuple[npt.NDArray[Any], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 
 class Corpus(TokenizedText):
@@ -59,10 +53,19 @@ class Corpus(TokenizedText):
         Labels and date ranges of the slices.
     groups, chunk_group
         Names of the groups of documents, if there are any, and the group of each chunk.
+    seed, subsample
+        Seed of the splits and of the subsampling, and its threshold t; None keeps every token.
+    options, report
+        What `prepare` was asked for, with every default resolved; what it read, and what it left out and why.
+    inputs
+        The files or data that the corpus was made from, each with its SHA-256.
+    citation
+        What users of the text are asked to cite.
+    versions
+        Versions of the packages that made the corpus.
+    shuffled
+        Seed with which the dates of documents were shuffled; None where they are as they came.
     """
-
-    #: Seed with which the dates of documents were shuffled; None where they are as they came.
-    shuffled: int | None = None
 
     # -- opening and making ------------------------------------------------------------
 
@@ -148,7 +151,7 @@ class Corpus(TokenizedText):
         checked.write(path, overwrite=overwrite)
         return cls.open(path)
 
-    # -- what is in it -----------------------------------------------------------------
+    # -- corpora made of it ----------------------------------------------------------------
 
     def shuffle_dates(self, seed: int = 0) -> Corpus:
         """Return the corpus with its documents' dates exchanged at random: the same text, in a world without change.
@@ -160,22 +163,7 @@ class Corpus(TokenizedText):
         seed
             Seed of the exchange.
         """
-        seed = checks.seed(seed)
-        documents, first, number = np.unique(self.chunk_document, return_index=True, return_inverse=True)
-        random = randomness.bits(randomness.key(seed, "dates"), np.arange(len(documents)))
-        dates = np.asarray(self.chunk_slice)[first][np.argsort(random, kind="stable")]
-        chunk_slice = dates[number]
-        counts = np.zeros((len(self.slices), len(self.words)), dtype=np.int64)
-        slice_of = np.repeat(chunk_slice, np.diff(self.offsets))
-        for t in range(len(counts)):
-            counts[t] = np.bincount(self.tokens[slice_of == t], minlength=len(self.words))
-        changed = {"chunk_slice": chunk_slice, "counts": counts.astype(self.counts.dtype)}
-        for array in changed.values():
-            array.setflags(write=False)
-        arrays = {name: array for name, array in self._arrays.items() if name != "train_counts"} | changed
-        shuffled = Corpus(arrays, self.words, self.slices, metadata=self._metadata, stored=self._store)
-        shuffled.shuffled = seed
-        return shuffled
+        return derived.with_shuffled_dates(self, checks.seed(seed))
 
     def of_group(self, group: str) -> Corpus:
         """Return the documents of one group as a corpus of their own, with the same words, slices and splits.
@@ -185,41 +173,17 @@ class Corpus(TokenizedText):
         group
             The name of the group.
         """
-        return self._part(self.chunk_group == group_number(self.groups, group), 0)
+        return derived.some_chunks(self, self.chunk_group == group_number(self.groups, group))
 
     def without_groups(self) -> Corpus:
         """Return the same text as a corpus without groups."""
-        if not self.groups:
-            return self
-        arrays = {name: array for name, array in self._arrays.items() if name != "chunk_group"}
-        metadata = replace(self._metadata, groups=())
-        plain = Corpus(arrays, self.words, self.slices, metadata=metadata, stored=self._store)
-        plain.shuffled = self.shuffled
-        return plain
+        return derived.without_groups(self)
 
     def from_slice(self, first: int) -> Corpus:
         """Return the documents of a slice, given by its number, and of all later ones as a corpus of their own."""
-        return self._part(self.chunk_slice >= first, first)
+        return derived.some_chunks(self, self.chunk_slice >= first, first)
 
-    def _part(self, wanted: npt.NDArray[np.bool_], first: int) -> Corpus:
-        """Return some chunks, in the slices from `first` on, as a corpus with the same words and splits."""
-        chosen = np.flatnonzero(wanted)
-        begin, end = self.offsets[:-1][chosen], self.offsets[1:][chosen]
-        arrays = {
-            "tokens": self.tokens[concatenated_ranges(begin, end)],
-            "offsets": np.r_[0, np.cumsum(end - begin)],
-            "chunk_slice": self.chunk_slice[chosen] - np.int32(first),
-            **{name: getattr(self, name)[chosen] for name in ("chunk_split", "chunk_document")},
-        }
-        slices = Slices(self.slices.labels[first:], self.slices.first[first:], self.slices.last[first:])
-        counts = np.zeros((len(slices), len(self.words)), dtype=np.int64)
-        token_slice = np.repeat(arrays["chunk_slice"], np.diff(arrays["offsets"]))
-        np.add.at(counts, (token_slice, arrays["tokens"].astype(np.int64)), 1)
-        arrays |= {"counts": counts.astype(self.counts.dtype), "raw_counts": self.raw_counts}
-        for array in arrays.values():
-            array.setflags(write=False)
-        metadata = replace(self._metadata, groups=())
-        return Corpus(arrays, self.words, slices, metadata=metadata, stored=self._store)
+    # -- its text --------------------------------------------------------------------------
 
     def chunks(self, split: str = "train", *, at: At | None = None, pass_number: int = 0) -> Iterator[npt.NDArray[Any]]:
         """Yield the token ids of each chunk of a split, after subsampling.
@@ -233,9 +197,7 @@ class Corpus(TokenizedText):
         pass_number
             Which subsample: each number draws another one.
         """
-        pass_number = checks.whole("pass_number", pass_number)  # now, not when the first chunk is asked for
-        samples = self._read_samples(self.chunks_of(split, at=at), pass_number)
-        return (chunk for ids, offsets, _, _ in samples for chunk in np.split(ids, offsets[1:-1]))
+        return sampling.read_chunks(self, self.chunks_of(split, at=at), checks.whole("pass_number", pass_number))
 
     def sample(self, split: str = "train", *, at: At | None = None, pass_number: int = 0) -> Sample:
         """Return all chunks of a split at once, after subsampling; see `chunks`.
@@ -258,68 +220,13 @@ class Corpus(TokenizedText):
         self, chunks: npt.NDArray[np.int64], *, pass_number: int = 0, threads: int | None = None
     ) -> Sample:
         """Return some chunks, given by their numbers, after subsampling; see `sample`."""
-        from driftword.corpus import token_kernels as kernels  # Numba loads only where it is used
-
-        key = np.uint64(randomness.key(self.seed, "subsample", checks.whole("pass_number", pass_number)))
-        begin, end = self.offsets[:-1][chunks], self.offsets[1:][chunks]
-        if not len(chunks):
-            return self.tokens[:0], np.zeros(1, dtype=np.int64), chunks, chunks
-
-        def sample(part: slice) -> tuple[npt.NDArray[Any], ...]:
-            tokens = ranges_of(self.tokens, begin[part], end[part])
-            ids, positions = np.empty_like(tokens), np.empty(len(tokens), dtype=np.int64)
-            counts = np.empty(part.stop - part.start, dtype=np.int64)
-            n = kernels.sample(tokens, begin[part], end[part], key, self.keep_probability, ids, positions, counts)
-            return ids[:n].copy(), counts, positions[:n].copy()
-
-        borders = np.searchsorted(np.cumsum(end - begin), np.arange(_BLOCK, int((end - begin).sum()), _BLOCK))
-        parts = itertools.starmap(slice, itertools.pairwise(np.unique([0, *borders, len(chunks)]).tolist()))
-        with ThreadPoolExecutor(threads or available_cores()) as pool:
-            ids, counts, positions = map(np.concatenate, zip(*pool.map(sample, parts), strict=True))
-        return ids, np.r_[0, np.cumsum(counts)], chunks, positions
-
-    def _read_samples(self, chosen: npt.NDArray[np.int64], pass_number: int) -> Iterator[Sample]:
-        """Yield samples of many chunks at a time, which is faster than chunk by chunk."""
-        begin, end = self.offsets[:-1][chosen], self.offsets[1:][chosen]
-        filled = np.cumsum(end - begin)
-        i = 0
-        while i < len(chosen):
-            stop = max(int(np.searchsorted(filled, (filled[i - 1] if i else 0) + _BLOCK, side="right")), i + 1)
-            positions = concatenated_ranges(begin[i:stop], end[i:stop])
-            ids = self.tokens[positions]
-            sampled = self.sampled(positions, ids, pass_number)
-            before = np.r_[0, np.cumsum(sampled)]
-            offsets = before[np.r_[0, np.cumsum(end[i:stop] - begin[i:stop])]]
-            yield ids[sampled], offsets, chosen[i:stop], positions[sampled]
-            i = stop
+        return sampling.sample_chunks(self, chunks, checks.whole("pass_number", pass_number), threads=threads)
 
     def sampled(
         self, positions: npt.NDArray[np.int64], ids: npt.NDArray[Any], pass_number: int
     ) -> npt.NDArray[np.bool_]:
         """Tell which tokens a pass sees: a function of seed, pass and position only."""
-        if self.subsample is None:
-            return np.ones(len(ids), dtype=bool)
-        key = randomness.key(self.seed, "subsample", pass_number)
-        return np.asarray(randomness.uniform(key, positions) < self.keep_probability[ids])
-
-    def expected_tokens(self) -> float:
-        """Return how many tokens of all splits a pass is expected to see."""
-        return float(self.counts.sum(axis=0, dtype=np.int64) @ self.keep_probability)
-
-    def tokens_per_slice(self) -> npt.NDArray[np.int64]:
-        """Return the number of tokens in each slice."""
-        return np.asarray(self.counts.sum(axis=1, dtype=np.int64))
-
-    def split_sizes(self) -> dict[str, int]:
-        """Return the number of tokens in each split."""
-        sizes = np.bincount(self.chunk_split, weights=np.diff(self.offsets), minlength=len(SPLITS))
-        return {name: int(size) for name, size in zip(SPLITS, sizes, strict=True)}
-
-    def group_sizes(self) -> dict[str, int]:
-        """Return the number of documents in each group."""
-        _, first = np.unique(self.chunk_document, return_index=True)
-        sizes = np.bincount(np.asarray(self.chunk_group)[first], minlength=max(len(self.groups), 1))
-        return {name: int(size) for name, size in zip(self.groups, sizes, strict=False)}
+        return sampling.are_sampled(self, positions, ids, pass_number)
 
     def passages(
         self,
@@ -352,36 +259,15 @@ class Corpus(TokenizedText):
         """
         return find_lines(self, word, at=at, n=n, width=width, where=where)[0]
 
+    # -- facts -----------------------------------------------------------------------------
+
     def info(self) -> dict[str, Any]:
         """Return the facts that ``driftword info`` shows, ready for JSON."""
-        per_slice = self.tokens_per_slice()
-        documents = len(np.unique(self.chunk_document))
-        return {
-            "kind": KIND,
-            "path": str(self.path) if self.path else None,
-            "source": [entry.name for entry in self.inputs],
-            "citation": self.citation,
-            "documents": documents,
-            "tokens": self.n_tokens,
-            "words": len(self.words),
-            "phrases": sum(" " in word for word in self.words),
-            "slices": len(self.slices),
-            "first_slice": self.slices.labels[0],
-            "last_slice": self.slices.labels[-1],
-            "empty_slices": int((per_slice == 0).sum()),
-            "groups": self.group_sizes(),
-            "splits": self.split_sizes(),
-            "subsample": self.subsample,
-            "tokens_a_pass": round(self.expected_tokens()),
-            "seed": self.seed,
-            "fingerprint": self.fingerprint,
-            "report": self.report.to_dict(),
-            "tokens_per_slice": dict(zip(self.slices.labels, per_slice.tolist(), strict=True)),
-        }
+        return facts_of(self)
 
     def summary(self) -> dict[str, str]:
         """Return the facts for people: what is in the corpus, and what was left out and why."""
-        return summarize(self.info(), self.options, self.report)
+        return summarize(self)
 
     def _repr_html_(self) -> str:
         return tables.html_facts("Corpus", self.summary())

@@ -17,7 +17,7 @@ from driftword.corpus.metadata import CorpusMetadata
 from driftword.corpus.slices import Slices
 from driftword.corpus.splits import SPLITS
 from driftword.corpus.subsampling import choose_subsample
-from driftword.corpus.tokenized_text import write_facts
+from driftword.corpus.tokenized_text import count_by_slice, write_facts
 from driftword.sources.opening import Input
 from driftword.storage import store
 
@@ -102,10 +102,7 @@ def check_ids(
     else:
         document = _whole(chunk_document, "chunk_document", below=_LARGEST, length=n_chunks).astype(np.int64)
 
-    counts = np.zeros((n_slices, n_words), dtype=np.int32)
-    token_slice = np.repeat(in_slice, np.diff(borders))
-    for t in range(n_slices):
-        counts[t] = np.bincount(tokens[token_slice == t], minlength=n_words)
+    counts = count_by_slice(tokens, borders, in_slice, (n_slices, n_words)).astype(np.int32)
     if raw_counts is None:
         raw = counts.sum(axis=0, dtype=np.int64)
     else:

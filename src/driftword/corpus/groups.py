@@ -43,24 +43,20 @@ def check_column(group: str, columns: Sequence[str]) -> None:
         raise SourceError(f"The source has no column {checks.quoted(group)} besides text and time{hint}")
 
 
+def documents_by_value(values: pl.Series) -> dict[str, int]:
+    """Return how many documents have each value, the most frequent first."""
+    counts = values.alias("value").drop_nulls().value_counts(name="documents")
+    return dict(counts.sort(pl.col("documents"), pl.col("value"), descending=[True, False]).iter_rows())
+
+
 def choose_groups(
     values: pl.Series, column: str, wanted: tuple[str, ...] | int | None
 ) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
     """Return the names of the groups, the largest first, and the group of each document.
 
-    Parameters
-    ----------
-    values
-        The value of each document, as text; null where it has none.
-    column
-        The name of the column.
-    wanted
-        What `check_groups` returned.
+    The values of the documents in the column are texts, or null; what is wanted is what `check_groups` returned.
     """
-    values = values.alias("value")
-    sizes = values.drop_nulls().value_counts(name="documents")
-    sizes = sizes.sort(pl.col("documents"), pl.col("value"), descending=[True, False])
-    counts: dict[str, int] = dict(sizes.iter_rows())
+    counts = documents_by_value(values)
     if isinstance(wanted, tuple):
         for name in wanted:
             if name not in counts:

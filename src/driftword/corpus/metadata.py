@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from driftword.basics.process import versions
-from driftword.corpus.options import CorpusOptions
+from driftword.corpus.options import PrepareOptions
 from driftword.corpus.preparation_report import PreparationReport
 from driftword.sources.opening import Input
 
@@ -27,7 +27,8 @@ class CorpusMetadata:
     citation
         What users of the text are asked to cite.
     options, report
-        What `prepare` was asked for, and what it read and left out.
+        What `prepare` was asked for, with every default resolved (None for a corpus made of ids), and what it read
+        and left out.
     groups
         Names of the groups of documents, if there are any.
     versions
@@ -38,7 +39,7 @@ class CorpusMetadata:
     subsample: float | None
     inputs: tuple[Input, ...]
     citation: str | None = None
-    options: CorpusOptions = field(default_factory=CorpusOptions)
+    options: PrepareOptions | None = None
     report: PreparationReport = field(default_factory=PreparationReport)
     groups: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=versions)
@@ -51,7 +52,7 @@ class CorpusMetadata:
             subsample=meta["subsample"],
             inputs=tuple(Input(entry["name"], entry["sha256"]) for entry in meta["inputs"]),
             citation=meta["citation"],
-            options=CorpusOptions.from_dict(meta["options"]),
+            options=None if meta["options"] is None else PrepareOptions.from_dict(meta["options"]),
             report=PreparationReport.from_dict(meta["report"]),
             groups=tuple(str(name) for name in meta["groups"]),
             versions=meta["versions"],
@@ -59,4 +60,5 @@ class CorpusMetadata:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the metadata ready for JSON."""
-        return {**asdict(self), "options": self.options.to_dict(), "report": self.report.to_dict()}
+        options = None if self.options is None else self.options.to_dict()
+        return {**asdict(replace(self, options=None)), "options": options, "report": self.report.to_dict()}

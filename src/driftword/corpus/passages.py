@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, timedelta
+from itertools import accumulate, pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from driftword.basics import checks
 from driftword.basics.errors import OptionError
 from driftword.basics.progress import Progress
 from driftword.basics.suggestions import did_you_mean
+from driftword.corpus.groups import documents_by_value
 from driftword.corpus.slices import At
 from driftword.corpus.spans import OccurrenceQuery, Span, locate
 from driftword.corpus.tokenized_text import TokenizedText
@@ -32,8 +34,18 @@ _MAX_WIDTH: Final = 100_000  # characters on either side
 _MAX_NAMED: Final = 6  # columns or values that an error names
 _MAX_NAME: Final = 100  # letters of a name for which a similar one is looked for
 
-#: Occurrences to show, by the id of their word.
-_Wanted = dict[int, "list[_Occurrence]"]
+_Line = tuple[str, str, str]  # what is to the left of a word, the word as it is written, and what is to the right
+
+
+class _Occurrence(NamedTuple):
+    """One occurrence of a word."""
+
+    word: int
+    position: int  # of its token
+    chunk: int
+    document: int
+    rank: int  # how many the document has before it
+    total: int  # how many the document has
 
 
 def find_lines(
@@ -41,16 +53,31 @@ def find_lines(
 ) -> tuple[pl.DataFrame, list[int]]:
     """See `Corpus.passages`; return the lines, and for each how many occurrences its document has before it."""
     n, width = checks.whole("n", n, least=1), checks.whole("width", width, most=_MAX_WIDTH)
-    number, slices, where = corpus.word_id(word), _slices(corpus, at), check_where(where)
-    if where is None:
-        counts = corpus.counts[slices, number].astype(np.int64)
-        quotas = {slices[i]: quota for i, quota in _quotas(counts, n)}
-        chosen = [one for t, quota in quotas.items() for one in _spread(corpus, _positions(corpus, number, t), quota)]
-    else:
-        positions = _positions_where(corpus, number, slices, where)
-        shares = _quotas(np.array([len(in_slice) for in_slice in positions]), n)
-        chosen = [one for i, quota in shares for one in _spread(corpus, positions[i], quota)]
-    return _tables(corpus, {number: chosen}, width, Progress())[number], [occurrence.rank for occurrence in chosen]
+    counts, positions = _candidates(corpus, word, at, where)
+    chosen = [one for t, quota in _quotas(counts, n) for one in _spread(corpus, positions(t), quota)]
+    return _table(corpus, chosen, width, Progress()), [one.rank for one in chosen]
+
+
+def count_passages(corpus: TokenizedText, word: str, *, at: At | None, where: Mapping[str, Any] | None = None) -> int:
+    """Return how many lines `find_lines` chooses from."""
+    return int(_candidates(corpus, word, at, where)[0].sum())
+
+
+def find_in_slices(
+    corpus: TokenizedText, wanted: Mapping[str, Mapping[str, int]], *, width: int, bar: Progress | None = None
+) -> dict[str, pl.DataFrame]:
+    """Return lines of several words; for each word, `wanted` says how many to take from which slice."""
+    chosen = {
+        word: [
+            one
+            for label, n in numbers.items()
+            for one in _spread(corpus, _positions(corpus, corpus.word_id(word), corpus.slices.index(label)), n)
+        ]
+        for word, numbers in wanted.items()
+    }
+    table = _table(corpus, [one for occurrences in chosen.values() for one in occurrences], width, bar or Progress())
+    ends = accumulate(map(len, chosen.values()), initial=0)
+    return {word: table[begin:end] for word, (begin, end) in zip(chosen, pairwise(ends), strict=True)}
 
 
 def find_in_document(corpus: TokenizedText, document: int, word: str) -> tuple[dict[str, Any], list[Span]]:
@@ -66,15 +93,7 @@ def find_in_document(corpus: TokenizedText, document: int, word: str) -> tuple[d
     count = int((tokens == corpus.word_id(word)).sum())
     spans = locate(corpus, [row["text"]], [OccurrenceQuery(0, word, rank, count) for rank in range(count)])
     located = [span for span in spans if span is not None]
-    return row, located if len(located) == count else [match.span() for match in _matches(row["text"], word)]
-
-
-def count_passages(corpus: TokenizedText, word: str, *, at: At | None, where: Mapping[str, Any] | None = None) -> int:
-    """Return how many lines `find_lines` chooses from."""
-    number, slices, where = corpus.word_id(word), _slices(corpus, at), check_where(where)
-    if where is None:
-        return int(corpus.counts[slices, number].sum())
-    return sum(len(positions) for positions in _positions_where(corpus, number, slices, where))
+    return row, located if len(located) == count else _search(row["text"], word)
 
 
 def count_by_value(
@@ -103,34 +122,186 @@ def count_by_value(
     return by_slice, by_column
 
 
-def _slices(corpus: TokenizedText, at: At | None) -> list[int]:
-    return [corpus.slices.index(at)] if at is not None else list(range(len(corpus.slices)))
+# -- which occurrences are shown ---------------------------------------------------------
 
 
-def _positions_where(
-    corpus: TokenizedText, number: int, slices: list[int], where: Mapping[str, str]
-) -> list[npt.NDArray[np.int64]]:
-    """Return the positions of the word in documents that have these values, slice by slice."""
-    allowed = _allowed(corpus, where)
-    by_slice = (_positions(corpus, number, t) for t in slices)
-    return [positions[allowed[_documents(corpus, positions)]] for positions in by_slice]
+def _candidates(
+    corpus: TokenizedText, word: str, at: At | None, where: Mapping[str, Any] | None
+) -> tuple[npt.NDArray[np.int64], Callable[[int], npt.NDArray[np.int64]]]:
+    """Return how often a word occurs in each slice where it may be shown, and a function from a slice to positions."""
+    number = corpus.word_id(word)
+    asked = list(range(len(corpus.slices))) if at is None else [corpus.slices.index(at)]
+    counts = np.zeros(len(corpus.slices), dtype=np.int64)
+    if (values := check_where(where)) is None:
+        counts[asked] = corpus.counts[asked, number]
+        return counts, lambda t: _positions(corpus, number, t)
+    allowed = _allowed(corpus, values)
+    found: dict[int, npt.NDArray[np.int64]] = {}
+    for t in asked:
+        positions = _positions(corpus, number, t)
+        found[t] = positions[allowed[corpus.chunk_document[_chunks(corpus, positions)]]]
+        counts[t] = len(found[t])
+    return counts, found.__getitem__
 
 
-def find_in_slices(
-    corpus: TokenizedText, wanted: Mapping[str, Mapping[str, int]], *, width: int, bar: Progress | None = None
-) -> dict[str, pl.DataFrame]:
-    """Return lines of several words; for each word, `wanted` says how many to take from which slice."""
-    chosen: _Wanted = {}
-    for word, numbers in wanted.items():
-        positions = shards.find(corpus.tokens, corpus.word_id(word))
-        slices = corpus.chunk_slice[_chunks(corpus, positions)]
-        chosen[corpus.word_id(word)] = [
-            occurrence
-            for label, n in numbers.items()
-            for occurrence in _spread(corpus, positions[slices == corpus.slices.index(label)], n)
-        ]
-    tables = _tables(corpus, chosen, width, bar or Progress())
-    return {word: tables[corpus.word_id(word)] for word in wanted}
+def _quotas(counts: npt.NDArray[np.int64], n: int) -> list[tuple[int, int]]:
+    """Return how many lines to take from which slices: evenly from those in which the word occurs."""
+    slices = np.flatnonzero(counts)
+    if len(slices) > n:
+        slices = slices[np.floor((np.arange(n) + 0.5) * len(slices) / n).astype(np.int64)]
+    left = counts[slices]
+    quota = np.zeros(len(slices), dtype=np.int64)
+    while (need := n - quota.sum()) > 0 and left.any():
+        take = np.minimum(left, max(need // np.count_nonzero(left), 1)) * (np.cumsum(left > 0) <= need)
+        quota += take
+        left -= take
+    return [(int(t), int(q)) for t, q in zip(slices, quota, strict=True) if q]
+
+
+def _positions(corpus: TokenizedText, number: int, t: int) -> npt.NDArray[np.int64]:
+    """Return the positions of the word in one slice."""
+    chunks = np.flatnonzero(corpus.chunk_slice == t)
+    positions = [np.zeros(0, dtype=np.int64)]
+    # Chunks of a slice mostly follow each other: search each unbroken run at once.
+    for run in np.split(chunks, np.flatnonzero(np.diff(chunks) > 1) + 1):
+        if len(run):
+            begin, end = int(corpus.offsets[run[0]]), int(corpus.offsets[run[-1] + 1])
+            positions.append(np.flatnonzero(corpus.tokens[begin:end] == number) + begin)
+    return np.concatenate(positions)
+
+
+def _chunks(corpus: TokenizedText, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the chunks that tokens are in."""
+    return np.searchsorted(corpus.offsets, positions, side="right") - 1
+
+
+def _spread(corpus: TokenizedText, positions: npt.NDArray[np.int64], n: int) -> list[_Occurrence]:
+    """Choose n occurrences of a word, from as many documents as possible, evenly over all of them."""
+    document = corpus.chunk_document[_chunks(corpus, positions)]
+    first = np.flatnonzero(np.diff(document, prepend=-1))  # of each document, in `positions`
+    available = np.diff(first, append=len(positions))
+    chosen: list[int] = []
+    rank = 0
+    while len(chosen) < min(n, len(positions)):  # first occurrences, then second ones, ...
+        level = np.flatnonzero(available > rank)
+        need = min(n - len(chosen), len(level))
+        evenly = np.floor((np.arange(need) + 0.5) * len(level) / need).astype(np.int64)
+        chosen += (first[level[evenly]] + rank).tolist()
+        rank += 1
+    spread = positions[sorted(chosen)]
+    return [
+        _occurrence(corpus, *place) for place in zip(spread.tolist(), _chunks(corpus, spread).tolist(), strict=True)
+    ]
+
+
+def _occurrence(corpus: TokenizedText, position: int, chunk: int) -> _Occurrence:
+    document, first, last = int(corpus.chunk_document[chunk]), chunk, chunk + 1
+    while first > 0 and corpus.chunk_document[first - 1] == document:
+        first -= 1
+    while last < len(corpus.chunk_document) and corpus.chunk_document[last] == document:
+        last += 1
+    # Count from the start of the document: in a corpus made of ids, a slice may begin inside one.
+    begin, end = int(corpus.offsets[first]), int(corpus.offsets[last])
+    word = int(corpus.tokens[position])
+    same = corpus.tokens[begin:end] == word
+    return _Occurrence(word, position, chunk, document, int(same[: position - begin].sum()), int(same.sum()))
+
+
+# -- their lines -------------------------------------------------------------------------
+
+
+def _table(corpus: TokenizedText, occurrences: list[_Occurrence], width: int, bar: Progress) -> pl.DataFrame:
+    """Return a line for each occurrence, with the other columns of its document."""
+    documents: dict[int, dict[str, Any]] = {}
+    lines = {one: _words_around(corpus, one, width) for one in occurrences} if not corpus.has_documents else {}
+    if corpus.has_documents:
+        wanted: dict[int, list[_Occurrence]] = {}
+        for one in occurrences:
+            wanted.setdefault(one.document, []).append(one)
+        bar.stage("reading the texts", total=len(wanted))
+        for rows in _read(corpus, sorted(wanted)):
+            texts = [row.pop("text") for row in rows.values()]
+            here = [(i, one) for i, document in enumerate(rows) for one in wanted[document]]
+            queries = [OccurrenceQuery(i, corpus.words[one.word], one.rank, one.total) for i, one in here]
+            for (i, one), span in zip(here, locate(corpus, texts, queries), strict=True):
+                lines[one] = _line(corpus, one, texts[i], span, width=width)
+            documents |= rows
+            bar.update(more=len(rows))
+    table = pl.DataFrame(
+        [(*lines[one], corpus.slices.labels[corpus.chunk_slice[one.chunk]], one.document) for one in occurrences],
+        schema={"left": pl.String, "keyword": pl.String, "right": pl.String, "slice": pl.String, "document": pl.Int64},
+        orient="row",
+    )
+    schema = corpus.documents.collect_schema() if corpus.has_documents else {}
+    return table.with_columns(
+        pl.Series(name, [documents[one.document][name] for one in occurrences], dtype=kind)
+        for name, kind in schema.items()
+        if name not in ("text", "slice")
+    )
+
+
+def _read(corpus: TokenizedText, documents: list[int]) -> Iterator[dict[int, dict[str, Any]]]:
+    """Read documents, a batch at a time: many of them block by block, few of them one by one."""
+    many = len(documents) > _BATCH
+    blocks: dict[int, list[int]] = {}
+    for document in documents:
+        blocks.setdefault(document // _BATCH if many else 0, []).append(document)
+    try:
+        for block, numbers in blocks.items():
+            if many:
+                frame = corpus.documents.slice(block * _BATCH, _BATCH).collect()
+                rows = {document: frame.row(document - block * _BATCH, named=True) for document in numbers}
+            else:
+                frames = pl.collect_all([corpus.documents.slice(document, 1) for document in numbers])
+                rows = {document: frame.row(0, named=True) for document, frame in zip(numbers, frames, strict=True)}
+            yield rows
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        assert corpus.path is not None
+        raise store.damaged(corpus.path, "documents.parquet cannot be read") from error
+
+
+def _line(corpus: TokenizedText, one: _Occurrence, text: str, span: Span | None, *, width: int) -> _Line:
+    """Cut the line of one occurrence out of its text."""
+    if span is None:
+        spans = _search(text, corpus.words[one.word])
+        if not spans:
+            return _words_around(corpus, one, width)
+        span = spans[min(one.rank, len(spans) - 1)]
+    begin, end = span
+    # Take more than the width, so that enough is left after collapsing white space; then cut at whole words.
+    left = " ".join(text[max(0, begin - 2 * width) : begin].split())
+    right = " ".join(text[end : end + 2 * width].split())
+    if text[begin - 1 : begin].isspace():
+        left += " "
+    if text[end : end + 1].isspace():
+        right = " " + right
+    if len(left) > width:
+        left = left[len(left) - width :]
+        left = left[left.find(" ") + 1 :] if " " in left.rstrip() else left
+    if len(right) > width:
+        right = right[:width]
+        right = right[: right.rfind(" ")] if " " in right.lstrip() else right
+    return left, " ".join(text[begin:end].split()), right
+
+
+def _search(text: str, word: str) -> list[Span]:
+    """Find a word as it is written, in texts that were split by a user's own function."""
+    pattern = r"\s+".join(re.escape(part) for part in word.split())
+    matches = list(re.finditer(rf"(?<!\w){pattern}(?!\w)", text, re.IGNORECASE))
+    return [match.span() for match in matches or re.finditer(pattern, text, re.IGNORECASE)]
+
+
+def _words_around(corpus: TokenizedText, one: _Occurrence, width: int) -> _Line:
+    """Show the words around an occurrence, where there is no text."""
+    reach = max(width // 4, 1)
+    begin, end = int(corpus.offsets[one.chunk]), int(corpus.offsets[one.chunk + 1])
+    before = corpus.tokens[max(begin, one.position - reach) : one.position]
+    after = corpus.tokens[one.position + 1 : min(end, one.position + 1 + reach)]
+    left, right = (" ".join(corpus.words[i] for i in ids) for ids in (before, after))
+    return left[-width:] + " " if width else "", corpus.words[one.word], " " + right[:width] if width else ""
+
+
+# -- the other columns of documents ------------------------------------------------------
 
 
 def _allowed(corpus: TokenizedText, where: Mapping[str, str]) -> npt.NDArray[np.bool_]:
@@ -167,9 +338,8 @@ def check_columns(corpus: TokenizedText, names: list[str], *, option: str) -> No
 def document_values(corpus: TokenizedText, name: str, *, option: str) -> npt.NDArray[np.int64]:
     """Return a number for the value that each document has in a column; those without one have a number, too."""
     check_columns(corpus, [name], option=option)
-    return (
-        as_texts(corpus.documents.select(name).collect()[name]).rank("dense").fill_null(0).to_numpy().astype(np.int64)
-    )
+    texts = as_texts(corpus.documents.select(name).collect()[name])
+    return texts.rank("dense").fill_null(0).to_numpy().astype(np.int64)
 
 
 def check_where(where: Mapping[str, Any] | None) -> dict[str, str] | None:
@@ -192,10 +362,8 @@ def check_where(where: Mapping[str, Any] | None) -> dict[str, str] | None:
 
 def _common_values(column: pl.Series) -> str:
     """Say which values a column has, the most frequent ones."""
-    values = as_texts(column).alias("value").drop_nulls().value_counts(name="documents")
-    values = values.sort(pl.col("documents"), pl.col("value"), descending=[True, False])
-    names = [checks.quoted(value) for value in values["value"].head(_MAX_NAMED)]
-    return f"has {', '.join(names)}{', ...' if values.height > _MAX_NAMED else ''}" if names else "is empty"
+    names = [checks.quoted(value) for value in documents_by_value(as_texts(column))]
+    return f"has {', '.join(names[:_MAX_NAMED])}{', ...' if len(names) > _MAX_NAMED else ''}" if names else "is empty"
 
 
 def as_texts(column: pl.Series) -> pl.Series:
@@ -217,210 +385,3 @@ def _equals(column: pl.Series, value: str) -> npt.NDArray[np.bool_]:
                 matching += [one for one in distinct if float(one) == float(value)]
         same = column.is_in(matching).fill_null(value=False) if matching else same
     return same.to_numpy()
-
-
-class _Occurrence(NamedTuple):
-    """One occurrence of a word: position of its token, chunk and document, and which of the document's it is."""
-
-    position: int
-    chunk: int
-    document: int
-    rank: int
-    total: int
-
-
-def _quotas(counts: npt.NDArray[np.int64], n: int) -> list[tuple[int, int]]:
-    """Return how many lines to take from which slices: evenly from those in which the word occurs."""
-    slices = np.flatnonzero(counts)
-    if len(slices) > n:
-        slices = slices[np.floor((np.arange(n) + 0.5) * len(slices) / n).astype(np.int64)]
-    left = counts[slices]
-    quota = np.zeros(len(slices), dtype=np.int64)
-    while (need := n - quota.sum()) > 0 and left.any():
-        take = np.minimum(left, max(need // np.count_nonzero(left), 1)) * (np.cumsum(left > 0) <= need)
-        quota += take
-        left -= take
-    return [(int(t), int(q)) for t, q in zip(slices, quota, strict=True) if q]
-
-
-def _positions(corpus: TokenizedText, number: int, t: int) -> npt.NDArray[np.int64]:
-    """Return the positions of the word in one slice."""
-    chunks = np.flatnonzero(corpus.chunk_slice == t)
-    positions = [np.zeros(0, dtype=np.int64)]
-    # Chunks of a slice mostly follow each other: search each unbroken run at once.
-    for run in np.split(chunks, np.flatnonzero(np.diff(chunks) > 1) + 1):
-        if len(run):
-            begin, end = int(corpus.offsets[run[0]]), int(corpus.offsets[run[-1] + 1])
-            positions.append(np.flatnonzero(corpus.tokens[begin:end] == number) + begin)
-    return np.concatenate(positions)
-
-
-def _chunks(corpus: TokenizedText, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    return np.searchsorted(corpus.offsets, positions, side="right") - 1
-
-
-def _documents(corpus: TokenizedText, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    return np.asarray(corpus.chunk_document[_chunks(corpus, positions)])
-
-
-def _spread(corpus: TokenizedText, positions: npt.NDArray[np.int64], n: int) -> list[_Occurrence]:
-    """Choose n occurrences, from as many documents as possible, evenly over all of them."""
-    if not len(positions):
-        return []
-    document = _documents(corpus, positions)
-    first = np.flatnonzero(np.r_[True, np.diff(document) != 0])  # of each document, in `positions`
-    available = np.diff(np.r_[first, len(positions)])
-    chosen: list[tuple[int, int]] = []
-    rank = 0
-    while len(chosen) < min(n, len(positions)):  # first occurrences, then second ones, ...
-        level = np.flatnonzero(available > rank)
-        need = min(n - len(chosen), len(level))
-        evenly = np.floor((np.arange(need) + 0.5) * len(level) / need).astype(np.int64)
-        chosen += [(int(d), rank) for d in level[evenly]]
-        rank += 1
-    occurrences = []
-    for d, r in sorted(chosen):
-        position = int(positions[first[d] + r])
-        chunk = int(np.searchsorted(corpus.offsets, position, side="right")) - 1
-        begin, end = _document_ends(corpus, chunk)
-        # Count from the start of the document: in a corpus made of ids, a slice may begin inside one.
-        same = corpus.tokens[begin:end] == corpus.tokens[position]
-        earlier, total = int(same[: position - begin].sum()), int(same.sum())
-        occurrences.append(_Occurrence(position, chunk, int(corpus.chunk_document[chunk]), earlier, total))
-    return occurrences
-
-
-def _document_ends(corpus: TokenizedText, chunk: int) -> tuple[int, int]:
-    """Return the positions where the tokens of a chunk's document begin and end."""
-    document, first, last = corpus.chunk_document[chunk], chunk, chunk + 1
-    while first > 0 and corpus.chunk_document[first - 1] == document:
-        first -= 1
-    while last < len(corpus.chunk_document) and corpus.chunk_document[last] == document:
-        last += 1
-    return int(corpus.offsets[first]), int(corpus.offsets[last])
-
-
-def _tables(corpus: TokenizedText, wanted: _Wanted, width: int, bar: Progress) -> dict[int, pl.DataFrame]:
-    """Cut the lines of several words out of their documents."""
-    if not corpus.has_documents:
-        return {
-            number: _table(corpus, [_from_ids(corpus, one, width) for one in chosen], chosen, None)
-            for number, chosen in wanted.items()
-        }
-    by_document: dict[int, list[tuple[int, _Occurrence]]] = {}
-    for number, chosen in wanted.items():
-        for occurrence in chosen:
-            by_document.setdefault(occurrence.document, []).append((number, occurrence))
-    lines: dict[tuple[int, _Occurrence], tuple[str, str, str]] = {}
-    columns: dict[int, dict[str, Any]] = {}
-    bar.stage("reading the texts", total=len(by_document))
-    for rows in _read(corpus, sorted(by_document)):
-        texts = [row["text"] for row in rows.values()]
-        in_batch = [(i, *one) for i, document in enumerate(rows) for one in by_document[document]]
-        queries = [OccurrenceQuery(i, corpus.words[number], one.rank, one.total) for i, number, one in in_batch]
-        for (i, number, one), span in zip(in_batch, locate(corpus, texts, queries), strict=True):
-            lines[number, one] = _line(corpus, number, one, text=texts[i], span=span, width=width)
-        bar.update(more=len(rows))
-        columns |= {document: {**row, "text": None} for document, row in rows.items()}
-    return {
-        number: _table(corpus, [lines[number, one] for one in chosen], chosen, columns)
-        for number, chosen in wanted.items()
-    }
-
-
-def _read(corpus: TokenizedText, documents: list[int]) -> Iterator[dict[int, dict[str, Any]]]:
-    """Read documents, a batch at a time: many of them block by block, few of them one by one."""
-    many = len(documents) > _BATCH
-    blocks: dict[int, list[int]] = {}
-    for document in documents:
-        blocks.setdefault(document // _BATCH if many else 0, []).append(document)
-    try:
-        for block, numbers in blocks.items():
-            if many:
-                frame = corpus.documents.slice(block * _BATCH, _BATCH).collect()
-                rows = {document: frame.row(document - block * _BATCH, named=True) for document in numbers}
-            else:
-                frames = pl.collect_all([corpus.documents.slice(document, 1) for document in numbers])
-                rows = {document: frame.row(0, named=True) for document, frame in zip(numbers, frames, strict=True)}
-            yield rows
-    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        assert corpus.path is not None
-        raise store.damaged(corpus.path, "documents.parquet cannot be read") from error
-
-
-def _line(
-    corpus: TokenizedText, number: int, occurrence: _Occurrence, *, text: str, span: tuple[int, int] | None, width: int
-) -> tuple[str, str, str]:
-    """Cut the line of one occurrence out of its text."""
-    if span is not None:
-        return _cut(text, *span, width)
-    return _search(text, corpus.words[number], occurrence.rank, width) or _from_ids(corpus, occurrence, width)
-
-
-def _cut(text: str, begin: int, end: int, width: int) -> tuple[str, str, str]:
-    # Take more than the width, so that enough is left after collapsing white space; then cut at whole words.
-    left = " ".join(text[max(0, begin - 2 * width) : begin].split())
-    right = " ".join(text[end : end + 2 * width].split())
-    if text[:begin][-1:].isspace():
-        left += " "
-    if text[end : end + 1].isspace():
-        right = " " + right
-    if len(left) > width:
-        left = left[len(left) - width :]
-        left = left[left.find(" ") + 1 :] if " " in left.rstrip() else left
-    if len(right) > width:
-        right = right[:width]
-        right = right[: right.rfind(" ")] if " " in right.lstrip() else right
-    return left, " ".join(text[begin:end].split()), right
-
-
-def _search(text: str, word: str, rank: int, width: int) -> tuple[str, str, str] | None:
-    matches = _matches(text, word)
-    if not matches:
-        return None
-    match = matches[min(rank, len(matches) - 1)]
-    return _cut(text, match.start(), match.end(), width)
-
-
-def _matches(text: str, word: str) -> list[re.Match[str]]:
-    """Find a word as it is written, in texts that were split by a user's own function."""
-    pattern = r"\s+".join(re.escape(part) for part in word.split())
-    matches = list(re.finditer(rf"(?<!\w){pattern}(?!\w)", text, re.IGNORECASE))
-    return matches or list(re.finditer(pattern, text, re.IGNORECASE))
-
-
-def _from_ids(corpus: TokenizedText, occurrence: _Occurrence, width: int) -> tuple[str, str, str]:
-    """Show the words around an occurrence, where there is no text."""
-    position, chunk = occurrence.position, occurrence.chunk
-    reach = max(width // 4, 1)
-    begin, end = int(corpus.offsets[chunk]), int(corpus.offsets[chunk + 1])
-    before = corpus.tokens[max(begin, position - reach) : position]
-    after = corpus.tokens[position + 1 : min(end, position + 1 + reach)]
-    left = " ".join(corpus.words[i] for i in before)
-    right = " ".join(corpus.words[i] for i in after)
-    return (
-        left[-width:] + " " if width else "",
-        corpus.words[int(corpus.tokens[position])],
-        " " + right[:width] if width else "",
-    )
-
-
-def _table(
-    corpus: TokenizedText,
-    lines: list[tuple[str, str, str]],
-    occurrences: list[_Occurrence],
-    rows: dict[int, dict[str, Any]] | None,
-) -> pl.DataFrame:
-    labels = [corpus.slices.labels[corpus.chunk_slice[one.chunk]] for one in occurrences]
-    base = pl.DataFrame(
-        [(*line, label, one.document) for line, label, one in zip(lines, labels, occurrences, strict=True)],
-        schema={"left": pl.String, "keyword": pl.String, "right": pl.String, "slice": pl.String, "document": pl.Int64},
-        orient="row",
-    )
-    if rows is None:
-        return base
-    schema = corpus.documents.collect_schema()
-    extra = {name: kind for name, kind in schema.items() if name not in ("text", "slice")}
-    return base.with_columns(
-        pl.Series(name, [rows[one.document][name] for one in occurrences], dtype=kind) for name, kind in extra.items()
-    )

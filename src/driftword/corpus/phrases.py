@@ -11,13 +11,9 @@ from typing import Final
 
 import polars as pl
 
+from driftword.corpus.options import CONNECTORS, PHRASE_THRESHOLD
+
 ROUNDS: Final = 2
-CONNECTORS: Final = (
-    *("a", "an", "the", "of", "and", "or", "for", "to", "in", "on", "at", "by", "with", "from", "as"),
-    *("de", "la", "le", "les", "du", "des", "et", "en", "au", "aux", "el", "los", "las", "del", "y"),
-    *("da", "do", "dos", "das", "e", "di", "della", "dei"),
-    *("und", "der", "den", "dem", "von", "für", "zu", "van", "het"),
-)
 _NEVER_IN_PHRASES_TEXT = """
     i you he she it we they me him her us them my your his its our their mine yours ours theirs
     myself yourself himself herself itself ourselves themselves one ones
@@ -50,7 +46,7 @@ class PhraseRule:
         Words that are never part of a phrase, besides those of `NEVER_IN_PHRASES`.
     """
 
-    threshold: float = 0.45
+    threshold: float = PHRASE_THRESHOLD
     min_count: int | None = None
     connectors: tuple[str, ...] = CONNECTORS
     never_in_phrases: frozenset[str] = frozenset()

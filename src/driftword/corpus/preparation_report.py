@@ -9,66 +9,34 @@ from typing import Any
 
 @dataclass(frozen=True)
 class PreparationReport:
-    """Counts from the preparation of a corpus; a corpus made of ids has none of them.
+    """Counts from the preparation of a corpus; a corpus made of ids has none of them."""
 
-    Parameters
-    ----------
-    rows
-        Rows of the source.
-    no_text, bad_rows, bad_dates
-        Rows left out: without text, malformed, or with a date that cannot be read.
-    bad_files, bad_file_examples
-        Files left out because they cannot be read, and the names of the first ones.
-    bad_date_examples
-        Row number and value of the first dates that cannot be read.
-    other_languages
-        Documents left out because they are in another language, by language.
-    outside_slices
-        Documents left out because their date lies outside the slices.
-    documents
-        Documents stored with the corpus.
-    no_words, no_vocabulary
-        Stored documents of which nothing remains: without any word, or without a word of the vocabulary.
-    tokens_read, distinct_words
-        Words in the documents, and how many of them are different.
-    numbers, rare_tokens
-        Tokens left out: numbers, and words outside the vocabulary.
-    replaced_characters
-        Characters that could not be decoded and were replaced by U+FFFD.
-    detected_encodings
-        Files that are not UTF-8, by the encoding they were read in.
-    language_sample
-        Languages noticed in a sample of the documents, where no language was asked for.
-    keep_missing
-        Words to keep that do not occur.
-    slices_without_held_out
-        Slices too small to hold out text.
-    unspaced
-        Whether the words do not seem to be separated by spaces.
-    """
-
-    rows: int = 0
+    rows: int = 0  # of the source
+    # Rows, files and documents that were left out
     no_text: int = 0
-    bad_rows: int = 0
+    bad_rows: int = 0  # malformed
     bad_files: int = 0
-    bad_file_examples: tuple[str, ...] = ()
+    bad_file_examples: tuple[str, ...] = ()  # names of the first files that cannot be read
     bad_dates: int = 0
-    bad_date_examples: tuple[tuple[int, str], ...] = ()
-    other_languages: Mapping[str, int] = field(default_factory=dict)
-    outside_slices: int = 0
+    bad_date_examples: tuple[tuple[int, str], ...] = ()  # row number and value of the first dates that cannot be read
+    other_languages: Mapping[str, int] = field(default_factory=dict)  # documents in another language, by language
+    outside_slices: int = 0  # documents whose date is in no slice
+    # Documents that are stored, and those of them of which nothing remains
     documents: int = 0
     no_words: int = 0
-    no_vocabulary: int = 0
+    no_vocabulary: int = 0  # with words, but none of the vocabulary
+    # Their words
     tokens_read: int = 0
     distinct_words: int = 0
-    numbers: int = 0
-    rare_tokens: int = 0
-    replaced_characters: int = 0
-    detected_encodings: Mapping[str, int] = field(default_factory=dict)
-    language_sample: Mapping[str, int] = field(default_factory=dict)
-    keep_missing: tuple[str, ...] = ()
-    slices_without_held_out: tuple[str, ...] = ()
-    unspaced: bool = False
+    numbers: int = 0  # tokens that were left out, as they are numbers
+    rare_tokens: int = 0  # tokens that were left out, as they are outside the vocabulary
+    # What is worth a note
+    replaced_characters: int = 0  # that could not be decoded, and became U+FFFD
+    detected_encodings: Mapping[str, int] = field(default_factory=dict)  # files that are not UTF-8, by encoding
+    language_sample: Mapping[str, int] = field(default_factory=dict)  # noticed where no language was asked for
+    keep_missing: tuple[str, ...] = ()  # words to keep that do not occur
+    slices_without_held_out: tuple[str, ...] = ()  # slices too small to hold out text
+    unspaced: bool = False  # whether words do not seem to be separated by spaces
 
     @classmethod
     def from_dict(cls, report: Mapping[str, Any]) -> PreparationReport:

@@ -26,6 +26,8 @@ from driftword.sources.dates import parse_date
 
 MOST_SLICES: Final = 5_000
 _DAY: Final = timedelta(days=1)
+_EPOCH: Final = date(1970, 1, 1).toordinal()
+_AFTER_ALL: Final = date.max.toordinal() + 1
 _DAYS_IN_YEAR: Final = 365.2425
 _GRID = re.compile(r"(\d{1,9})\s*(y|q|mo?|w|d)")
 _EQUAL = re.compile(r"equal:(\d{1,9})")
@@ -194,49 +196,25 @@ def _label_period(label: str) -> tuple[date, date] | None:
 
 
 def make_slices(rule: SliceRule, days: npt.NDArray[np.int32], tokens: npt.NDArray[np.int64]) -> Slices:
-    """Lay slices over documents.
-
-    Parameters
-    ----------
-    rule
-        ``"1y"``, ``"10y"``, ``"1q"``, ``"1mo"``, ``"1w"``, ``"equal:N"``, edges, or periods.
-    days
-        Date of each document, as days since 1970-01-01.
-    tokens
-        Words in each document; ``equal:N`` balances them.
-    """
-    rule = check_rule(rule)
-    if not isinstance(rule, str) or "," in rule:
-        values = rule.split(",") if isinstance(rule, str) else rule
-        return _from_periods(values) if _are_periods(values) else _from_edges([_edge(value) for value in values])
-    low, high = _to_date(int(days.min())), _to_date(int(days.max()))
-    if equal := _EQUAL.fullmatch(rule):
-        return _equal(int(equal[1]), days, tokens)
-    match = _GRID.fullmatch(rule)
-    assert match  # `check_rule` saw to it
-    return _grid(int(match[1]), match[2], low, high)
+    """Lay slices over documents, given the date of each, as days since 1970-01-01, and how many words it has."""
+    parsed = _parse(check_rule(rule))
+    if isinstance(parsed, Slices):
+        return parsed
+    days = days + _EPOCH
+    if parsed.re is _EQUAL:
+        return _from_borders(_equal_borders(int(parsed[1]), days, tokens))
+    step, unit = int(parsed[1]), parsed[2]
+    borders = _grid_borders(step, unit, date.fromordinal(int(days.min())), date.fromordinal(int(days.max())))
+    return _from_borders(borders, unit if step == 1 else None)
 
 
 def check_rule(rule: SliceRule) -> str | tuple[str, ...]:
     """Check that a rule can be laid over some documents; return it, edges and periods as texts."""
     rule = checks.plain(rule)
-    if isinstance(rule, str) and "," not in rule:
-        match = _GRID.fullmatch(rule) or _EQUAL.fullmatch(rule)
-        if not match:
-            raise OptionError(f"`slices` is {checks.shown(rule)}, which is not understood; {_HELP}")
-        if not 0 < len(match[1].lstrip("0")) <= 4:
-            raise OptionError(f"`slices` is {checks.shown(rule)}; its number must be from 1 to 9999")
-        return str(rule)
-    values = rule.split(",") if isinstance(rule, str) else checks.several("slices", rule, remedy=_HELP)
-    if _are_periods(values):
-        _from_periods(values)
-        return str(rule) if isinstance(rule, str) else tuple(values)
-    edges = [_edge(value) for value in values]
-    if len(edges) < 2:
-        raise OptionError(f"`slices` needs at least two edges, such as 1946,1970,1991,2023, but has {len(edges)}")
-    if any(b <= a for a, b in pairwise(edges)):
-        raise OptionError("The edges given as `slices` must be in ascending order, each of them once")
-    return str(rule) if isinstance(rule, str) else tuple(str(_label_or_date(value)) for value in values)
+    if not isinstance(rule, str):
+        rule = checks.several("slices", rule, remedy=_HELP)
+    _parse(rule)
+    return rule if isinstance(rule, str) else tuple(str(_label_or_date(value)) for value in rule)
 
 
 def is_grid(rule: SliceRule) -> bool:
@@ -244,13 +222,25 @@ def is_grid(rule: SliceRule) -> bool:
     return isinstance(rule, str) and _GRID.fullmatch(rule) is not None
 
 
-def _are_periods(values: Sequence[Any]) -> bool:
-    """Tell whether slices are named one by one, each by the years or dates from which and until which it lasts."""
-    return bool(values) and all(isinstance(value, str) and _PERIOD.fullmatch(value.strip()) for value in values)
-
-
-def _from_periods(values: Sequence[Any]) -> Slices:
-    return Slices.from_labels([value.strip() for value in values])
+def _parse(rule: SliceRule) -> re.Match[str] | Slices:
+    """Return what a rule says: a match of `_GRID` or `_EQUAL`, or the slices that its edges or periods make."""
+    if isinstance(rule, str) and "," not in rule:
+        match = _GRID.fullmatch(rule) or _EQUAL.fullmatch(rule)
+        if not match:
+            raise OptionError(f"`slices` is {checks.shown(rule)}, which is not understood; {_HELP}")
+        if not 0 < len(match[1].lstrip("0")) <= 4:
+            raise OptionError(f"`slices` is {checks.shown(rule)}; its number must be from 1 to 9999")
+        return match
+    values = rule.split(",") if isinstance(rule, str) else rule
+    periods = [value.strip() for value in values if isinstance(value, str) and _PERIOD.fullmatch(value.strip())]
+    if periods and len(periods) == len(values):
+        return Slices.from_labels(periods)
+    edges = [_edge(value) for value in values]
+    if len(edges) < 2:
+        raise OptionError(f"`slices` needs at least two edges, such as 1946,1970,1991,2023, but has {len(edges)}")
+    if any(b <= a for a, b in pairwise(edges)):
+        raise OptionError("The edges given as `slices` must be in ascending order, each of them once")
+    return _from_borders([edge.toordinal() for edge in edges])
 
 
 def _edge(value: int | str | date) -> date:
@@ -262,12 +252,8 @@ def _edge(value: int | str | date) -> date:
     return period[0]
 
 
-def _from_edges(edges: Sequence[date]) -> Slices:
-    first, last = tuple(edges[:-1]), tuple(edge - _DAY for edge in edges[1:])
-    return Slices(_labels(first, last), first, last)
-
-
-def _equal(count: int, days: npt.NDArray[np.int32], tokens: npt.NDArray[np.int64]) -> Slices:
+def _equal_borders(count: int, days: npt.NDArray[np.int32], tokens: npt.NDArray[np.int64]) -> list[int]:
+    """Divide dates so that the text of each slice is about equally long; days are counted from the year 1."""
     distinct, which = np.unique(days, return_inverse=True)
     if len(distinct) < count:
         raise OptionError(
@@ -281,53 +267,54 @@ def _equal(count: int, days: npt.NDArray[np.int32], tokens: npt.NDArray[np.int64
     starts = np.searchsorted(slice_of, np.arange(count))
     starts = np.maximum.accumulate(starts - np.arange(count)) + np.arange(count)
     starts = np.minimum(starts, len(distinct) - count + np.arange(count))
-    first = tuple(_to_date(int(distinct[i])) for i in starts)
-    final = _to_date(int(distinct[-1]))
-    if all(d.month == d.day == 1 for d in (*first, final)):  # dated by year: the last slice lasts a year
-        final = date(final.year, 12, 31)
-    last = (*(d - _DAY for d in first[1:]), final)
-    return Slices(_labels(first, last), first, last)
+    first, final = distinct[starts].tolist(), int(distinct[-1])
+    if all((d.month, d.day) == (1, 1) for d in map(date.fromordinal, (*first, final))):
+        final = (
+            date.fromordinal(final).replace(month=12, day=31).toordinal()
+        )  # dated by year: the last one lasts a year
+    return [*first, final + 1]
 
 
-def _grid(step: int, unit: str, low: date, high: date) -> Slices:
+def _grid_borders(step: int, unit: str, low: date, high: date) -> list[int]:
     """Lay a regular grid from the slice of `low` to the slice of `high`."""
-    first: list[date] = []
-    last: list[date] = []
     if unit in "wd":
-        days = step * (7 if unit == "w" else 1)
-        start = low - timedelta(days=low.weekday()) if unit == "w" and low.toordinal() > 7 else low
-        count = (high - start).days // days + 1
-        _check_count(count, step, unit, low, high)
-        for t in range(count):
-            first.append(start + timedelta(days=t * days))
-            last.append(date.fromordinal(min(first[-1].toordinal() + days - 1, date.max.toordinal())))
+        length = step * (7 if unit == "w" else 1)
+        begin = low.toordinal() - (low.weekday() if unit == "w" and low.toordinal() > 7 else 0)
+        end = high.toordinal()
     else:
-        months = step * {"y": 12, "q": 3, "mo": 1, "m": 1}[unit]
+        length = step * {"y": 12, "q": 3, "mo": 1, "m": 1}[unit]
         # Years and their divisors start at round numbers: 1990s, 1945-1949, Q1.
-        begin = (low.year * 12 + low.month - 1) // months * months
-        count = (high.year * 12 + high.month - 1 - begin) // months + 1
-        _check_count(count, step, unit, low, high)
-        for t in range(count):
-            first.append(_month_start(begin + t * months))
-            last.append(_month_end(begin + (t + 1) * months - 1))
-    if unit == "q" and step == 1:
-        labels = tuple(f"{d.year:04}-Q{(d.month + 2) // 3}" for d in first)
-    elif unit == "w" and step == 1:
-        labels = tuple("{:04}-W{:02}".format(*d.isocalendar()[:2]) for d in first)
-    else:
-        labels = _labels(tuple(first), tuple(last))
-    return Slices(labels, tuple(first), tuple(last))
-
-
-def _check_count(count: int, step: int, unit: str, low: date, high: date) -> None:
+        begin = (low.year * 12 + low.month - 1) // length * length
+        end = high.year * 12 + high.month - 1
+    count = (end - begin) // length + 1
     if count > MOST_SLICES:
         raise OptionError(
             f"Slices of {step}{unit} from {low} to {high} would be {count:,}, more than {MOST_SLICES:,}; "
             "make `slices` longer, or look for a stray date far from the others"
         )
+    borders = [begin + t * length for t in range(count + 1)]
+    return [min(border, _AFTER_ALL) if unit in "wd" else _month_start(border) for border in borders]
 
 
-def _labels(first: tuple[date, ...], last: tuple[date, ...]) -> tuple[str, ...]:
+def _month_start(month: int) -> int:
+    """Return the first day of a month, counted from the year 0, within the calendar."""
+    if month < 12:
+        return 1
+    return _AFTER_ALL if month > 9999 * 12 + 11 else date(month // 12, month % 12 + 1, 1).toordinal()
+
+
+def _from_borders(borders: Sequence[int], unit: str | None = None) -> Slices:
+    """Return the slices from each border, a day counted from the year 1, until the day before the next one."""
+    first = tuple(date.fromordinal(border) for border in borders[:-1])
+    last = tuple(date.fromordinal(border - 1) for border in borders[1:])
+    if unit == "q":
+        return Slices(tuple(f"{d.year:04}-Q{(d.month + 2) // 3}" for d in first), first, last)
+    if unit == "w":
+        return Slices(tuple("{:04}-W{:02}".format(*d.isocalendar()[:2]) for d in first), first, last)
+    return Slices(_labels(first, last), first, last)
+
+
+def _labels(first: Sequence[date], last: Sequence[date]) -> tuple[str, ...]:
     """Name date ranges as coarsely as all of them allow: decades, years, months or days."""
     ends = list(zip(first, last, strict=True))
     if all(a.month == a.day == 1 and b.month == 12 and b.day == 31 for a, b in ends):
@@ -341,15 +328,3 @@ def _labels(first: tuple[date, ...], last: tuple[date, ...]) -> tuple[str, ...]:
 
 def _span(a: str, b: str, between: str) -> str:
     return a if a == b else a + between + b
-
-
-def _month_start(month: int) -> date:
-    return date(max(month // 12, 1), month % 12 + 1, 1) if month >= 12 else date.min
-
-
-def _month_end(month: int) -> date:
-    return date.max if month >= 9999 * 12 + 11 else _month_start(month + 1) - _DAY
-
-
-def _to_date(day: int) -> date:
-    return date(1970, 1, 1) + timedelta(days=day)

@@ -14,9 +14,10 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from driftword.corpus.options import CUSTOM
 from driftword.corpus.phrases import NEVER_IN_PHRASES, join_strings
 from driftword.corpus.tokenized_text import TokenizedText
-from driftword.corpus.tokens import TokenRule, mend
+from driftword.corpus.tokens import make_rule, mend
 
 _AROUND: Final = 120  # characters on either side of what looks like a word
 _MOST_SPELLED: Final = 500_000  # spellings that are cached
@@ -35,17 +36,18 @@ class OccurrenceQuery(NamedTuple):
 
 def locate(corpus: TokenizedText, texts: Sequence[str], queries: Sequence[OccurrenceQuery]) -> list[Span | None]:
     """Return where occurrences begin and end; None where a user's own function split the texts."""
-    if corpus.options.tokens == "custom":
+    if corpus.options.tokens == CUSTOM:
         return [None] * len(queries)
     spans = find_in_windows(corpus, texts, {(query.text, query.word): query.total for query in queries})
-    most: dict[tuple[int, str], int] = {}
+    last_rank: dict[tuple[int, str], int] = {}
     for query in queries:
         key = (query.text, query.word)
         if key not in spans:
-            most[key] = max(query.rank, most.get(key, 0))
-    unsure = sorted({text for text, _ in most})
+            last_rank[key] = max(query.rank, last_rank.get(key, 0))
+    unsure = sorted({text for text, _ in last_rank})
     words = dict(zip(unsure, _split(corpus, [texts[i] for i in unsure]), strict=True))
-    spans |= {(i, word): find_in_text(corpus, words[i], word, rank) for (i, word), rank in most.items()}
+    for (i, word), rank in last_rank.items():
+        spans[i, word] = [words[i].span(*ends) for ends in occurrences(corpus, words[i], word, rank)]
     return [next(iter(spans[query.text, query.word][query.rank : query.rank + 1]), None) for query in queries]
 
 
@@ -55,48 +57,39 @@ class SplitText:
     def __init__(self, text: str, raw: list[str], spelled: list[str]) -> None:
         self.text, self.raw, self.spelled = text, raw, spelled
         self._begins: list[int] = []  # of the words asked for so far, and all before them
+        self._end = 0  # of the last of these
 
-    def begins(self, end: int | None = None) -> list[int]:
-        """Return where at least the words before `end` begin: at the first such letters after the one before each."""
-        begins, index = self._begins, self.text.index
-        at = begins[-1] + len(self.raw[len(begins) - 1]) if begins else 0
-        for token in self.raw[len(begins) : end]:
-            at = index(token, at)
-            begins.append(at)
-            at += len(token)
-        return begins
+    def begins(self, n: int | None = None) -> list[int]:
+        """Return where at least the first n words begin: each at the first such letters after the one before."""
+        for token in self.raw[len(self._begins) : n]:
+            self._begins.append(self.text.index(token, self._end))
+            self._end = self._begins[-1] + len(token)
+        return self._begins
 
-    def places(self, word: str) -> list[int]:
-        """Return which words of the text are spelled so."""
-        places: list[int] = []
-        try:
-            while True:
-                places.append(self.spelled.index(word, places[-1] + 1 if places else 0))
-        except ValueError:
-            return places
+    def span(self, first: int, last: int) -> Span:
+        """Return the characters from one word to another."""
+        begins = self.begins(last + 1)
+        return begins[first], begins[last] + len(self.raw[last])
 
 
 def _split(corpus: TokenizedText, texts: Sequence[str]) -> list[SplitText]:
     """Split texts as they were split when the corpus was made."""
-    rule = TokenRule(corpus.options.tokens or "words", corpus.options.numbers)
+    rule = make_rule(corpus.options.tokens, numbers=corpus.options.numbers)
     tokens, lengths = rule.split(pl.Series(texts, dtype=pl.String))
     raw = tokens.to_list()
     spelled = corpus.spellings
     if len(spelled) > _MOST_SPELLED:  # start again; other threads keep the dictionary they have
         spelled = corpus.spellings = {}
-    counts = _Counts(corpus)
+
+    def count(word: str) -> int:
+        number = corpus.word_index.get(word)
+        return 0 if number is None else int(corpus.raw_counts[number])
+
     for token in {token for token in raw if token not in spelled}:
-        spelled[token] = mend(rule.spell(token), counts)
+        spelled[token] = mend(rule.spell(token), count)
     ends = np.cumsum(lengths).tolist()
     parts = [raw[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
     return [SplitText(text, part, [spelled[token] for token in part]) for text, part in zip(texts, parts, strict=True)]
-
-
-def find_in_text(corpus: TokenizedText, words: SplitText, word: str, rank: int) -> list[Span]:
-    """Find the occurrences of a word up to the one numbered `rank`, in the whole text."""
-    hits = occurrences(corpus, words, word, rank)
-    begins = words.begins(hits[-1][1] + 1) if hits else []
-    return [(begins[first], begins[last] + len(words.raw[last])) for first, last in hits]
 
 
 def find_in_windows(
@@ -116,67 +109,61 @@ def find_in_windows(
             spans[key] = []
             windows += [(key, *_around(text, position), position) for position in alike]
     parts = _split(corpus, [texts[key[0]][begin:end] for key, begin, end, _ in windows])
-    connectors, barriers = _connectors(corpus), _barriers(corpus)
+    barriers = _barriers(corpus)
     for (key, begin, end, position), words in zip(windows, parts, strict=True):
-        text = texts[key[0]]
-        begins = [begin + at for at in words.begins()]
-        if key not in spans or position not in begins:  # it is the middle of another word
+        if key not in spans or position - begin not in words.begins():  # it is the middle of another word
             continue
-        first = last = begins.index(position)
-        if words.spelled[first] not in barriers:
-            low, high = _stretch(words.spelled, first, barriers)
-            if (low == 0 and begin > 0) or (high == len(words.raw) and end < len(text)):
-                del spans[key]  # a phrase may reach farther
-                continue
-            joined = join_strings(words.spelled[low:high], corpus.phrases.rounds, connectors)
-            last = next((low + b for name, a, b in joined if low + a == first and name == key[1]), -1)
-        elif words.spelled[first] != key[1]:
+        first = words.begins().index(position - begin)
+        low, high, joined = _join_around(corpus, words.spelled, first, barriers)
+        cut = (low == 0 and begin > 0) or (high == len(words.raw) and end < len(texts[key[0]]))
+        if cut and words.spelled[first] not in barriers:
+            del spans[key]  # a phrase may reach farther
             continue
-        if last >= 0:
-            spans[key].append((begins[first], begins[last] + len(words.raw[last])))
+        for name, a, b in joined:
+            if (name, a) == (key[1], first):
+                at, last = words.span(a, b)
+                spans[key].append((begin + at, begin + last))
     return {key: located for key, located in spans.items() if len(located) == totals[key]}
 
 
 def occurrences(corpus: TokenizedText, words: SplitText, target: str, rank: int) -> list[tuple[int, int]]:
     """Return the first and last token of a word's occurrences, up to the one numbered `rank`.
 
-    No phrase reaches over a word that joins none, so only the stretches between such words that hold the
-    target, or its first part, need to be joined.
+    Only the stretches that hold the target, or its first part, need to be joined.
     """
-    connectors, barriers = _connectors(corpus), _barriers(corpus)
+    barriers = _barriers(corpus)
+    forms = {target, target.partition(" ")[0]}
     hits: list[tuple[int, int]] = []
     done = 0  # words before this one have been looked at
-    for position in sorted(i for form in {target, target.partition(" ")[0]} for i in words.places(form)):
+    for position in [i for i, word in enumerate(words.spelled) if word in forms]:
         if len(hits) > rank:
             break
-        if position < done:
-            continue
-        if words.spelled[position] in barriers:
-            hits += [(position, position)] if words.spelled[position] == target else []
-            continue
-        begin, done = _stretch(words.spelled, position, barriers)
-        joined = join_strings(words.spelled[begin:done], corpus.phrases.rounds, connectors)
-        hits += [(begin + first, begin + last) for name, first, last in joined if name == target]
+        if position >= done:
+            _, done, joined = _join_around(corpus, words.spelled, position, barriers)
+            hits += [(first, last) for name, first, last in joined if name == target]
     return hits
 
 
-def _stretch(words: Sequence[str], position: int, barriers: frozenset[str]) -> tuple[int, int]:
-    """Return the ends of the words around a position that a phrase may be part of."""
-    begin = end = position
-    while begin > 0 and words[begin - 1] not in barriers:
-        begin -= 1
-    while end < len(words) and words[end] not in barriers:
-        end += 1
-    return begin, end
-
-
-def _connectors(corpus: TokenizedText) -> frozenset[str]:
-    return frozenset(corpus.options.connectors)
-
-
 def _barriers(corpus: TokenizedText) -> frozenset[str]:
-    """Return the words that join no phrase."""
-    return (NEVER_IN_PHRASES | frozenset(corpus.options.keep) | {""}) - _connectors(corpus)
+    """Return the words that join no phrase, so that none reaches over them."""
+    return (NEVER_IN_PHRASES | {*corpus.options.keep, ""}) - {*corpus.options.connectors}
+
+
+def _join_around(
+    corpus: TokenizedText, words: Sequence[str], position: int, barriers: frozenset[str]
+) -> tuple[int, int, list[tuple[str, int, int]]]:
+    """Join the words around a position between two barriers, or a barrier alone.
+
+    Return the ends of this stretch, and its words and phrases, each with its first and last token.
+    """
+    begin, end = position, position + 1
+    if words[position] not in barriers:
+        while begin > 0 and words[begin - 1] not in barriers:
+            begin -= 1
+        while end < len(words) and words[end] not in barriers:
+            end += 1
+    joined = join_strings(words[begin:end], corpus.phrases.rounds, corpus.options.connectors)
+    return begin, end, [(name, begin + first, begin + last) for name, first, last in joined]
 
 
 def _around(text: str, position: int) -> Span:
@@ -194,14 +181,3 @@ def _pattern(word: str) -> re.Pattern[str]:
     """Return what the first part of a word may look like in a text in small letters."""
     forms = {"'": "['\u2019\u02bc]", "-": "[-\u2010\u2011]"}
     return re.compile("".join(forms.get(c, re.escape(c)) for c in word.partition(" ")[0].lower()))
-
-
-class _Counts:
-    """Total counts by word, as `mend` asks for them."""
-
-    def __init__(self, corpus: TokenizedText) -> None:
-        self._corpus = corpus
-
-    def get(self, word: str, default: int = 0) -> int:
-        number = self._corpus.word_index.get(word)
-        return default if number is None else int(self._corpus.raw_counts[number])

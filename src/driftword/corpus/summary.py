@@ -1,12 +1,15 @@
-"""A corpus in a few lines for people: what is in it, and what was left out and why."""
+"""A corpus in a few lines: what is in it, and what was left out and why."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from driftword.corpus.options import CorpusOptions
+import numpy as np
+
+from driftword.corpus.from_ids import KIND
 from driftword.corpus.preparation_report import PreparationReport
+from driftword.corpus.tokenized_text import TokenizedText
 
 #: A language other than the main one is worth a note if at least this many documents of a sample, and at least this
 #: share of them, are in it.
@@ -14,66 +17,74 @@ _LEAST_SAMPLED: Final = 3
 _LEAST_SHARE: Final = 0.03
 
 
-def summarize(info: Mapping[str, Any], options: CorpusOptions, report: PreparationReport) -> dict[str, str]:
-    """Return names and values, from the facts of `Corpus.info` and how the corpus was prepared."""
+def facts_of(corpus: TokenizedText) -> dict[str, Any]:
+    """Return the facts for programs; see `Corpus.info`."""
+    per_slice = corpus.tokens_per_slice()
+    return {
+        "kind": KIND,
+        "path": str(corpus.path) if corpus.path else None,
+        "source": [entry.name for entry in corpus.inputs],
+        "citation": corpus.citation,
+        "documents": len(np.unique(corpus.chunk_document)),
+        "tokens": corpus.n_tokens,
+        "words": len(corpus.words),
+        "phrases": sum(" " in word for word in corpus.words),
+        "slices": len(corpus.slices),
+        "first_slice": corpus.slices.labels[0],
+        "last_slice": corpus.slices.labels[-1],
+        "empty_slices": int((per_slice == 0).sum()),
+        "groups": corpus.group_sizes(),
+        "splits": corpus.split_sizes(),
+        "subsample": corpus.subsample,
+        "tokens_a_pass": round(corpus.expected_tokens()),
+        "seed": corpus.seed,
+        "fingerprint": corpus.fingerprint,
+        "report": corpus.report.to_dict(),
+        "tokens_per_slice": dict(zip(corpus.slices.labels, per_slice.tolist(), strict=True)),
+    }
+
+
+def summarize(corpus: TokenizedText) -> dict[str, str]:
+    """Return the facts for people; see `Corpus.summary`."""
+    info, options = facts_of(corpus), corpus.options
+    source = ", ".join(info["source"][:3])
+    source += f" and {len(info['source']) - 3} more" if len(info["source"]) > 3 else ""
+    source += f" (text: {options.text}, time: {options.time})" if options.text else ""
+    vocabulary = f"{info['words']:,} words"
+    if info["phrases"]:
+        vocabulary += f", {info['phrases']:,} of them phrases"
+    if options.min_count is not None and options.vocabulary is not None:
+        vocabulary += f", each at least {options.min_count} times" if options.min_count > 1 else ""
+        vocabulary += f" ({options.vocabulary:,} were asked for)" if info["words"] < options.vocabulary else ""
+    slices = f"{info['slices']} ({info['first_slice']} to {info['last_slice']})"
+    slices += f", {info['empty_slices']} of them empty" if info["empty_slices"] else ""
+    a_pass = "every token"
+    if info["subsample"] is not None:
+        share = info["tokens_a_pass"] / max(info["tokens"], 1)
+        a_pass = f"about {info['tokens_a_pass']:,} tokens ({share:.0%}), subsampled at t = {info['subsample']:g}"
+    groups = ", ".join(f"{name} ({size:,})" for name, size in info["groups"].items())
     facts = {
-        "source": _source(info, options),
+        "source": source,
         "documents": f"{info['documents']:,}",
         "tokens": f"{info['tokens']:,}",
-        "vocabulary": _vocabulary(info, options),
-        "slices": f"{info['slices']} ({info['first_slice']} to {info['last_slice']})" + _empty(info),
-        **({"groups": _groups(info["groups"])} if info["groups"] else {}),
+        "vocabulary": vocabulary,
+        "slices": slices,
+        "groups": f"{groups} (documents)" if groups else "",
         "splits": ", ".join(f"{name} {size:,}" for name, size in info["splits"].items()),
-        "a pass sees": _pass(info),
+        "a pass sees": a_pass,
+        "left out": "\n".join(_left_out(corpus.report)),
+        "note": "\n".join(_notes(corpus.report)),
+        "please cite": info["citation"] or "",
     }
-    if left_out := _left_out(report):
-        facts["left out"] = "\n".join(left_out)
-    if notes := _notes(report):
-        facts["note"] = "\n".join(notes)
-    if info["citation"]:
-        facts["please cite"] = info["citation"]
-    return facts
-
-
-def _source(info: Mapping[str, Any], options: CorpusOptions) -> str:
-    names = info["source"]
-    text = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return text + (f" (text: {options.text}, time: {options.time})" if options.text else "")
-
-
-def _groups(sizes: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} ({size:,})" for name, size in sizes.items()) + " (documents)"
-
-
-def _vocabulary(info: Mapping[str, Any], options: CorpusOptions) -> str:
-    text = f"{info['words']:,} words"
-    if info["phrases"]:
-        text += f", {info['phrases']:,} of them phrases"
-    if options.min_count is not None and options.vocabulary is not None:
-        text += f", each at least {options.min_count} times" if options.min_count > 1 else ""
-        if info["words"] < options.vocabulary:
-            text += f" ({options.vocabulary:,} were asked for)"
-    return text
-
-
-def _empty(info: Mapping[str, Any]) -> str:
-    return f", {info['empty_slices']} of them empty" if info["empty_slices"] else ""
-
-
-def _pass(info: Mapping[str, Any]) -> str:
-    if info["subsample"] is None:
-        return "every token"
-    share = info["tokens_a_pass"] / max(info["tokens"], 1)
-    return f"about {info['tokens_a_pass']:,} tokens ({share:.0%}), subsampled at t = {info['subsample']:g}"
+    return {name: fact for name, fact in facts.items() if fact}
 
 
 def _left_out(report: PreparationReport) -> list[str]:
     bad_dates = ", ".join(f"row {row}: '{value}'" for row, value in report.bad_date_examples)
     languages = ", ".join(f"{count:,} {code}" for code, count in report.other_languages.items())
-    files = ", ".join(f"'{name}'" for name in report.bad_file_examples)
-    files += ", ..." if report.bad_files > len(report.bad_file_examples) else ""
+    files = [f"'{name}'" for name in report.bad_file_examples]
     lines = [
-        (report.bad_files, f"file(s) that cannot be read ({files})"),
+        (report.bad_files, f"file(s) that cannot be read ({_first(files, len(files), of=report.bad_files)})"),
         (report.no_text, "row(s) without text"),
         (report.bad_rows, "malformed row(s)"),
         (report.bad_dates, f"document(s) whose date cannot be read ({bad_dates})"),
@@ -87,14 +98,11 @@ def _left_out(report: PreparationReport) -> list[str]:
     return [_counted(number, what) for number, what in lines if number]
 
 
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} " + what.replace("(s)", "" if number == 1 else "s")
-
-
 def _notes(report: PreparationReport) -> list[str]:
-    lines = []
-    for encoding, count in report.detected_encodings.items():
-        lines.append(_counted(count, f"file(s) read as {encoding.capitalize()}; if that is wrong, pass `encoding`"))
+    lines = [
+        _counted(count, f"file(s) read as {encoding.capitalize()}; if that is wrong, pass `encoding`")
+        for encoding, count in report.detected_encodings.items()
+    ]
     if report.replaced_characters:
         lines.append(
             _counted(report.replaced_characters, "character(s) could not be decoded and are shown as \ufffd; ")
@@ -105,7 +113,7 @@ def _notes(report: PreparationReport) -> list[str]:
     if report.keep_missing:
         lines.append("words to keep that do not occur: " + ", ".join(report.keep_missing[:10]))
     if small := report.slices_without_held_out:
-        names = ", ".join(small[:5]) + (", ..." if len(small) > 5 else "")
+        names = _first(small, 5, of=len(small))
         lines.append(_counted(len(small), f"slice(s) too small to hold out text, all of it in training: {names}"))
     split = 'split them first and pass `tokens="whitespace"`, or pass a tokenizer as `tokens`'
     if report.rare_tokens > 0.5 * report.tokens_read:
@@ -115,6 +123,15 @@ def _notes(report: PreparationReport) -> list[str]:
     elif report.unspaced:
         lines.append(f"its words do not seem to be separated by spaces; {split}")
     return lines
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} " + what.replace("(s)", "" if number == 1 else "s")
+
+
+def _first(names: Sequence[str], n: int, *, of: int) -> str:
+    """Return the first names of so many."""
+    return ", ".join(names[:n]) + (", ..." if of > n else "")
 
 
 def _mixed(sample: Mapping[str, int]) -> str | None:

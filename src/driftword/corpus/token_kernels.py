@@ -17,52 +17,50 @@ def mix(x):
 
 
 @njit(cache=True, nogil=True)
-def sample(tokens, begin, end, key, keep, ids, positions, counts):
-    """Write the words that a pass sees of some chunks, their positions, and how many each chunk has.
-
-    `tokens` are those of the chunks, one after the other. What is kept is as `Corpus.sampled` says. Returns how many.
-    """
+def sample(chunks, key, keep, seen):
+    """Write what a pass sees of some chunks, as `sampling.are_sampled` says; return how many tokens these are."""
+    tokens, ids, positions = chunks.tokens, seen.ids, seen.positions
     i = n = 0
-    for chunk in range(len(begin)):
+    for chunk in range(len(chunks.begin)):
         before = n
-        for position in range(begin[chunk], end[chunk]):
+        for position in range(chunks.begin[chunk], chunks.end[chunk]):
             if float64(mix(key ^ uint64(position)) >> uint64(11)) * 2.0**-53 < keep[tokens[i]]:
                 ids[n], positions[n] = tokens[i], position
                 n += 1
             i += 1
-        counts[chunk] = n - before
+        seen.counts[chunk] = n - before
     return n
 
 
 @njit(cache=True, nogil=True)
-def words_of_documents(ids, ends, new_id, lengths, has_words):
+def words_of_documents(batch, new_id, lengths, has_words):
     """Count the words of the vocabulary in each document, and tell which documents have any word at all."""
     begin = 0
-    for d in range(len(ends)):
+    for d in range(len(batch.ends)):
         known, words = 0, False
-        for i in range(begin, ends[d]):
-            known += new_id[ids[i]] >= 0
-            words |= ids[i] > 0
+        for i in range(begin, batch.ends[d]):
+            known += new_id[batch.ids[i]] >= 0
+            words |= batch.ids[i] > 0
         lengths[d], has_words[d] = known, words
-        begin = ends[d]
+        begin = batch.ends[d]
 
 
 @njit(cache=True, nogil=True)
-def sort_by_slice(ids, ends, slice_of, new_id, cursor, words):
+def sort_by_slice(batch, slice_of, new_id, cursor, words):
     """Write the words of the vocabulary to `words`, by slices, in the order of documents within each.
 
     `cursor` tells where the words of each slice begin, and in the end where they end.
     """
     begin = 0
-    for d in range(len(ends)):
+    for d in range(len(batch.ends)):
         place = cursor[slice_of[d]]
-        for i in range(begin, ends[d]):
-            word = new_id[ids[i]]
+        for i in range(begin, batch.ends[d]):
+            word = new_id[batch.ids[i]]
             if word >= 0:
                 words[place] = word
                 place += 1
         cursor[slice_of[d]] = place
-        begin = ends[d]
+        begin = batch.ends[d]
 
 
 @njit(cache=True, nogil=True)

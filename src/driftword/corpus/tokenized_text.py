@@ -14,7 +14,7 @@ import polars as pl
 from driftword.basics import checks
 from driftword.basics.errors import StoreError
 from driftword.corpus.metadata import CorpusMetadata
-from driftword.corpus.options import CorpusOptions
+from driftword.corpus.options import PrepareOptions
 from driftword.corpus.phrases import PhraseTable
 from driftword.corpus.preparation_report import PreparationReport
 from driftword.corpus.slices import Slices
@@ -40,6 +40,9 @@ def _array(name: str, meaning: str) -> property:
 class TokenizedText:
     """Read-only arrays of a corpus and the facts stored with them; `Corpus` adds what users ask of it."""
 
+    #: Seed with which the dates of documents were shuffled; None where they are as they came.
+    shuffled: int | None = None
+
     def __init__(
         self,
         arrays: Mapping[str, npt.NDArray[Any] | StoredArray | ShardedArray],
@@ -58,7 +61,14 @@ class TokenizedText:
         self._store = stored
         self._recorded = fingerprint  # as it was computed when the corpus was stored
         self._metadata = metadata
+        self.seed: int = metadata.seed
         self.subsample = metadata.subsample
+        self.groups: tuple[str, ...] = metadata.groups
+        self.options = metadata.options or PrepareOptions()
+        self.report: PreparationReport = metadata.report
+        self.inputs: tuple[Input, ...] = metadata.inputs
+        self.citation: str | None = metadata.citation
+        self.versions: Mapping[str, str] = metadata.versions
         self.keep_probability = keep_probabilities(self.raw_counts, self.subsample)
         self.spellings: dict[str, str] = {}  # cache of `spans`: tokens as written, and as spelled in the vocabulary
 
@@ -79,11 +89,6 @@ class TokenizedText:
             self._store.check_current()
 
     @property
-    def groups(self) -> tuple[str, ...]:
-        """Names of the groups of documents; none if the corpus was prepared without."""
-        return self._metadata.groups
-
-    @property
     def chunk_group(self) -> npt.NDArray[Any]:
         """Group of each chunk, as a number; all 0 where there are no groups."""
         if "chunk_group" not in self._arrays:
@@ -95,36 +100,6 @@ class TokenizedText:
         """Number of tokens of all splits, before subsampling."""
         return self._arrays["tokens"].shape[0]
 
-    @property
-    def seed(self) -> int:
-        """Seed of the splits and of the subsampling."""
-        return self._metadata.seed
-
-    @property
-    def options(self) -> CorpusOptions:
-        """What `prepare` was asked for, with every default resolved."""
-        return self._metadata.options
-
-    @property
-    def report(self) -> PreparationReport:
-        """What `prepare` read, and what it left out and why."""
-        return self._metadata.report
-
-    @property
-    def inputs(self) -> tuple[Input, ...]:
-        """The files or data that the corpus was made from, each with its SHA-256."""
-        return self._metadata.inputs
-
-    @property
-    def citation(self) -> str | None:
-        """What users of the text are asked to cite."""
-        return self._metadata.citation
-
-    @property
-    def versions(self) -> Mapping[str, str]:
-        """Versions of the packages that made the corpus."""
-        return self._metadata.versions
-
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """The words, the slices, and how often each word occurs in each slice."""
@@ -135,12 +110,10 @@ class TokenizedText:
         """Occurrences of each word in the training text of each slice, ``(n_slices, n_words)``."""
         if "train_counts" in self._arrays:
             return shards.whole(self._arrays["train_counts"])
-        held_out = self.chunk_split != SPLITS.index("train")
-        counts = np.array(self.counts)  # take away what is held out: that is less to count
-        for t in np.unique(self.chunk_slice[held_out]):
-            chunks = np.flatnonzero(held_out & (self.chunk_slice == t))
-            tokens = np.concatenate([self.tokens[self.offsets[c] : self.offsets[c + 1]] for c in chunks])
-            counts[t] -= np.bincount(tokens, minlength=len(self.words)).astype(counts.dtype)
+        # Count what is held out, which is less, and take it away; the training text is in no slice here.
+        held_out = np.where(self.chunk_split == SPLITS.index("train"), -1, self.chunk_slice)
+        counts = np.array(self.counts)
+        counts -= count_by_slice(self.tokens, self.offsets, held_out, counts.shape).astype(counts.dtype)
         counts.setflags(write=False)
         return counts
 
@@ -152,6 +125,25 @@ class TokenizedText:
     def word_id(self, word: str) -> int:
         """Return the id of a word; the error for an unknown one suggests others."""
         return self.vocabulary.word_id(word)
+
+    def tokens_per_slice(self) -> npt.NDArray[np.int64]:
+        """Return the number of tokens in each slice."""
+        return np.asarray(self.counts.sum(axis=1, dtype=np.int64))
+
+    def split_sizes(self) -> dict[str, int]:
+        """Return the number of tokens in each split."""
+        sizes = np.bincount(self.chunk_split, weights=np.diff(self.offsets), minlength=len(SPLITS))
+        return {name: int(size) for name, size in zip(SPLITS, sizes, strict=True)}
+
+    def group_sizes(self) -> dict[str, int]:
+        """Return the number of documents in each group."""
+        _, first = np.unique(self.chunk_document, return_index=True)
+        sizes = np.bincount(np.asarray(self.chunk_group)[first], minlength=max(len(self.groups), 1))
+        return {name: int(size) for name, size in zip(self.groups, sizes, strict=False)}
+
+    def expected_tokens(self) -> float:
+        """Return how many tokens of all splits a pass is expected to see."""
+        return float(self.counts.sum(axis=0, dtype=np.int64) @ self.keep_probability)
 
     def has_split(self, split: str) -> bool:
         """Tell whether any text is in a split: ``"train"``, ``"valid"`` or ``"test"``."""
@@ -237,3 +229,17 @@ def ranges_of(tokens: npt.NDArray[Any], begin: npt.NDArray[Any], end: npt.NDArra
         return tokens[:0]
     new = np.flatnonzero(begin[1:] != end[:-1]) + 1
     return np.concatenate([tokens[b:e] for b, e in zip(begin[np.r_[0, new]], end[np.r_[new - 1, -1]], strict=True)])
+
+
+def count_by_slice(
+    tokens: npt.NDArray[Any],
+    offsets: npt.NDArray[np.int64],
+    chunk_slice: npt.NDArray[np.integer[Any]],
+    shape: tuple[int, ...],
+) -> npt.NDArray[np.int64]:
+    """Return how often each word occurs in the chunks of each slice, in an array of this shape, ``(T, V)``."""
+    counts = np.zeros(shape, dtype=np.int64)
+    for t in range(len(counts)):
+        here = np.flatnonzero(chunk_slice == t)
+        counts[t] = np.bincount(ranges_of(tokens, offsets[:-1][here], offsets[1:][here]), minlength=shape[1])
+    return counts

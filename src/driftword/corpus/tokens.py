@@ -16,7 +16,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ import polars as pl
 
 from driftword.basics import checks
 from driftword.basics.errors import SourceError
+from driftword.corpus.options import CUSTOM, TOKENS, Tokenizer
 
 BREAK: Final = "\n"
 #: Letters with their marks, digits, and the joiners that Persian and Indic scripts use inside words.
@@ -37,28 +38,13 @@ WORDS: Final = (
 WHITESPACE: Final = r"\S+"
 _PLAIN = str.maketrans({"\u2019": "'", "\u02bc": "'", "\u2010": "-", "\u2011": "-", "\u00ad": None})
 
-#: What a user may choose by name; a function is of the kind "custom".
-KINDS: Final = ("words", "whitespace", "list")
-
-Tokenizer = Callable[[str], list[str]]
-
 
 @dataclass(frozen=True)
 class TokenRule:
-    """How text becomes words.
+    """How text becomes words."""
 
-    Parameters
-    ----------
-    kind
-        ``"words"``, ``"whitespace"``, ``"list"`` for lists of words, or ``"custom"``.
-    numbers
-        Keep tokens without any letter, such as 1945.
-    custom
-        A function from text to its words, for ``"custom"``.
-    """
-
-    kind: str = "words"
-    numbers: bool = False
+    kind: str = "words"  # one of `KINDS`, or "custom"
+    numbers: bool = False  # keep tokens without any letter, such as 1945
     custom: Tokenizer | None = None
 
     def split(self, texts: pl.Series) -> tuple[pl.Series, npt.NDArray[np.int64]]:
@@ -100,29 +86,21 @@ class TokenRule:
         return ""
 
 
-class Counts(Protocol):
-    """How often each word occurs: a dictionary, or something that can be asked like one."""
-
-    def get(self, word: str, default: int, /) -> int:
-        """Return the count of a word."""
-        ...
-
-
-def mend(word: str, counts: Counts) -> str:
-    """Join a word that was broken at the end of a line, as the corpus writes it elsewhere."""
+def mend(word: str, count: Callable[[str], int]) -> str:
+    """Join a word that was broken at the end of a line, as the corpus writes it elsewhere; `count` tells how often."""
     if BREAK not in word:
         return word
     joined, hyphened = word.replace(BREAK, ""), word.replace(BREAK, "-")
     if re.search(rf"\d{BREAK}\d", word):  # 1914-1918
         return hyphened
-    return hyphened if counts.get(hyphened, 0) > counts.get(joined, 0) else joined
+    return hyphened if count(hyphened) > count(joined) else joined
 
 
 def make_rule(tokens: str | Tokenizer, *, numbers: bool) -> TokenRule:
     """Check a user's choice of tokens."""
     if callable(tokens):
-        return TokenRule("custom", numbers, tokens)
-    return TokenRule(checks.one_of("tokens", tokens, KINDS), numbers)
+        return TokenRule(CUSTOM, numbers, tokens)
+    return TokenRule(checks.one_of("tokens", tokens, TOKENS), numbers)
 
 
 def _checked(words: object) -> list[str]:

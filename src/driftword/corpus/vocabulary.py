@@ -19,8 +19,6 @@ from driftword.storage.stored_arrays import StoredArray, whole
 
 #: The count of a word that occurs an unknown number of times, as in embeddings made elsewhere.
 UNKNOWN: Final = -1
-#: A word that occurs less often in a slice has a vector there that is mostly interpolated.
-MIN_COUNT: Final = 5
 #: Han characters and hiragana in a row; katakana is left out, since borrowed words may be as long.
 _UNSPACED_RUN: Final = re.compile("[\u3040-\u309f\u3400-\u9fff]{6,}")
 

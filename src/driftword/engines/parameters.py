@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,17 @@ Floats = npt.NDArray[np.floating[Any]]
 
 INTERCEPT_UNIT: Final = 5.0
 DRAWN_AT_ONCE: Final = 1 << 16  # random numbers that a thread draws, which its cache holds
+
+
+class Table(NamedTuple):
+    """Parameters and their Adagrad accumulators (sums of squared gradients): arrays or tensors of the same shape."""
+
+    values: Any
+    accumulator: Any
+
+    def by_slice(self) -> Table:
+        """Return both with slices as their first axis."""
+        return Table(by_slice(self.values), by_slice(self.accumulator))
 
 
 @dataclass
@@ -38,14 +49,13 @@ class Parameters:
         """Whether the last column of `rho` holds intercepts."""
         return bool(self.rho.shape[-1] > self.alpha.shape[-1])
 
+    def table(self, name: str) -> Table:
+        """Return `rho` or `alpha` with its accumulators."""
+        return Table(getattr(self, name), getattr(self, f"{name}_accumulator"))
+
     def astype(self, dtype: npt.DTypeLike) -> Parameters:
         """Return the parameters in another precision; arrays that have it already are shared, not copied."""
-        return Parameters(
-            self.rho.astype(dtype, copy=False),
-            self.alpha.astype(dtype, copy=False),
-            self.rho_accumulator.astype(dtype, copy=False),
-            self.alpha_accumulator.astype(dtype, copy=False),
-        )
+        return Parameters(*(values.astype(dtype, copy=False) for values in vars(self).values()))
 
 
 def initial_parameters(
@@ -101,7 +111,7 @@ def split_intercepts(rho: npt.NDArray[Any], dim: int) -> tuple[npt.NDArray[Any],
     return (rho, None) if rho.shape[-1] == dim else (rho[..., :dim], rho[..., dim] * INTERCEPT_UNIT)
 
 
-def by_slice(alpha: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def by_slice(alpha: Any) -> Any:
     """Return context vectors with slices as their first axis: one, where they are the same in all."""
     return alpha if alpha.ndim == 3 else alpha[None]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,7 @@ import numpy.typing as npt
 Array = npt.NDArray[np.floating[Any]]
 
 
-@dataclass(frozen=True)
-class Chain:
+class Chain(NamedTuple):
     """A Gaussian prior of numbers that every word has in every slice: how large, and how different in adjacent slices.
 
     It is all there is to a walk: independent slices, random walks in unequal steps, returns to a mean (around a

@@ -67,7 +67,7 @@ class ReferenceEngine(ArrayEngine):
             (int(blocks.run_begin[r]), int(blocks.run_end[r]), int(blocks.chunk_begin[r]), int(blocks.chunk_end[r]))
             for r in range(blocks.run_offsets[b], blocks.run_offsets[b + 1])
         ]
-        negatives = self.sampler.draw(blocks.key, int(blocks.number[b]) * step.pool + np.arange(step.pool))
+        negatives = self.sampler.draw(blocks.key, int(blocks.number[b]) * step.pool_size + np.arange(step.pool_size))
         return Block(int(blocks.slice_of[b]), blocks.ids, runs, negatives)
 
     def score(self, text: Text, *, sampler: Sampler, half_window: int, negatives: int, key: int) -> tuple[Array, Array]:
@@ -141,7 +141,7 @@ def block_gradients(
     eta = (rho[words] * context).sum(axis=1)  # (B,)
     # Gradients of the objective in eta: what occurs or does not, less its probability.
     residual = 1 - sigmoid(eta)  # (B,)
-    negative_residual = -step.negatives / step.pool * sigmoid(context @ rho[negatives].T)  # (B, M)
+    negative_residual = -step.negatives / step.pool_size * sigmoid(context @ rho[negatives].T)  # (B, M)
     rho_gradients = list(zip(words.tolist(), residual[:, None] * context, strict=True))
     rho_gradients += zip(negatives.tolist(), negative_residual.T @ context, strict=True)
     context_gradient = residual[:, None] * rho[words] + negative_residual @ rho[negatives]  # (B, K)

@@ -16,10 +16,9 @@ overshoot together, so waves begin with one block and grow with the blocks done.
 
 from __future__ import annotations
 
-import dataclasses
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -47,8 +46,8 @@ class PassPlan:
     number: int  # of the pass
     subsample: int  # number of the subsample that it sees
     sliced: bool  # whether slices are kept apart; the static model treats all text as one slice
-    block: int  # positions in a block
-    run: int  # positions in a run
+    block_size: int  # positions in a block
+    run_length: int  # positions in a run
     rounds: int
     seed: int
     passes_before: int = 0  # since the Adagrad accumulators were reset
@@ -81,14 +80,13 @@ class Step:
     learning_rate: float
     half_window: int  # words of context on either side
     negatives: int  # weight of the negatives of one position
-    pool: int  # negatives that a block draws
+    pool_size: int  # negatives that a block draws
     prior: Prior  # the round's share of it
     centering: Centering | None = None  # for a model with intercepts
     frozen: int = 0  # words, the first ones, whose context vectors do not move
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(NamedTuple):
     """Tokens in chunks, as one pass sees them."""
 
     ids: Ints  # (n,)
@@ -105,8 +103,7 @@ class Text:
         return Text(self.ids[tokens], offsets, self.chunk[chosen], self.slice_of[chosen], self.position[tokens])
 
 
-@dataclass(frozen=True)
-class Blocks:
+class Blocks(NamedTuple):
     """The blocks of a round; block b holds runs ``run_offsets[b]`` to ``run_offsets[b + 1] - 1``."""
 
     ids: Ints  # (n,) the text that the runs point into
@@ -118,16 +115,16 @@ class Blocks:
     wave_offsets: Ints  # (waves + 1,) wave w holds blocks wave_offsets[w] to wave_offsets[w + 1] - 1
     slice_of: Ints  # (blocks,)
     number: Ints  # (blocks,) of each block within the pass; its negatives are drawn by it
-    key: int  # of the pass's negatives
+    key: np.uint64  # of the pass's negatives
 
     @property
     def positions(self) -> int:
-        """How many words the blocks predict."""
+        """The number of words that the blocks predict."""
         return int((self.run_end - self.run_begin)[self.run_offsets[0] : self.run_offsets[-1]].sum())
 
     @property
-    def count(self) -> int:
-        """How many blocks there are."""
+    def n_blocks(self) -> int:
+        """The number of blocks."""
         return len(self.slice_of)
 
     def part(self, begin: float, end: float) -> Blocks:
@@ -136,8 +133,7 @@ class Blocks:
         blocks = slice(self.wave_offsets[low], self.wave_offsets[high])
         offsets = self.run_offsets[blocks.start : blocks.stop + 1]
         runs = slice(offsets[0], offsets[-1])
-        return dataclasses.replace(
-            self,
+        return self._replace(
             run_begin=self.run_begin[runs],
             run_end=self.run_end[runs],
             chunk_begin=self.chunk_begin[runs],
@@ -149,8 +145,7 @@ class Blocks:
         )
 
 
-@dataclass(frozen=True)
-class Sampler:
+class Sampler(NamedTuple):
     """Draws words in proportion to a power of their counts, by Walker's alias method on integers."""
 
     threshold: npt.NDArray[np.uint32]  # (V,) a draw of word v stays v up to this, in units of 2**-32
@@ -176,9 +171,9 @@ class Sampler:
                 below.append(above.pop())
         return cls(threshold, alias)
 
-    def draw(self, key: int, counters: Ints) -> npt.NDArray[np.int32]:
+    def draw(self, key: int | np.uint64, counters: Ints) -> npt.NDArray[np.int32]:
         """Return the word that each counter draws."""
-        random = randomness.bits(key, counters)
+        random = randomness.bits(int(key), counters)
         word = ((random >> np.uint64(32)) * np.uint64(len(self.alias)) >> np.uint64(32)).astype(np.int64)
         stays = (random & np.uint64(0xFFFFFFFF)) <= self.threshold[word]
         return np.where(stays, word, self.alias[word]).astype(np.int32)
@@ -199,7 +194,7 @@ def read_pass(corpus: Corpus, plan: PassPlan) -> list[Blocks]:
     """Read the training text that a pass sees, as rounds of blocks."""
     text = _text(corpus, training_chunks(corpus, plan), plan.subsample, sliced=plan.sliced)
     if plan.sliced and plan.slices is not None:
-        text = dataclasses.replace(text, slice_of=text.slice_of + np.int32(plan.first - plan.slices[0]))
+        text = text._replace(slice_of=text.slice_of + np.int32(plan.first - plan.slices[0]))
     return make_rounds(text, plan)
 
 
@@ -241,15 +236,17 @@ def _text(corpus: Corpus, chunks: npt.NDArray[np.int64], pass_number: int, *, sl
 
 
 def make_rounds(text: Text, plan: PassPlan) -> list[Blocks]:
-    """Divide a text into rounds of blocks of at most ``plan.block`` positions (or one run, if that is longer)."""
-    capacity = max(plan.block - plan.run + 1, 1)  # so that a run that begins at its last position still fits
+    """Divide a text into rounds of blocks of at most ``plan.block_size`` positions (or one run, if that is longer)."""
+    capacity = max(
+        plan.block_size - plan.run_length + 1, 1
+    )  # so that a run that begins at its last position still fits
     lengths = np.diff(text.offsets)
-    runs_in_chunk = -(-lengths // plan.run)
+    runs_in_chunk = -(-lengths // plan.run_length)
     chunk = np.repeat(np.arange(len(lengths)), runs_in_chunk)
     rank_in_chunk = np.arange(len(chunk)) - np.repeat(np.cumsum(runs_in_chunk) - runs_in_chunk, runs_in_chunk)
     chunk_begin, chunk_end = text.offsets[:-1][chunk], text.offsets[1:][chunk]
-    begin = chunk_begin + rank_in_chunk * plan.run
-    end = np.minimum(begin + plan.run, chunk_end)
+    begin = chunk_begin + rank_in_chunk * plan.run_length
+    end = np.minimum(begin + plan.run_length, chunk_end)
     order = _shuffled(text.slice_of[chunk], randomness.bits(plan.key("order"), begin))
     begin, end, chunk_begin, chunk_end, slice_of = (
         values[order] for values in (begin, end, chunk_begin, chunk_end, text.slice_of[chunk])
@@ -268,7 +265,7 @@ def make_rounds(text: Text, plan: PassPlan) -> list[Blocks]:
     # The blocks of a slice follow each other within a turn, as its embeddings are then in the cache. But context
     # vectors follow the slice under way, so slices come in another order in every turn.
     place = randomness.bits(plan.key("turns"), turn * (block_slice.max(initial=0) + 1) + block_slice)
-    key = plan.key("negatives")
+    key = np.uint64(plan.key("negatives"))
 
     run_offsets = np.r_[first, len(begin)]
     done = plan.texts_before * len(first)

@@ -1,4 +1,4 @@
-"""What each document says about the use of a word: how its contexts differ from those that one would expect.
+"""What each document says about the use of a word: how its contexts differ from those that the model expects.
 
 The model predicts where a word is to be expected. With one embedding for all time, its mean over the slices,
 
@@ -12,40 +12,36 @@ If the use of the word does not change, r_d does not depend on time, whatever el
 the word occurs. Each document is its own control for its topic, and the slice for the general change of language.
 Contexts are measured in the directions in which words differ most, by the square root of the covariance of embeddings.
 
-`m_t` is computed from a sample of positions. How noisy it is shows in the difference between two halves of the
-documents; few documents make a slice lean on its neighbours.
+`m_t` is computed from a sample of positions. The difference between two halves of the documents shows how noisy it is.
+A slice with few documents leans on its neighbours.
 """
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from driftword.basics import randomness
 from driftword.engines.cpu.matmul_kernels import LANES, TILE, padded
 from driftword.evidence import score_kernels as kernels
-from driftword.evidence.occurrences import DocumentText, in_parts
+from driftword.evidence.occurrences import Array, DocumentText, in_parts
 from driftword.models.model import Model
 
-Array = npt.NDArray[Any]
 BACKGROUND: Final = 240_000  # positions from which expected contexts are computed
-FREQUENT: Final = 512  # documents from which on a word needs all of them; a quarter of them is enough for others
+FREQUENT: Final = 512  # a word in this many documents needs all positions; a quarter is enough for other words
 DIRECTIONS: Final = 64  # in which contexts are compared: those in which embeddings differ most
-#: The mean of all text counts as this many words of every document: a short one says little of its topic.
+#: The mean of all text counts as this many words of every document: a short one says little about its topic.
 DOCUMENT_PRIOR: Final = 1_000
-SLICE_PRIOR: Final = 50  # documents that the neighbours of a slice count for, and again the whole text
-REACH: Final = 0.1  # of all slices: how far neighbours are
-_WORDS: Final = 512  # that are averaged at a time
+SLICE_PRIOR: Final = 50  # documents that the neighbours of a slice count for, and the whole text again
+REACH: Final = 0.1  # share of all slices that neighbours are apart
+_WORDS: Final = 512  # averaged at a time
 _POSITIONS: Final = 96  # whose chances are computed at a time
-_FLAT: Final = 1e-4  # of the largest variance: directions with less count as having as much
+_LEAST_VARIANCE: Final = 1e-4  # of the largest: directions with less count as having this much
 
 
-@dataclass(frozen=True)
-class Scores:
+class Scores(NamedTuple):
     """What the documents of a word say about its use."""
 
     document: Array  # (D,) ascending
@@ -54,9 +50,8 @@ class Scores:
     weights: Array  # (D,) sum of surprises
 
 
-@dataclass(frozen=True)
-class Expected:
-    """Where a word would be expected, and how noisy that is."""
+class Expected(NamedTuple):
+    """Where a word would be expected, and how noisy that estimate is."""
 
     mean: Array  # (T, K)
     noise: Array  # (T, K) that each slice contributes to the sums of those that lean on it
@@ -64,42 +59,39 @@ class Expected:
 
 
 class DocumentScores:
-    """Computes scores of any words; everything that words share is computed once."""
+    """Computes scores of any words; what they have in common is computed once."""
 
     def __init__(self, model: Model, text: DocumentText, *, seed: int, pool: ThreadPoolExecutor, threads: int) -> None:
-        self.text, self.half_window, self.seed = text, model.spec.context // 2, seed
-        self.alpha, self.rho = _coordinates(model, pool)
-        self.dim = min(self.alpha.shape[1], DIRECTIONS)
-        self.sums = np.zeros((len(text.sizes), self.dim), dtype=np.float32)
-        begin, end = text.document_offsets[:-1], text.document_offsets[1:]
-        alpha = np.ascontiguousarray(self.alpha[:, : self.dim])  # less to keep in the processor's cache
+        self.text = text
+        alpha, self.rho = _coordinates(model, pool)
+        self.dim = min(alpha.shape[1], DIRECTIONS)
+        sums = np.zeros((len(text.sizes), self.dim), dtype=np.float32)
+        first = np.ascontiguousarray(alpha[:, : self.dim])  # less to keep in the processor's cache
 
         def add(low: int, high: int) -> None:
-            kernels.sum_documents(text.ids, begin, end, low, high, alpha, self.sums)
+            kernels.sum_documents(text.ids, text.document_offsets, low, high, first, sums)
 
         in_parts(add, text.sizes, pool, threads)
-        self.mean = (self.sums.sum(axis=0, dtype=np.float64) / max(len(text.ids), 1)).astype(np.float32)
+        mean = (sums.sum(axis=0, dtype=np.float64) / max(len(text.ids), 1)).astype(np.float32)
+        half_window, prior = model.spec.context // 2, np.float32(DOCUMENT_PRIOR)
+        self._context_model = kernels.ContextModel(alpha, half_window, sums, text.sizes, mean, prior)
         self.smoothing = smooth(text.documents_per_slice)
-        self._read_background(pool, threads)
+        self._read_background(seed, pool, threads)
 
-    def _read_background(self, pool: ThreadPoolExecutor, threads: int) -> None:
-        positions, groups = background_positions(self.text, self.seed)
+    def _read_background(self, seed: int, pool: ThreadPoolExecutor, threads: int) -> None:
+        positions, groups = background_positions(self.text, seed)
         begin = np.searchsorted(groups, np.arange(2 * self.text.n_slices + 1))
         self.group_size = np.diff(begin)
-        sizes = padded(self.group_size, LANES)  # each group of positions fills whole vectors
+        sizes = padded(self.group_size, LANES)  # each group of positions fills whole SIMD vectors
         self.group_end = np.cumsum(sizes)
         self.group_begin = self.group_end - sizes
         rows = np.arange(len(positions)) + (self.group_begin - begin[:-1])[groups]
         self.contexts = np.zeros((self.rho.shape[1], int(sizes.sum())), dtype=np.float32)
         self.relative = np.zeros((int(sizes.sum()), padded(self.dim + 1, LANES)), dtype=np.float32)
-        text = self.text
+        text = self.text.for_kernels
 
         def write(low: int, high: int) -> None:
-            kernels.background(
-                text.ids, positions, rows, low, high, text.chunk_of, text.offsets, text.chunk_document, self.sums,
-                text.sizes, self.alpha, self.mean, np.float32(DOCUMENT_PRIOR), self.half_window, self.contexts,
-                self.relative,
-            )  # fmt: skip
+            kernels.background(text, self._context_model, positions, rows, low, high, self.contexts, self.relative)
 
         in_parts(write, np.ones(len(positions), dtype=np.int64), pool, threads)
         relative = self.relative[:, : self.dim]
@@ -107,19 +99,14 @@ class DocumentScores:
 
     def of_word(self, v: int) -> Scores:
         """Return the scores of one word, by document."""
-        text, order = self.text, self.text.positions(v)
-        document = np.empty(len(order), dtype=np.int64)
-        scores = np.empty((len(order), self.dim), dtype=np.float32)
-        weights = np.empty(len(order), dtype=np.float32)
-        n = kernels.document_scores(
-            v, 0, len(order), order, text.ids, text.chunk_of, text.offsets, text.chunk_document, self.sums, text.sizes,
-            self.alpha, self.rho[v], self.mean, np.float32(DOCUMENT_PRIOR), self.half_window, document, scores, weights,
-        )  # fmt: skip
-        document = document[:n]
-        return Scores(document, text.slice_of[document], scores[:n], weights[:n])
+        text = self.text
+        document, contexts, weights = kernels.document_scores(
+            text.for_kernels, self._context_model, text.positions(v), self.rho[v]
+        )
+        return Scores(document, text.slice_of[document], contexts, weights)
 
     def group_ends(self, *, frequent: bool) -> Array:
-        """Return where the positions end that frequent words, or others, need of each group."""
+        """Return where the positions of each group end that frequent words, or other words, need."""
         sizes = self.group_end - self.group_begin
         return np.asarray(self.group_begin + (sizes if frequent else padded(-(-sizes // 4), LANES)))
 
@@ -128,7 +115,7 @@ class DocumentScores:
         return np.asarray(np.minimum(end - self.group_begin, self.group_size).reshape(-1, 2).T)
 
     def expected(self, words: Array, *, frequent: bool = True) -> list[Expected]:
-        """Return where words would be expected; a few dozen at a time are quickest."""
+        """Return where words would be expected; this is quickest for a few dozen at a time."""
         if not len(words):
             return []
         rows = padded(len(words), TILE)
@@ -146,8 +133,7 @@ class DocumentScores:
         ]
 
 
-@dataclass(frozen=True)
-class Smoothing:
+class Smoothing(NamedTuple):
     """How slices lean on each other."""
 
     weights: Array  # (T, T), rows add up to 1
@@ -158,14 +144,8 @@ class Smoothing:
 def expected_context(sums: Array, chances: Array, positions: Array, smoothing: Smoothing) -> Expected:
     """Return the mean context in every slice, and its noise.
 
-    Parameters
-    ----------
-    sums, chances
-        Contexts of two halves of the documents, weighted by chances, ``(2, T, K)``, and these, ``(2, T)``.
-    positions
-        How many positions these are sums over, ``(2, T)``.
-    smoothing
-        How slices lean on each other.
+    For two halves of the documents, `sums`, ``(2, T, K)``, are those of contexts weighted by chances; `chances`,
+    ``(2, T)``, are those of the weights; `positions`, ``(2, T)``, are the numbers of positions they are sums over.
     """
     n = np.maximum(positions.sum(axis=0), 1)
     own_sums, own_chances = sums.sum(axis=0) / n[:, None], chances.sum(axis=0) / n
@@ -180,7 +160,7 @@ def expected_context(sums: Array, chances: Array, positions: Array, smoothing: S
 
 
 def background_positions(text: DocumentText, seed: int) -> tuple[Array, Array]:
-    """Draw positions of every slice; return them with their groups, 2 t + half, in the order of these."""
+    """Draw positions of every slice; return them with their groups, 2 t + half, sorted by group."""
     lengths = text.sizes
     by_slice = np.argsort(text.slice_of, kind="stable")
     half = _halves(text, seed)
@@ -199,7 +179,7 @@ def background_positions(text: DocumentText, seed: int) -> tuple[Array, Array]:
         drawn.append((text.document_offsets[documents] - filled + lengths[documents])[which] + number)
         groups.append(2 * t + half[documents[which]])
     positions, group = np.concatenate(drawn), np.concatenate(groups)
-    # In a random order within groups, so that the first of them are a sample, too.
+    # In random order within groups, so that the first of them are a sample, too.
     order = np.lexsort((randomness.bits(randomness.key(seed, "background"), positions), group))
     return positions[order], group[order]
 
@@ -214,7 +194,7 @@ def _halves(text: DocumentText, seed: int) -> Array:
 
 
 def smooth(documents: Array) -> Smoothing:
-    """Return how much slices lean on others: the fewer documents they have, the more on their neighbours."""
+    """Return how much each slice leans on others: the fewer documents it has, the more on its neighbours."""
     slices = np.arange(len(documents))
     near = np.exp(-0.5 * ((slices[:, None] - slices) / (REACH * len(documents))) ** 2) * documents
     near /= np.maximum(near.sum(axis=1, keepdims=True), 1e-300)
@@ -225,9 +205,9 @@ def smooth(documents: Array) -> Smoothing:
 
 
 def _coordinates(model: Model, pool: ThreadPoolExecutor) -> tuple[Array, Array]:
-    """Return context vectors and embeddings, with their intercepts, in the coordinates in which scores are measured.
+    """Return context vectors, and embeddings with their intercepts, in the coordinates in which scores are measured.
 
-    Products of the two are the model's log odds.
+    Their products are the model's log odds.
     """
     weights = np.asarray(model.counts, dtype=np.float32)
     weights = weights / np.maximum(weights.sum(axis=0), 1)
@@ -244,7 +224,7 @@ def _coordinates(model: Model, pool: ThreadPoolExecutor) -> tuple[Array, Array]:
     rho = rho.astype(np.float64)
     centered = rho - rho.mean(axis=0)
     variance, axes = (a[..., ::-1] for a in np.linalg.eigh(centered.T @ centered / max(len(rho) - 1, 1)))
-    scale = np.sqrt(np.maximum(variance, max(float(variance.max()), 1e-12) * _FLAT))
+    scale = np.sqrt(np.maximum(variance, max(float(variance.max()), 1e-12) * _LEAST_VARIANCE))
     alpha = np.asarray(model.mean_alpha, dtype=np.float64) @ (axes * scale)
     coordinates = np.zeros((len(rho), padded(rho.shape[1] + 1, LANES)), dtype=np.float32)
     coordinates[:, : rho.shape[1]] = rho @ (axes / scale)

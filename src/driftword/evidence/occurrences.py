@@ -1,6 +1,6 @@
 """Where words occur: the text as one pass sees it, document after document.
 
-All splits are read. What is tested is a claim about the whole text, and no prediction.
+All splits are read: a test is a claim about the whole text, not a prediction.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from driftword.corpus.splits import SPLITS
 from driftword.evidence import score_kernels as kernels
 
 Array = npt.NDArray[Any]
-PASS: Final = 1  # the subsample that is read
-_SHARES: Final = 8  # of the work for each thread, so that none waits long for another
+PASS: Final = 1  # whose subsample is read
+_PARTS: Final = 8  # of the work for each thread, so that none waits long for another
 
 
 @dataclass(frozen=True)
@@ -41,19 +41,24 @@ class DocumentText:
         return np.repeat(np.arange(len(self.chunk_document), dtype=np.int32), np.diff(self.offsets))
 
     @cached_property
+    def for_kernels(self) -> kernels.Text:
+        """The arrays that kernels read."""
+        return kernels.Text(self.ids, self.chunk_of, self.offsets, self.chunk_document)
+
+    @cached_property
     def document_offsets(self) -> Array:
-        """Where the tokens of each document begin and end."""
+        """Where the tokens of each document begin, and where those of the last end."""
         first = np.searchsorted(self.chunk_document, np.arange(len(self.slice_of) + 1))
         return np.asarray(self.offsets[first])
 
     @cached_property
     def sizes(self) -> Array:
-        """How many tokens each document has."""
+        """The number of tokens in each document."""
         return np.diff(self.document_offsets)
 
     @cached_property
     def documents_per_slice(self) -> Array:
-        """How many documents each slice has."""
+        """The number of documents in each slice."""
         return np.bincount(self.slice_of, minlength=self.n_slices)
 
     @cached_property
@@ -65,26 +70,24 @@ class DocumentText:
         return order, begin
 
     def positions(self, v: int) -> Array:
-        """Return the positions of one word, without sorting those of all."""
+        """Return the positions of one word, without sorting those of all words for its sake."""
         if "by_word" in self.__dict__:
             order, begin = self.by_word
             return order[begin[v] : begin[v + 1]]
         return np.flatnonzero(self.ids == v)
 
 
-@dataclass(frozen=True)
-class Cells:
-    """What documents are divided into, instead of slices: for instance groups, each in its slices."""
+def read_documents(
+    corpus: Corpus, threads: int, *, train: bool = False, cells: Array | None = None, n_cells: int = 0
+) -> DocumentText:
+    """Read what one pass sees of a corpus, or of its training text alone.
 
-    of_chunk: Array  # (chunks,) of the corpus; -1 for those that are left out
-    number: int
-
-
-def read_documents(corpus: Corpus, threads: int, *, train: bool = False, cells: Cells | None = None) -> DocumentText:
-    """Read what one pass sees of a corpus, or of its training text alone, by slices or by other cells."""
+    Documents may be divided into other cells than slices, for instance the slices of each group: `cells` is then the
+    cell of each chunk, -1 for chunks that are left out.
+    """
     document = np.asarray(corpus.chunk_document, dtype=np.int64)
-    slice_of = np.asarray(corpus.chunk_slice if cells is None else cells.of_chunk, dtype=np.int64)
-    n_slices = len(corpus.slices) if cells is None else cells.number
+    slice_of = np.asarray(corpus.chunk_slice if cells is None else cells, dtype=np.int64)
+    n_slices = len(corpus.slices) if cells is None else n_cells
     chosen = np.flatnonzero((slice_of >= 0) & ((corpus.chunk_split == SPLITS.index("train")) | (not train)))
     units, chunk_document = np.unique((document * n_slices + slice_of)[chosen], return_inverse=True)
     order = np.argsort(chunk_document, kind="stable")
@@ -96,9 +99,9 @@ def read_documents(corpus: Corpus, threads: int, *, train: bool = False, cells: 
 
 
 def in_parts(task: Callable[[int, int], None], weights: Array, pool: ThreadPoolExecutor, threads: int) -> None:
-    """Call a task for ranges of items whose weights are about the same."""
+    """Call a task for ranges of items of about equal weight."""
     filled = np.cumsum(weights)
     total = int(filled[-1]) if len(filled) else 0
-    borders = np.searchsorted(filled, np.linspace(0, total, _SHARES * threads + 1)[1:-1])
+    borders = np.searchsorted(filled, np.linspace(0, total, _PARTS * threads + 1)[1:-1])
     borders = np.unique(np.r_[0, borders, len(filled)])
     list(pool.map(task, borders[:-1].tolist(), borders[1:].tolist()))

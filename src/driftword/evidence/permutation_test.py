@@ -6,26 +6,24 @@ first:
 
     Q = sum_k |S_k|^2 / k
 
-If the use of the word does not depend on time, its documents may exchange their dates. So Q is compared with what it is
+If the use of the word does not depend on time, its documents may exchange their dates. So Q is compared with its values
 when they do. Exchanges are the rotations of a random cycle of the documents: one Fourier transform gives the sums of
-all of them. For few documents, and where dates are exchanged within strata only, drawing permutations one by one is
+all of them. For few documents, and where dates are exchanged only within strata, drawing permutations one by one is
 quicker. What the expected contexts contribute by chance is added to the permuted sums with random signs.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from driftword.basics import randomness
 from driftword.engines.cpu.matmul_kernels import LANES, TILE, padded
 from driftword.evidence import score_kernels as kernels
 from driftword.evidence.document_scores import Expected, Scores, Smoothing
+from driftword.evidence.occurrences import Array
 
-Array = npt.NDArray[Any]
 WAVES: Final = 6
 LEAST_DOCUMENTS: Final = 8
 FEW_DOCUMENTS: Final = 64  # up to which permutations are drawn one by one
@@ -34,8 +32,37 @@ LEAST_WEIGHT: Final = 1e-3
 COLLINEAR: Final = 1e-3
 
 
-@dataclass(frozen=True)
-class Result:
+class WordDocuments(NamedTuple):
+    """The documents of a word that are tested."""
+
+    scores: Scores
+    time: Array  # (D,)
+    strata: Array | None  # (D,) within which dates are exchanged
+
+
+class CenteredScores(NamedTuple):
+    """What a word's documents say, without what is expected and what all of them have in common."""
+
+    scores: Array  # (D, K) divided by the roots, so that their noise is about the same
+    root: Array  # (D,) of the documents' weights
+    slice_of: Array  # (D,)
+
+    def among(self, chosen: Array) -> CenteredScores:
+        """Return some of the documents."""
+        return CenteredScores(*(array[chosen] for array in self))
+
+
+class PreparedWord(NamedTuple):
+    """A word whose documents are ready to exchange their dates."""
+
+    documents: CenteredScores
+    waves: Array  # (D, n) orthonormal
+    weights: Array  # (n,) of the waves
+    noise: Array  # (n, NOISE_BLOCKS, K) that expected contexts contribute
+    strata: Array | None  # (D,) within which dates are exchanged
+
+
+class TestResult(NamedTuple):
     """What the test of one word found."""
 
     effect: float
@@ -43,35 +70,6 @@ class Result:
     p: float
     z: float  # Q, standardised by its permuted values
     null: Array  # (permutations,) permuted values of Q, standardised
-
-
-@dataclass(frozen=True)
-class Centered:
-    """What a word's documents say, without what is expected and what all of them have in common."""
-
-    scores: Array  # (D, K) divided by the roots, so that their noise is about the same
-    root: Array  # (D,) of the documents' weights
-    slice_of: Array  # (D,)
-
-    def among(self, chosen: Array) -> Centered:
-        """Return some of the documents."""
-        return Centered(self.scores[chosen], self.root[chosen], self.slice_of[chosen])
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A word's documents, ready to exchange their dates."""
-
-    documents: Centered
-    waves: Array  # (D, n) orthonormal
-    weights: Array  # (n,) of the waves
-    noise: Array  # (n, NOISE_BLOCKS, K) that expected contexts contribute
-    strata: Array | None  # (D,) within which dates are exchanged
-
-
-def testable(documents: int, slices: int) -> bool:
-    """Tell whether a word occurs in enough documents and slices."""
-    return documents >= LEAST_DOCUMENTS and slices > 1
 
 
 def waves_over_time(slice_of: Array, n_slices: int, strata: Array | None = None) -> tuple[Array, Array]:
@@ -83,8 +81,8 @@ def waves_over_time(slice_of: Array, n_slices: int, strata: Array | None = None)
     return np.ascontiguousarray(columns[:n].T), 1 / (1.0 + kept[:n])
 
 
-def center(scores: Scores, expected: Array, strata: Array | None = None) -> Centered:
-    """Take away what is expected in each slice, ``(T, K)``, and what all documents have in common."""
+def center(scores: Scores, expected: Array, strata: Array | None = None) -> CenteredScores:
+    """Subtract what is expected in each slice, ``(T, K)``, and what all documents have in common."""
     weight = scores.weights.astype(np.float64)[:, None]
     rest = expected[scores.slice_of]
     rest *= -weight
@@ -93,35 +91,27 @@ def center(scores: Scores, expected: Array, strata: Array | None = None) -> Cent
     # A text that uses a word fifty times must not count fifty times.
     root = np.sqrt(np.maximum(weight, LEAST_WEIGHT))
     rest /= root
-    return Centered(_centered(rest, strata), root[:, 0], scores.slice_of)
+    return CenteredScores(_centered(rest, strata), root[:, 0], scores.slice_of)
 
 
-def prepare(
-    scores: Scores,
-    expected: Expected,
-    smoothing: Smoothing,
-    *,
-    time: Array,
-    n_times: int,
-    strata: Array | None = None,
-) -> Prepared | None:
+def prepare(word: WordDocuments, expected: Expected, smoothing: Smoothing, *, n_times: int) -> PreparedWord | None:
     """Prepare a test; None where nothing can be exchanged."""
-    waves, weights = waves_over_time(time, n_times, strata)
+    waves, weights = waves_over_time(word.time, n_times, word.strata)
     if not len(weights):
         return None
-    documents = center(scores, expected.mean, strata)
+    documents = center(word.scores, expected.mean, word.strata)
     pulls = waves * documents.root[:, None]  # of each document's slice on the sums
     n_slices = len(expected.mean)
     leverage = np.stack([np.bincount(documents.slice_of, weights=pull, minlength=n_slices) for pull in pulls.T])
     noise = (leverage / expected.chances @ smoothing.weights)[:, :, None] * expected.noise  # (n, T, K)
     borders = np.unique(np.arange(NOISE_BLOCKS) * n_slices // NOISE_BLOCKS)
-    return Prepared(documents, waves, weights, np.add.reduceat(noise, borders, axis=1), strata)
+    return PreparedWord(documents, waves, weights, np.add.reduceat(noise, borders, axis=1), word.strata)
 
 
-def run(word: Prepared, *, permutations: int, seed: int, v: int) -> Result:
+def run(word: PreparedWord, *, permutations: int, seed: int, v: int) -> TestResult:
     """Test one word; `v` numbers the random permutations."""
     scores, waves = word.documents.scores.astype(np.float32), word.waves.astype(np.float32)
-    # Not by BLAS, which may add in another order on another number of threads.
+    # Not by BLAS, whose order of addition may depend on the number of threads.
     sums = np.einsum("dn,dk->nk", word.waves, word.documents.scores)
     noise, sign = word.noise.astype(np.float32), signs(word, permutations, seed, v)
     if word.strata is None and len(scores) >= FEW_DOCUMENTS:
@@ -132,7 +122,7 @@ def run(word: Prepared, *, permutations: int, seed: int, v: int) -> Result:
     return summarize(word, sums, lengths)
 
 
-def signs(word: Prepared, permutations: int, seed: int, v: int) -> Array:
+def signs(word: PreparedWord, permutations: int, seed: int, v: int) -> Array:
     """Draw a sign for every block of slices and permutation, ``(blocks, permutations)``."""
     bits = randomness.bits(randomness.key(seed, "signs", v), np.arange(permutations))
     blocks = np.arange(word.noise.shape[1], dtype=np.uint64)[:, None]
@@ -142,8 +132,8 @@ def signs(word: Prepared, permutations: int, seed: int, v: int) -> Array:
 def rotations(n: int, permutations: int, seed: int, v: int) -> tuple[Array, Array, Array]:
     """Draw random cycles of documents, ``(cycles, length)``, and choose rotations of them: a cycle and a turn for each.
 
-    The length of cycles has small factors, or the transform would be slow; a few documents, others in each cycle, then
-    keep their dates. No turn is 0, which changes nothing.
+    The length of a cycle has small factors, or the transform would be slow; so a few documents, different ones in each
+    cycle, keep their dates. No turn is 0, which would change nothing.
     """
     length = smooth_length(n)
     cycles = -(-permutations // (length - 1))
@@ -156,15 +146,15 @@ def rotations(n: int, permutations: int, seed: int, v: int) -> tuple[Array, Arra
 def rotated_lengths(
     scores: Array, waves: Array, sums: Array, *, noise: Array, signs: Array, seed: int, v: int
 ) -> Array:
-    """Return the squared lengths of the sums over time when the documents are rotated, with noise added.
+    """Return the squared lengths of the sums over time, ``(waves, permutations)``, of rotated documents, with noise.
 
-    ``(waves, permutations)``, for as many permutations as there are signs. `sums` are those of the true dates.
+    There are as many permutations as signs. `sums` are those of the true dates.
     """
     permutations = signs.shape[1]
     order, cycle, turn = rotations(len(scores), permutations, seed, v)
     length = order.shape[1]
     spectrum = np.fft.rfft(np.ascontiguousarray(scores[order].transpose(2, 0, 1)), axis=2).conj()  # (K, cycles, -)
-    # Room that all waves use in turn.
+    # All waves use the same room in turn.
     product, rotated = np.empty_like(spectrum), np.empty((*spectrum.shape[:2], length), dtype=np.float32)
     lengths = np.empty((waves.shape[1], permutations), dtype=np.float32)
     for q in range(len(lengths)):
@@ -178,25 +168,20 @@ def rotated_lengths(
 def permuted_lengths(
     scores: Array, waves: Array, strata: Array, *, noise: Array, signs: Array, seed: int, v: int
 ) -> Array:
-    """Return the squared lengths of the sums over time when dates are exchanged within strata, with noise added.
-
-    ``(waves, permutations)``, for as many permutations as there are signs.
-    """
+    """Return the same as `rotated_lengths`, of dates that are exchanged within strata."""
     members, begin = by_stratum(strata)
-    permutations, n_waves, width = signs.shape[1], waves.shape[1], padded(scores.shape[1], LANES)
-    exchanged = np.zeros((len(scores), TILE * n_waves), dtype=np.float32)
-    sums = np.empty((TILE * n_waves, width), dtype=np.float32)
-    lengths = np.empty((n_waves, permutations), dtype=np.float32)
+    permutations, width = signs.shape[1], padded(scores.shape[1], LANES)
+    lengths = np.empty((waves.shape[1], permutations), dtype=np.float32)
     kernels.permuted_lengths(
         _in_zeros(scores, (len(scores), width)), waves, begin, members,
         np.uint64(randomness.key(seed, "permutations", v)), _in_zeros(noise, (*noise.shape[:2], width)),
-        _in_zeros(signs.T, (padded(permutations, TILE), len(signs))), exchanged, sums, lengths,
+        _in_zeros(signs.T, (padded(permutations, TILE), len(signs))), lengths,
     )  # fmt: skip
     return lengths
 
 
 def _in_zeros(values: Array, shape: tuple[int, ...]) -> Array:
-    """Return an array of this shape that begins with these values; `numpy.pad` is slow for small ones."""
+    """Return an array of this shape that begins with these values; `numpy.pad` is slow for small arrays."""
     out = np.zeros(shape, dtype=np.float32)
     out[tuple(map(slice, values.shape))] = values
     return out
@@ -220,7 +205,7 @@ def smooth_length(n: int) -> int:
         n -= 1
 
 
-def summarize(word: Prepared, sums: Array, lengths: Array) -> Result:
+def summarize(word: PreparedWord, sums: Array, lengths: Array) -> TestResult:
     """Compare sums over time, (waves, K), with the squared lengths of permuted ones, (waves, permutations)."""
     own = (sums**2).sum(axis=1)
     statistic, null = float(own @ word.weights), word.weights @ lengths.astype(np.float64)
@@ -237,7 +222,7 @@ def summarize(word: Prepared, sums: Array, lengths: Array) -> Result:
     chance = float(shares.var(ddof=1)) if len(shares) > 1 else 0.0
     # The squared influences hold the variance by chance twice.
     variance = max(float((influence**2).sum()) / total**2 - chance, chance)
-    return Result(
+    return TestResult(
         effect=share - float(shares.mean()),
         error=float(np.sqrt(variance)),
         p=(1 + int((null >= statistic).sum())) / (1 + len(null)),

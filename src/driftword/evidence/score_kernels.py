@@ -1,14 +1,17 @@
 """Numba loops of the significance test: arrays in, arrays out.
 
-Vectors have one number more than the model has dimensions, and are then padded with zeros to whole vectors of
-`matmul_kernels`. The additional number is 1 in contexts and the intercept in embeddings, so that their product is the
-log odds of the word. Contexts relative to their documents have the first dimensions only. Every word's result is the
-same whatever words are computed beside it.
+Contexts and embeddings have one number more than the model has dimensions, 1 in contexts and the intercept in
+embeddings, so that their product is the log odds of the word; they are then padded with zeros to whole SIMD vectors
+(see `matmul_kernels`). Contexts relative to their documents have the first dimensions only. The result of a word does
+not depend on the words computed beside it.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 from numba import float32, njit, uint64
 
 from driftword.corpus.token_kernels import mix
@@ -16,6 +19,27 @@ from driftword.engines.cpu.block_kernels import sigmoid
 from driftword.engines.cpu.matmul_kernels import TILE, add_product
 
 _FAST = {"fastmath": {"reassoc", "contract", "arcp", "nsz"}, "cache": True, "nogil": True, "error_model": "numpy"}
+Array = npt.NDArray[Any]
+
+
+class Text(NamedTuple):
+    """Tokens, and the chunks and documents they belong to."""
+
+    ids: Array  # (tokens,)
+    chunk_of: Array  # (tokens,)
+    offsets: Array  # (chunks + 1,)
+    document_of: Array  # (chunks,)
+
+
+class ContextModel(NamedTuple):
+    """How contexts are measured, and what the documents they stand in would lead one to expect."""
+
+    alpha: Array  # (V, dim) context vectors
+    half_window: int
+    sums: Array  # (documents, K) of the context vectors of their words
+    sizes: Array  # (documents,) in words
+    mean: Array  # (K,) context vector of a word of the text
+    prior: np.float32  # words of every document that this mean counts for
 
 
 @njit(**_FAST)
@@ -28,64 +52,61 @@ def sort_by_word(ids, begin, order):
 
 
 @njit(**_FAST)
-def sum_documents(ids, begin, end, low, high, alpha, sums):
+def sum_documents(ids, offsets, low, high, alpha, sums):
     """Sum the context vectors of the words of documents low..high-1."""
     for d in range(low, high):
         sums[d] = float32(0.0)
-        for i in range(begin[d], end[d]):
+        for i in range(offsets[d], offsets[d + 1]):
             word = ids[i]
             for k in range(sums.shape[1]):
                 sums[d, k] += alpha[word, k]
 
 
 @njit(**_FAST, inline="always")
-def _context(ids, i, begin, end, half_window, alpha, context):
-    """Sum the context vectors around position i of a chunk; return how many there are."""
+def _context(text, i, alpha, half_window, context):
+    """Sum the context vectors around position i; return how many there are."""
+    chunk = text.chunk_of[i]
+    begin, end = text.offsets[chunk], text.offsets[chunk + 1]
     size = 0
     context[:] = float32(0.0)
     for j in range(max(begin, i - half_window), min(end, i + half_window + 1)):
         if j != i:
             size += 1
             for k in range(alpha.shape[1]):
-                context[k] += alpha[ids[j], k]
+                context[k] += alpha[text.ids[j], k]
     return size
 
 
 @njit(**_FAST)
-def contexts(ids, positions, chunk_of, offsets, alpha, half_window, out):
+def contexts(text, positions, alpha, half_window, out):
     """Write the contexts of positions."""
     for p in range(len(positions)):
-        c = chunk_of[positions[p]]
-        _context(ids, positions[p], offsets[c], offsets[c + 1], half_window, alpha, out[p])
+        _context(text, positions[p], alpha, half_window, out[p])
 
 
 @njit(**_FAST, inline="always")
-def _relative(context, size, word, document_sum, document_size, alpha, mean, weight, relative):
+def _relative(context, size, word, document, model, relative):
     """Subtract from a context what the rest of its document would lead one to expect.
 
-    That is the mean context vector of the rest, towards `mean` as if that had been seen `weight` times more.
+    This is the mean context vector of the rest, drawn towards that of all text as if it had been seen `prior` times.
     """
-    share = float32(size) / float32(max(document_size - size - 1, 0) + weight)
-    for k in range(len(mean)):
-        rest = document_sum[k] - context[k] - alpha[word, k] + weight * mean[k]
+    share = float32(size) / float32(max(model.sizes[document] - size - 1, 0) + model.prior)
+    for k in range(len(model.mean)):
+        rest = model.sums[document, k] - context[k] - model.alpha[word, k] + model.prior * model.mean[k]
         relative[k] = context[k] - share * rest
 
 
 @njit(**_FAST)
-def background(
-    ids, positions, rows, low, high, chunk_of, offsets, document_of, sums, sizes, alpha, mean, weight, half_window,
-    contexts, relative,
-):  # fmt: skip
+def background(text, model, positions, rows, low, high, contexts, relative):
     """Write the contexts of positions low..high-1, as columns, and relative to their documents, as rows."""
-    dim = alpha.shape[1]
+    dim = model.alpha.shape[1]
     context = np.zeros(dim, dtype=np.float32)
     for p in range(low, high):
         i, row = positions[p], rows[p]
-        c = chunk_of[i]
-        d = document_of[c]
-        size = _context(ids, i, offsets[c], offsets[c + 1], half_window, alpha, context)
-        _relative(context, size, ids[i], sums[d], sizes[d], alpha, mean, weight, relative[row])
-        relative[row, len(mean)] = float32(1.0)
+        d = text.document_of[text.chunk_of[i]]
+        size = _context(text, i, model.alpha, model.half_window, context)
+        _relative(context, size, text.ids[i], d, model, relative[row])
+        relative[row, len(model.mean)] = float32(1.0)
         for k in range(dim):
             contexts[k, row] = context[k]
         contexts[dim, row] = float32(1.0)
@@ -114,53 +135,55 @@ def expected(rho, contexts, relative, group_begin, group_end, chance, out):
 
 
 @njit(**_FAST)
-def document_scores(
-    word, begin, end, order, ids, chunk_of, offsets, document_of, sums, sizes, alpha, rho, mean, weight, half_window,
-    document, scores, weights,
-):  # fmt: skip
-    """Sum what is surprising about the contexts of a word, document by document; return how many there are."""
-    dim = alpha.shape[1]
-    context, relative = np.zeros(dim, dtype=np.float32), np.zeros(len(mean), dtype=np.float32)
+def document_scores(text, model, positions, rho):
+    """Sum what is surprising about the contexts of a word at its positions, document by document.
+
+    Return the documents, (D,), the sums, (D, K), and those of the surprises, (D,).
+    """
+    dim, size_of_sum = model.alpha.shape[1], len(model.mean)
+    context, relative = np.zeros(dim, dtype=np.float32), np.zeros(size_of_sum, dtype=np.float32)
+    document = np.empty(len(positions), dtype=np.int64)
+    sums = np.empty((len(positions), size_of_sum), dtype=np.float32)
+    surprises = np.empty(len(positions), dtype=np.float32)
     n = 0
-    for o in range(begin, end):
-        i = order[o]
-        c = chunk_of[i]
-        d = document_of[c]
+    for p in range(len(positions)):
+        i = positions[p]
+        d = text.document_of[text.chunk_of[i]]
         if n == 0 or document[n - 1] != d:
             document[n] = d
-            weights[n] = float32(0.0)
-            scores[n, :] = float32(0.0)
+            surprises[n] = float32(0.0)
+            sums[n, :] = float32(0.0)
             n += 1
-        size = _context(ids, i, offsets[c], offsets[c + 1], half_window, alpha, context)
-        _relative(context, size, word, sums[d], sizes[d], alpha, mean, weight, relative)
+        size = _context(text, i, model.alpha, model.half_window, context)
+        _relative(context, size, text.ids[i], d, model, relative)
         eta = rho[dim]
         for k in range(dim):
             eta += rho[k] * context[k]
         surprise = float32(1.0) - sigmoid(eta)
-        weights[n - 1] += surprise
-        for k in range(len(mean)):
-            scores[n - 1, k] += surprise * relative[k]
-    return n
+        surprises[n - 1] += surprise
+        for k in range(size_of_sum):
+            sums[n - 1, k] += surprise * relative[k]
+    return document[:n], sums[:n], surprises[:n]
 
 
 @njit(**_FAST)
-def orthonormal(columns, least, kept):
-    """Make centred columns, the rows of (n, D), orthonormal in place; note which ones are kept; return how many.
+def orthonormal(waves, least, kept):
+    """Make centred waves, the rows of (n, D), orthonormal in place; note which ones are kept; return how many.
 
-    A column of which no more than the share `least` is new is dropped (Gram and Schmidt).
+    A row of which no more than the share `least` is new is dropped (Gram-Schmidt).
     """
     n = 0
-    for k in range(len(columns)):
-        length = np.sqrt((columns[k] * columns[k]).sum())
+    for k in range(len(waves)):
+        length = np.sqrt((waves[k] * waves[k]).sum())
         for _ in range(2):  # the second time removes what rounding has left
             for other in range(n):
-                product = (columns[other] * columns[k]).sum()
-                for d in range(columns.shape[1]):
-                    columns[k, d] -= columns[other, d] * product
-        rest = np.sqrt((columns[k] * columns[k]).sum())
+                product = (waves[other] * waves[k]).sum()
+                for d in range(waves.shape[1]):
+                    waves[k, d] -= waves[other, d] * product
+        rest = np.sqrt((waves[k] * waves[k]).sum())
         if rest > least * max(length, 1e-12) and length > 1e-9:
-            for d in range(columns.shape[1]):
-                columns[n, d] = columns[k, d] / rest
+            for d in range(waves.shape[1]):
+                waves[n, d] = waves[k, d] / rest
             kept[n] = k
             n += 1
     return n
@@ -168,10 +191,10 @@ def orthonormal(columns, least, kept):
 
 @njit(**_FAST)
 def rotated_lengths(sums, kept, cycle, turn, noise, signs, out):
-    """Write the squared lengths of sums over time, of one wave, for some rotations of some cycles, (rotations,).
+    """Write the squared lengths of one wave's sums over time, for some rotations of some cycles, (rotations,).
 
-    `sums` holds those of all rotations, (dim, cycles, length), to which `kept`, (dim, cycles), comes from documents
-    that keep their dates; noise, (blocks, dim), is added with random signs, (blocks, rotations).
+    `sums` holds those of all rotations, (dim, cycles, length); `kept`, (dim, cycles), is the part of documents that
+    keep their dates; noise, (blocks, dim), is added with random signs, (blocks, rotations).
     """
     n = len(out)
     row = np.zeros(n, dtype=np.float32)
@@ -197,7 +220,7 @@ def exchange(begin, members, key, counter, label):
     for i in range(len(members)):  # Numba takes seconds to compile a copy of the whole array
         label[i] = members[i]
     for s in range(len(begin) - 1):
-        for i in range(begin[s + 1] - 1, begin[s], -1):  # Fisher and Yates
+        for i in range(begin[s + 1] - 1, begin[s], -1):  # Fisher-Yates
             random = mix(uint64(key) ^ counter) >> uint64(32)
             counter += uint64(1)
             j = begin[s] + np.int64((random * uint64(i + 1 - begin[s])) >> uint64(32))
@@ -206,15 +229,16 @@ def exchange(begin, members, key, counter, label):
 
 
 @njit(**_FAST)
-def permuted_lengths(scores, waves, begin, members, key, noise, signs, exchanged, sums, out):
+def permuted_lengths(scores, waves, begin, members, key, noise, signs, out):
     """Exchange dates many times; write the squared lengths of the sums over time, (waves, permutations).
 
     Noise is added as in `rotated_lengths`. `scores`, (D, width), and `noise`, (waves, blocks, width), are padded to
-    whole vectors, `signs`, (permutations, blocks), to whole tiles; `exchanged`, (D, TILE * waves), and `sums`,
-    (TILE * waves, width), are room for a tile of permutations, one after the other.
+    whole SIMD vectors, `signs`, (permutations, blocks), to whole tiles of permutations.
     """
     n, n_waves = waves.shape
     width, permutations = scores.shape[1], out.shape[1]
+    exchanged = np.zeros((n, TILE * n_waves), dtype=np.float32)  # of a tile, one permutation after the other
+    sums = np.empty((TILE * n_waves, width), dtype=np.float32)
     label = np.empty(n, dtype=np.int64)
     counter = uint64(0)
     for first in range(0, permutations, TILE):
@@ -241,10 +265,10 @@ def permuted_lengths(scores, waves, begin, members, key, noise, signs, exchanged
 
 @njit(**_FAST)
 def change_evidence(sums, weights, noise, sizes, out):
-    """Write the log evidence of a change after each slice but the last, for every size of changes, (sizes, T - 1).
+    """Write the log evidence for a change after each slice but the last, for every size of change, (sizes, T - 1).
 
-    `sums` are those of the scores of every slice, (T, K), with their weights, (T,); `noise` is the variance of scores
-    in each direction, (K,).
+    `sums`, (T, K), are those of the scores of each slice, with their weights, (T,); `noise`, (K,), is the variance of
+    the scores in each direction.
     """
     n, dim = sums.shape
     before, total = np.zeros(dim), np.zeros(dim)

@@ -1,29 +1,28 @@
 """The significance test on a GPU: as `permutation_test`, for many words at a time.
 
-Words are sorted by the number of their documents and padded to that of the largest in their batch. Permutations are
-drawn by sorting random numbers, within strata where there are any, so they are others than on the CPU.
+Words are sorted by their number of documents and padded to that of the largest in their batch. Permutations are drawn
+by sorting random numbers, within strata where there are any, so they are not those of the CPU.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from driftword.evidence.document_scores import DocumentScores, Scores, Smoothing
-from driftword.evidence.permutation_test import COLLINEAR, LEAST_WEIGHT, NOISE_BLOCKS, WAVES, Result
+from driftword.evidence.document_scores import DocumentScores, Smoothing
+from driftword.evidence.occurrences import Array
+from driftword.evidence.permutation_test import COLLINEAR, LEAST_WEIGHT, NOISE_BLOCKS, WAVES, TestResult, WordDocuments
 
-Array = npt.NDArray[Any]
 _ROOM: Final = 1 << 27  # numbers in the largest array
-_PADDING: Final = 1.3  # times as many documents as the smallest word of a batch
+_PADDING: Final = 1.3  # times as many documents as the smallest word of a batch has
 
 
 class ExpectedContexts:
-    """Where words would be expected, computed as `DocumentScores.expected` does."""
+    """Computes where words would be expected, as `DocumentScores.expected` does."""
 
     def __init__(self, scores: DocumentScores, device: str) -> None:
         self.scores, self.device = scores, device
@@ -61,15 +60,13 @@ class ExpectedContexts:
         return mean, torch.where(both, (rest[:, :, 0] - rest[:, :, 1]) / 2, 0.0), total
 
 
-def batches(words: list[int], documents: dict[int, tuple[Scores, Array]], permutations: int) -> Iterator[list[int]]:
+def batches(words: list[int], documents: dict[int, WordDocuments], permutations: int) -> Iterator[list[int]]:
     """Yield words in groups with a similar number of documents, as many as there is room for."""
-    ordered = sorted(words, key=lambda v: len(documents[v][1]))
+    size = {v: len(documents[v].time) for v in words}
     batch: list[int] = []
-    for v in ordered:
-        size = len(documents[v][1])
-        if batch and (
-            size > _PADDING * len(documents[batch[0]][1]) + 8 or (len(batch) + 1) * size * permutations * WAVES > _ROOM
-        ):
+    for v in sorted(words, key=size.__getitem__):
+        room = (len(batch) + 1) * size[v] * permutations * WAVES
+        if batch and (size[v] > _PADDING * size[batch[0]] + 8 or room > _ROOM):
             yield batch
             batch = []
         batch.append(v)
@@ -78,18 +75,18 @@ def batches(words: list[int], documents: dict[int, tuple[Scores, Array]], permut
 
 
 def run_batch(
-    own: Sequence[tuple[Scores, Array, Array | None]],
+    words: Sequence[WordDocuments],
     expected: tuple[Tensor, Tensor, Tensor],
     smoothing: Smoothing,
     *,
     n_times: int,
     permutations: int,
     generator: torch.Generator,
-) -> list[Result | None]:
-    """Test words of similar size, each given by its scores, times and strata."""
+) -> list[TestResult | None]:
+    """Test words in a similar number of documents; None where nothing can be exchanged."""
     mean, noise, chances = expected
     device = mean.device
-    size = max(len(time) for _, time, _ in own)
+    size = max(len(word.time) for word in words)
 
     def padded(arrays: list[Array], dtype: torch.dtype) -> Tensor:
         out = np.zeros((len(arrays), size, *arrays[0].shape[1:]), dtype=arrays[0].dtype)
@@ -97,14 +94,14 @@ def run_batch(
             row[: len(array)] = array
         return torch.as_tensor(out, device=device).to(dtype)
 
-    lengths = torch.as_tensor([len(time) for _, time, _ in own], device=device)
+    lengths = torch.as_tensor([len(word.time) for word in words], device=device)
     here = torch.arange(size, device=device) < lengths[:, None]  # (B, D)
     mask = here[..., None].float()
-    slice_of = padded([scores.slice_of for scores, _, _ in own], torch.int64)
-    time = padded([np.asarray(time) for _, time, _ in own], torch.float32)
-    strata = padded([np.zeros(len(t), dtype=np.int64) if s is None else s for _, t, s in own], torch.int64)
-    _, strata = torch.where(here, strata, -1).unique(return_inverse=True)
-    grouped = any(s is not None for _, _, s in own)
+    slice_of = padded([word.scores.slice_of for word in words], torch.int64)
+    time = padded([word.time for word in words], torch.float32)
+    grouped = any(word.strata is not None for word in words)
+    own_strata = [np.zeros(len(w.time), dtype=np.int64) if w.strata is None else w.strata for w in words]
+    _, strata = torch.where(here, padded(own_strata, torch.int64), -1).unique(return_inverse=True)
 
     def sums(values: Tensor) -> Tensor:
         """Return for every document the sum over its stratum."""
@@ -114,8 +111,8 @@ def run_batch(
         return same @ values
 
     counts = sums(mask)
-    weight = padded([scores.weights for scores, _, _ in own], torch.float32)[..., None]
-    contexts = padded([scores.contexts for scores, _, _ in own], torch.float32)
+    weight = padded([word.scores.weights for word in words], torch.float32)[..., None]
+    contexts = padded([word.scores.contexts for word in words], torch.float32)
     rest = (contexts - weight * mean.gather(1, slice_of[..., None].expand(-1, -1, mean.shape[2]))) * mask
     rest = rest - weight * (sums(rest) / sums(weight).clamp_min(LEAST_WEIGHT))
     root = weight.clamp_min(LEAST_WEIGHT).sqrt()
@@ -123,7 +120,7 @@ def run_batch(
     rest = (rest - sums(rest) / counts.clamp_min(1)) * mask
 
     columns: list[Tensor] = []
-    weights = torch.zeros(len(own), WAVES, device=device)
+    weights = torch.zeros(len(words), WAVES, device=device)
     for k in range(1, WAVES + 1):
         column = torch.cos(torch.pi * k * (time + 0.5) / n_times)[..., None] * mask
         column = ((column - sums(column) / counts.clamp_min(1)) * mask)[..., 0].double()
@@ -148,9 +145,9 @@ def run_batch(
 
     observed = waves.mT @ rest  # (B, n, K)
     dates = _exchanges(strata if grouped else None, here, permutations, generator)
-    exchanged = waves[torch.arange(len(own), device=device)[:, None, None], dates]  # (B, P, D, n)
+    exchanged = waves[torch.arange(len(words), device=device)[:, None, None], dates]  # (B, P, D, n)
     permuted = torch.einsum("bpdn,bdk->bpnk", exchanged, rest)
-    sign = torch.randint(0, 2, (len(own), permutations, NOISE_BLOCKS), generator=generator, device=device) * 2.0 - 1
+    sign = torch.randint(0, 2, (len(words), permutations, NOISE_BLOCKS), generator=generator, device=device) * 2.0 - 1
     permuted += torch.einsum("bpi,bink->bpnk", sign, noise)
     squares = permuted.square().sum(3).double()  # (B, P, n)
 
@@ -168,7 +165,7 @@ def run_batch(
     variance = torch.maximum(influence.double().square().sum(1) / total**2 - chance, chance)
     found = [a.cpu().numpy() for a in (share - shares.mean(1), variance.sqrt(), p, z, standard.float(), weights.sum(1))]
     return [
-        Result(float(effect), float(error), float(p), float(z), null) if any_wave else None
+        TestResult(float(effect), float(error), float(p), float(z), null) if any_wave else None
         for effect, error, p, z, null, any_wave in zip(*found, strict=True)
     ]
 

@@ -1,7 +1,7 @@
 """How uncertain the trajectory of a word is: what it would be with other documents of the same kind.
 
 With the context vectors fixed, each word's embeddings and intercepts are the optimum of a convex problem of their own.
-Its gradient is a sum over documents, and other documents would have moved it. To first order the embeddings move by
+Its gradient is a sum over documents, and other documents would have changed it. To first order the embeddings move by
 
     P^-1 sum_d xi_d (s_d - mean)        with xi_d drawn from a normal distribution for each document d,
 
@@ -11,39 +11,39 @@ slice, and the prior, which couples the slices. This is the sandwich covariance 
 What negatives contribute is known from the occurrences themselves: where the model is right, the expected curvature is
 sum_i (1 - p_i) C_i C_i' over the occurrences i, and the negatives of a document are its share of the slice's text.
 
-Left out are the noise of the fit itself, the context vectors, and that the random walk smooths what changed abruptly.
+This leaves out the noise of the fit itself, the context vectors, and that the random walk smooths abrupt changes.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from functools import lru_cache
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from driftword.basics import randomness
 from driftword.basics.process import available_cores
 from driftword.corpus import Corpus
 from driftword.engines.parameters import INTERCEPT_UNIT, by_slice
 from driftword.evidence import score_kernels as kernels
-from driftword.evidence.occurrences import DocumentText, read_documents
+from driftword.evidence.occurrences import Array, DocumentText, read_documents
 from driftword.fitting.group_fitting import group_prior
 from driftword.fitting.held_out import measure_contexts
 from driftword.fitting.schedule import Schedule
 from driftword.fitting.walks import KNOWN_BEFORE
 from driftword.models.model import Model
 
-Array = npt.NDArray[Any]
 DRAWS: Final = 200
-_KEPT: Final = 4  # words whose draws are kept: a page asks for the same ones several times
+_KEPT: Final = 4  # words whose draws are kept: a page asks for them several times
 
 
 class Uncertainty:
-    """Draws trajectories of any words of a model; what words share is computed once."""
+    """Draws trajectories of any words of a model; what words have in common is computed once."""
 
-    def __init__(self, model: Model, corpus: Corpus, *, seed: int = 0) -> None:
-        self.model, self.seed = model, seed
-        self._kept: dict[int, Array] = {}
+    def __init__(self, model: Model, corpus: Corpus) -> None:
+        self.model = model
+        #: Draws the embeddings of a word, ``(DRAWS, T, K)``.
+        self.vectors = lru_cache(maxsize=_KEPT)(self._draw_vectors)
         threads = available_cores()
         self.text: DocumentText = read_documents(corpus, threads, train=True)
         spec = model.spec
@@ -53,21 +53,17 @@ class Uncertainty:
         prior = schedule.prior
         if spec.walk not in KNOWN_BEFORE:
             prior = schedule.prior_at(np.asarray(model.rho), corpus.raw_counts)
-        if model.provenance.group is not None:  # its differences from all text are uncertain, and that is not
+        if model.provenance.group is not None:  # only its differences from all text are uncertain
             prior = group_prior(schedule, np.zeros((schedule.n_slices, 0, 0)))
         self.embedding_chain, self.intercept_chain = prior.rho, prior.intercept.share(INTERCEPT_UNIT**-2)  # in log odds
         self.alpha = by_slice(np.asarray(model.alpha, dtype=np.float32))  # (P, V, K)
         mean = centering.frequencies.astype(np.float64) @ self.alpha.astype(np.float64)
         self.center = (centering.size * mean * model.has_intercepts).astype(np.float32)  # (P, K)
 
-    def vectors(self, v: int) -> Array:
-        """Draw the embeddings of a word, ``(DRAWS, T, K)``; those of the last few words are kept."""
-        if v not in self._kept:
-            if len(self._kept) >= _KEPT:
-                self._kept.pop(next(iter(self._kept)))
-            self._kept[v] = np.asarray(self.model.rho_of(v), dtype=np.float64) + self.draws(v)
-            self._kept[v].flags.writeable = False
-        return self._kept[v]
+    def _draw_vectors(self, v: int) -> Array:
+        drawn = np.asarray(self.model.rho_of(v), dtype=np.float64) + self.draws(v)
+        drawn.flags.writeable = False
+        return drawn
 
     def draws(self, v: int, n: int = DRAWS) -> Array:
         """Return how far a word's embeddings would be from those of the model, ``(n, T, K)``."""
@@ -77,17 +73,19 @@ class Uncertainty:
         slice_of = self._slice_of(n_slices)[document]
         eta = np.einsum("ik,ik->i", contexts[:, :dim], rho[slice_of])
         if self.model.has_intercepts:
-            intercepts = self.model.intercepts_of(v)[: max(n_slices, 1)] + (
-                rho * self.center[self.model.context_of[:n_slices]]
-            ).sum(axis=1)
-            eta += intercepts[slice_of]
+            shift = (rho * self.center[self.model.context_of[:n_slices]]).sum(axis=1)
+            eta += (self.model.intercepts_of(v)[: max(n_slices, 1)] + shift)[slice_of]
         surprise = 1 / (1 + np.exp(np.clip(eta, -50, 50)))
         moment = (contexts * surprise[:, None]).T @ contexts / max(float(surprise.sum()), 1e-12)
         mass = np.bincount(slice_of, weights=surprise, minlength=n_slices)
         xi = self._weights(n_slices, n, v)
         gradient = self._gradient(surprise[:, None] * contexts, document, slice_of, xi)  # (T, C, n)
-        moved = solve_chain(mass[:, None, None] * moment, self._diagonal(dim, contexts.shape[1]),
-                            self._couplings(v, dim, contexts.shape[1]), gradient)  # fmt: skip
+        embeddings, intercepts = self.embedding_chain, self.intercept_chain
+        is_intercept = np.arange(contexts.shape[1]) >= dim
+        walk = embeddings.walk_by_word[:, [min(v, embeddings.walk_by_word.shape[1] - 1)]]
+        diagonal = np.where(is_intercept, intercepts.precision[:, None], embeddings.precision[:, None])
+        couplings = np.where(is_intercept, intercepts.walk[:, None], walk)
+        moved = solve_chain(mass[:, None, None] * moment, diagonal, couplings, gradient)
         return np.ascontiguousarray(moved[:, :dim].transpose(2, 0, 1))
 
     def count_error(self, v: int, slices: list[int]) -> float:
@@ -111,7 +109,7 @@ class Uncertainty:
             here = context_of == number
             part = np.empty((int(here.sum()), alpha.shape[1]), dtype=np.float32)
             half_window = self.model.spec.context // 2
-            kernels.contexts(text.ids, positions[here], text.chunk_of, text.offsets, alpha, half_window, part)
+            kernels.contexts(text.for_kernels, positions[here], alpha, half_window, part)
             contexts[here] = part - center
         if self.model.has_intercepts:
             contexts = np.concatenate([contexts, np.ones((len(positions), 1), dtype=np.float32)], axis=1)
@@ -120,7 +118,7 @@ class Uncertainty:
     def _weights(self, n_slices: int, n: int, v: int) -> Array:
         """Draw how much more or less each document counts, ``(documents, n)``; nothing on average in any slice."""
         slice_of = self._slice_of(n_slices)
-        xi = _normal(randomness.key(self.seed, "draws", v), len(slice_of), n)
+        xi = _normal(randomness.key(0, "draws", v), len(slice_of), n)
         for t in range(n_slices):
             here = slice_of == t
             count = max(int(here.sum()), 1)
@@ -141,33 +139,12 @@ class Uncertainty:
     def _slice_of(self, n_slices: int) -> Array:
         return self.text.slice_of if n_slices > 1 else np.zeros_like(self.text.slice_of)
 
-    def _diagonal(self, dim: int, columns: int) -> Array:
-        embeddings, intercepts = self.embedding_chain.precision, self.intercept_chain.precision
-        diagonal = np.zeros((len(embeddings), columns))
-        diagonal[:, :dim], diagonal[:, dim:] = embeddings[:, None], intercepts[:, None]
-        return diagonal
-
-    def _couplings(self, v: int, dim: int, columns: int) -> Array:
-        embeddings, intercepts = self.embedding_chain.walk_by_word, self.intercept_chain.walk
-        couplings = np.zeros((len(embeddings), columns))
-        couplings[:, :dim] = embeddings[:, [min(v, embeddings.shape[1] - 1)]]
-        couplings[:, dim:] = intercepts[:, None]
-        return couplings
-
 
 def solve_chain(blocks: Array, diagonal: Array, couplings: Array, right: Array) -> Array:
-    """Solve the equations of a chain of slices.
+    """Solve the equations of a chain of slices for right sides, ``(T, C, n)``.
 
-    Parameters
-    ----------
-    blocks
-        Curvature of each slice, ``(T, C, C)``.
-    diagonal
-        What the prior adds to its diagonal, ``(T, C)``.
-    couplings
-        Precision of the differences between a slice and the next, ``(T - 1, C)``.
-    right
-        Right sides, ``(T, C, n)``.
+    `blocks`, ``(T, C, C)``, are the curvature of each slice, to whose diagonal the prior adds `diagonal`, ``(T, C)``;
+    `couplings`, ``(T - 1, C)``, are the precision of the differences between a slice and the next.
     """
     n_slices, size = diagonal.shape
     own = blocks + np.eye(size) * diagonal[:, None]

@@ -1,15 +1,17 @@
-"""Embeddings in other programs' formats; `importing` has the way back.
+"""Embeddings in other programs' formats; `importing` reads them back.
 
-A folder of one file per slice (word2vec, projector) or a single file (parquet,
-safetensors, numpy), written beside its place and then moved there: never half.
+A folder with a file for each slice (word2vec, projector) or a single file (parquet, safetensors, numpy), written beside
+its place and then moved there, so that it is never incomplete.
 """
 
 from __future__ import annotations
 
+import functools
 import json
+import math
 import os
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,7 +27,7 @@ from driftword.models.model import Model, as_model
 from driftword.storage.atomic_writes import already_exists, check_file, partial_path, put_in_place, reserved, writing
 
 FORMATS: Final = ("word2vec", "word2vec-binary", "projector", "parquet", "safetensors", "numpy")
-_FOLDERS: Final = FORMATS[:3]
+_SINGLE_FILES: Final = FORMATS[3:]
 _LIST: Final = "export.json"  # names what else is in the folder, so that nothing else is ever replaced
 
 
@@ -80,10 +82,11 @@ def export(
         raise OptionError(f"No word occurs at least {min_count} times in '{label}'; use a smaller `min_count`")
     with writing(target), reserved(target) as lock, partial_path(lock.target) as partial:
         _check_free(target, overwrite=overwrite)
-        if format in _FOLDERS:
+        if format in _SINGLE_FILES:
+            _WRITERS[format](model, partial, slices, min_count)
+        else:
             partial.mkdir()
-        _WRITERS[format](model, partial, slices, min_count)
-        if format in _FOLDERS:
+            _WRITERS[format](model, partial, slices, min_count)
             names = sorted(path.name for path in partial.iterdir())
             (partial / _LIST).write_text(json.dumps({"format": format, "files": names}, indent=1), encoding="utf-8")
         put_in_place(partial, lock.target)
@@ -91,7 +94,7 @@ def export(
 
 
 def _check_free(target: Path, *, overwrite: bool) -> None:
-    """Refuse to replace what is not to be replaced, or what no export wrote."""
+    """Refuse to replace anything without being told to, and whatever no export wrote."""
     check_file(target)
     if (target.exists() or target.is_symlink()) and not overwrite:
         raise already_exists(target)
@@ -107,105 +110,90 @@ def _exported_files(folder: Path) -> set[str]:
         return set()
 
 
-def _attested_vectors(model: Model, t: int, min_count: int) -> tuple[list[str], npt.NDArray[np.float32]]:
-    words = np.flatnonzero(model.vocabulary.attested(t, min_count))
-    return [model.words[v] for v in words], np.ascontiguousarray(vectors.slice_vectors(model, t)[words])
-
-
-def _word2vec(model: Model, out: Path, slices: list[int], min_count: int) -> None:
+def _each_slice(
+    model: Model, slices: list[int], min_count: int
+) -> Iterator[tuple[int, str, list[int], npt.NDArray[np.float32]]]:
+    """Yield the number of each slice, a name for its file, its words as ids, and their vectors."""
     for t in slices:
-        words, rows = _attested_vectors(model, t, min_count)
-        with (out / f"{_file_name(model, t)}.vec").open("w", encoding="utf-8") as file:
-            file.write(f"{len(words)} {rows.shape[1]}\n")
-            for word, vector in zip(words, rows, strict=True):
-                file.write(f"{word.replace(' ', '_')} {' '.join(f'{x:.6g}' for x in vector)}\n")
+        ids = np.flatnonzero(model.vocabulary.attested(t, min_count)).tolist()
+        name = "".join(c if c.isalnum() or c in "-_." else "-" for c in model.slices.labels[t])
+        yield t, name, ids, np.ascontiguousarray(vectors.slice_vectors(model, t)[ids])
 
 
-def _word2vec_binary(model: Model, out: Path, slices: list[int], min_count: int) -> None:
-    for t in slices:
-        words, rows = _attested_vectors(model, t, min_count)
-        with (out / f"{_file_name(model, t)}.bin").open("wb") as file:
-            file.write(f"{len(words)} {rows.shape[1]}\n".encode())
-            for word, vector in zip(words, rows, strict=True):
-                file.write(word.replace(" ", "_").encode() + b" " + vector.astype("<f4").tobytes() + b"\n")
+def _word2vec(model: Model, out: Path, slices: list[int], min_count: int, *, binary: bool = False) -> None:
+    for _, name, ids, rows in _each_slice(model, slices, min_count):
+        with (out / f"{name}.{'bin' if binary else 'vec'}").open("wb") as file:
+            file.write(f"{len(ids)} {rows.shape[1]}\n".encode())
+            for v, vector in zip(ids, rows, strict=True):
+                numbers = vector.astype("<f4").tobytes() if binary else " ".join(f"{x:.6g}" for x in vector).encode()
+                file.write(model.words[v].replace(" ", "_").encode() + b" " + numbers + b"\n")
 
 
 def _projector(model: Model, out: Path, slices: list[int], min_count: int) -> None:
-    for t in slices:
-        words, rows = _attested_vectors(model, t, min_count)
-        np.savetxt(out / f"{_file_name(model, t)}.vectors.tsv", rows, delimiter="\t", fmt="%.6g")
-        ids = [model.word_index[word] for word in words]
-        counts = model.vocabulary.count(t, ids)
-        table = pl.DataFrame({"word": words, "count": counts}, schema={"word": pl.String, "count": pl.Int64})
-        table.write_csv(out / f"{_file_name(model, t)}.metadata.tsv", separator="\t")
+    for t, name, ids, rows in _each_slice(model, slices, min_count):
+        np.savetxt(out / f"{name}.vectors.tsv", rows, delimiter="\t", fmt="%.6g")
+        columns = {"word": [model.words[v] for v in ids], "count": model.vocabulary.count(t, ids)}
+        table = pl.DataFrame(columns, schema={"word": pl.String, "count": pl.Int64})
+        table.write_csv(out / f"{name}.metadata.tsv", separator="\t")
 
 
 def _parquet(model: Model, out: Path, slices: list[int], min_count: int) -> None:
     parts = []
-    for t in slices:
-        words, rows = _attested_vectors(model, t, min_count)
-        ids = [model.word_index[word] for word in words]
-        counts = model.vocabulary.count(t, ids)
+    for t, _, ids, rows in _each_slice(model, slices, min_count):
         intercepts = _intercepts(model, [t])
-        parts.append(
-            pl.DataFrame(
-                {
-                    "word": pl.Series(words, dtype=pl.String),
-                    "slice": pl.Series([model.slices.labels[t]] * len(words), dtype=pl.String),
-                    "count": pl.Series(counts, dtype=pl.Int64),
-                    "intercept": pl.Series(
-                        [None] * len(words) if intercepts is None else intercepts[0, ids], dtype=pl.Float32
-                    ),
-                    "vector": pl.Series(rows, dtype=pl.Array(pl.Float32, rows.shape[1])),
-                }
-            )
-        )
+        columns = {
+            "word": [model.words[v] for v in ids],
+            "slice": [model.slices.labels[t]] * len(ids),
+            "count": model.vocabulary.count(t, ids),
+            "intercept": [None] * len(ids) if intercepts is None else intercepts[0, ids],
+            "vector": rows,
+        }
+        types = (pl.String, pl.String, pl.Int64, pl.Float32, pl.Array(pl.Float32, rows.shape[1]))
+        parts.append(pl.DataFrame(columns, schema=dict(zip(columns, types, strict=True))))
     pl.concat(parts).write_parquet(out)
 
 
 def _safetensors(model: Model, out: Path, slices: list[int], _: int) -> None:
     """Write the format by hand: the length of a JSON header, the header, the numbers."""
-    labels = [model.slices.labels[t] for t in slices]
-    words = json.dumps({"words": list(model.words), "slices": labels}, ensure_ascii=False)
-    header: dict[str, Any] = {"__metadata__": {"driftword": words}}
     rows = slices if model.moves else [0]
-    intercepts = _intercepts(model, slices)
+    others = _arrays(model, slices)
+    shapes = {"rho": (len(rows), *model.rho.shape[1:])} | {name: array.shape for name, array in others.items()}
+    facts = {"words": list(model.words), "slices": [model.slices.labels[t] for t in slices]}
+    header: dict[str, Any] = {"__metadata__": {"driftword": json.dumps(facts, ensure_ascii=False)}}
     end = 0
-    alpha = _alpha(model, slices)
-    arrays = [("rho", model.rho, (len(rows), *model.rho.shape[1:])), ("alpha", alpha, alpha.shape)]
-    if intercepts is not None:
-        arrays.append(("intercepts", intercepts, intercepts.shape))
-    for name, array, shape in arrays:
-        kind = {"float32": "F32", "float16": "F16", "float64": "F64"}[str(array.dtype)]
-        begin, end = end, end + int(np.prod(shape)) * array.itemsize
-        header[name] = {"dtype": kind, "shape": list(shape), "data_offsets": [begin, end]}
+    for name, shape in shapes.items():
+        kind = others.get(name, model.rho).dtype
+        begin, end = end, end + math.prod(shape) * kind.itemsize
+        header[name] = {"dtype": f"F{8 * kind.itemsize}", "shape": list(shape), "data_offsets": [begin, end]}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     with out.open("wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
         for t in rows:  # slice by slice, so that a large model is never in memory as a whole
             file.write(np.ascontiguousarray(model.rho[t]).tobytes())
-        file.write(np.ascontiguousarray(alpha).tobytes())
-        if intercepts is not None:
-            file.write(np.ascontiguousarray(intercepts).tobytes())
-
-
-def _alpha(model: Model, slices: list[int]) -> npt.NDArray[Any]:
-    """Return the context vectors, those of every slice where not all have the same."""
-    return model.alpha if model.alpha.ndim == 2 else model.alpha[model.context_of[slices]]
+        for array in others.values():
+            file.write(np.ascontiguousarray(array).tobytes())
 
 
 def _numpy(model: Model, out: Path, slices: list[int], _: int) -> None:
-    arrays: dict[str, Any] = {
-        "rho": model.rho[slices] if model.moves else model.rho, "alpha": _alpha(model, slices),
-        "counts": model.counts[slices], "words": np.array(model.words),
-        "slices": np.array([model.slices.labels[t] for t in slices]),
-    }  # fmt: skip
-    intercepts = _intercepts(model, slices)
-    if intercepts is not None:
-        arrays["intercepts"] = intercepts
+    others: dict[str, Any] = _arrays(model, slices)
     with out.open("wb") as file:
-        np.savez(file, **arrays)
+        np.savez(
+            file,
+            rho=model.rho[slices] if model.moves else model.rho,
+            alpha=others.pop("alpha"),
+            counts=model.counts[slices],
+            words=np.array(model.words),
+            slices=np.array([model.slices.labels[t] for t in slices]),
+            **others,
+        )
+
+
+def _arrays(model: Model, slices: list[int]) -> dict[str, npt.NDArray[Any]]:
+    """Return the context vectors, one set per slice where they differ between slices, and the intercepts, if any."""
+    alpha = model.alpha if model.alpha.ndim == 2 else model.alpha[model.context_of[slices]]
+    intercepts = _intercepts(model, slices)
+    return {"alpha": alpha} | ({} if intercepts is None else {"intercepts": intercepts})
 
 
 def _intercepts(model: Model, slices: list[int]) -> npt.NDArray[Any] | None:
@@ -217,13 +205,9 @@ def _intercepts(model: Model, slices: list[int]) -> npt.NDArray[Any] | None:
 
 _WRITERS: Final[dict[str, Callable[[Model, Path, list[int], int], None]]] = {
     "word2vec": _word2vec,
-    "word2vec-binary": _word2vec_binary,
+    "word2vec-binary": functools.partial(_word2vec, binary=True),
     "projector": _projector,
     "parquet": _parquet,
     "safetensors": _safetensors,
     "numpy": _numpy,
 }
-
-
-def _file_name(model: Model, t: int) -> str:
-    return "".join(c if c.isalnum() or c in "-_." else "-" for c in model.slices.labels[t])

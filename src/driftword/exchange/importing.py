@@ -1,4 +1,4 @@
-"""Embeddings that were made elsewhere, as a model: every question, figure and page then works on them."""
+"""Models from embeddings made elsewhere, on which every question, figure and page then works."""
 
 from __future__ import annotations
 
@@ -39,10 +39,8 @@ def read_word2vec(
         in .bin.
     align
         Rotate the vectors of each slice onto those of the one before. Needed where slices were fitted on their own.
-    out
-        Where to store the model; None keeps it in memory.
-    overwrite
-        Replace a model at `out`.
+    out, overwrite
+        Where to store the model, and whether to replace one that is there; by default it is kept in memory.
 
     Returns
     -------
@@ -75,12 +73,8 @@ def from_vectors(
     vectors
         The vectors of each slice by its label, in order of time: gensim's `KeyedVectors`, a fitted `Word2Vec` or
         `FastText`, or a dictionary from words to vectors.
-    align
-        Rotate the vectors of each slice onto those of the one before. Needed where slices were fitted on their own.
-    out
-        Where to store the model; None keeps it in memory.
-    overwrite
-        Replace a model at `out`.
+    align, out, overwrite
+        As in `read_word2vec`.
 
     Returns
     -------
@@ -138,7 +132,7 @@ def _from_memory(label: str, given: Any) -> _Vectors:
     try:
         matrix = np.asarray(rows, dtype=np.float32)
     except (TypeError, ValueError) as error:
-        raise OptionError(f"{where} holds something else than vectors of one length") from error
+        raise OptionError(f"{where} holds something other than vectors of one length") from error
     if matrix.ndim != 2 or not matrix.size or len(matrix) != len(names):
         raise OptionError(f"{where} holds no vectors, or not one for each word")
     return _cleaned(where, [checks.text("words", name) for name in names], matrix)
@@ -165,7 +159,8 @@ def _read_one(path: Path) -> _Vectors:
             if count * dim > os.fstat(file.fileno()).st_size:
                 raise ValueError(f"its first line promises {count:,} words of {dim:,} numbers, more than it can hold")
             read = _read_binary if path.suffix == ".bin" else _read_text
-            words, vectors = read(file, count, dim)
+            vectors = np.empty((count, dim), dtype=np.float32)
+            words = [read(file, vectors, i) for i in range(count)]
     except OSError as error:
         raise SourceError(f"'{path}' cannot be read: {error.strerror or error}") from error
     except (ValueError, UnicodeDecodeError) as error:
@@ -173,26 +168,22 @@ def _read_one(path: Path) -> _Vectors:
     return _cleaned(f"'{path}'", words, vectors)
 
 
-def _read_text(file: BinaryIO, count: int, dim: int) -> _Vectors:
-    words, vectors = [], np.empty((count, dim), dtype=np.float32)
-    for i in range(count):
-        word, *numbers = file.readline().decode("utf-8").rstrip("\n").rsplit(" ", dim)
-        if len(numbers) != dim:
-            raise ValueError(f"line {i + 2} holds {len(numbers)} numbers and should hold {dim}")
-        words.append(word)
-        vectors[i] = [float(number) for number in numbers]
-    return words, vectors
+def _read_text(file: BinaryIO, vectors: npt.NDArray[np.float32], i: int) -> str:
+    """Read a line into a row, and return its word."""
+    dim = vectors.shape[1]
+    word, *numbers = file.readline().decode("utf-8").rstrip("\n").rsplit(" ", dim)
+    if len(numbers) != dim:
+        raise ValueError(f"line {i + 2} holds {len(numbers)} numbers and should hold {dim}")
+    vectors[i] = [float(number) for number in numbers]
+    return word
 
 
-def _read_binary(file: BinaryIO, count: int, dim: int) -> _Vectors:
-    words, vectors = [], np.empty((count, dim), dtype=np.float32)
-    for i in range(count):
-        word = b""
-        while (letter := file.read(1)) not in (b" ", b""):
-            word += letter if letter != b"\n" else b""
-        numbers = file.read(4 * dim)
-        if len(numbers) < 4 * dim:
-            raise ValueError(f"it ends in word {i + 1} of {count}")
-        words.append(word.decode("utf-8"))
-        vectors[i] = np.frombuffer(numbers, dtype="<f4")
-    return words, vectors
+def _read_binary(file: BinaryIO, vectors: npt.NDArray[np.float32], i: int) -> str:
+    word = b""
+    while (letter := file.read(1)) not in (b" ", b""):
+        word += letter if letter != b"\n" else b""
+    numbers = file.read(vectors[i].nbytes)
+    if len(numbers) < vectors[i].nbytes:
+        raise ValueError(f"it ends in word {i + 1} of {len(vectors)}")
+    vectors[i] = np.frombuffer(numbers, dtype="<f4")
+    return word.decode("utf-8")

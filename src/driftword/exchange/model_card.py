@@ -1,4 +1,4 @@
-"""A model card: what a model was made of, how, how well it predicts, how sure its answers are, and how to cite it."""
+"""A model card: how a model was made and from what, how well it predicts, how certain it is, and how to cite it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def card(
     made = {name: value for name, value in model.summary().items() if name not in ("words", "slices", "tested")}
     if (path := model.provenance.corpus_path) is not None:  # its name alone: a card is published
         made["corpus"] = f"{PurePath(path).name} ({model.provenance.corpus})"
-    lines += ["", "## Fit", "", _facts(made | _chosen(model) | {"versions": _versions(model)})]
+    versions = ", ".join(f"{name} {number}" for name, number in model.provenance.versions.items())
+    lines += ["", "## Fit", "", _facts(made | _chosen(model) | {"versions": versions or "unknown"})]
     if score and text is not None and model.predicts:
         from driftword.fitting.evaluation import evaluate  # Numba loads only where it is used
 
@@ -69,7 +70,13 @@ def card(
                 f"documents), L_pos {row['L_pos']:.4f}. L is the mean log-probability of the words that occur, "
                 "plus that of random words that do not; higher is better.",
             ]  # fmt: skip
-    lines += ["", "## How sure it is", "", _tested(model), "", "## What it cannot tell", ""]
+    tested = "Its words have not been tested, so nothing is known about which changes are more than chance."
+    if (found := model.significance) is not None:
+        tested = (
+            f"{found.describe()} {found.permutations:,} permutations of the dates of documents, seed {found.seed}. "
+            "How well such tests keep what they promise is measured in driftword's documentation, on other corpora."
+        )
+    lines += ["", "## How sure it is", "", tested, "", "## What it cannot tell", ""]
     lines += [f"- {limit}" for limit in _LIMITS]
     lines += ["", "## Cite", "", citation(model), ""]
     return "\n".join(lines)
@@ -111,17 +118,3 @@ def _chosen(model: Model) -> dict[str, str]:
     if not model.predicts or not changed:
         return {}
     return {"options that are not the defaults": ", ".join(f"{name} {value}" for name, value in changed.items())}
-
-
-def _versions(model: Model) -> str:
-    return ", ".join(f"{name} {number}" for name, number in model.provenance.versions.items()) or "unknown"
-
-
-def _tested(model: Model) -> str:
-    """Say what a test of all words found."""
-    if (found := model.significance) is None:
-        return "Its words have not been tested, so nothing is known about which changes are more than chance."
-    return (
-        f"{found.describe()} {found.permutations:,} permutations of the dates of documents, seed {found.seed}. "
-        "How well such tests keep what they promise is measured in driftword's documentation, on other corpora."
-    )

@@ -80,7 +80,7 @@ class TextVectorizer:
             self.fit()
         given = checks.several("texts", texts, remedy="give a list of texts, or of lists of words")
         if not all(isinstance(text, str) or is_words(text) for text in given):
-            raise OptionError("`texts` holds something else than texts and lists of words")
+            raise OptionError("`texts` holds something other than texts and lists of words")
         found = np.zeros((len(given), self.vectors_.shape[1]), dtype=np.float32)
         for begin in range(0, len(given), _BATCH):
             for i, words in enumerate(_words(given[begin : begin + _BATCH]), start=begin):
@@ -94,7 +94,7 @@ class TextVectorizer:
         return self.fit().transform(texts)
 
     def _ids(self, words: list[str]) -> list[int]:
-        """Return the numbers of the known words of a text; where a phrase begins, the longest one."""
+        """Return the ids of the known words of a text; where phrases begin, that of the longest."""
         ids, i = [], 0
         while i < len(words):
             for size in range(min(self.longest_, len(words) - i), 0, -1):
@@ -112,11 +112,11 @@ class TextVectorizer:
         return np.array([f"dimension{k}" for k in range(self.vectors_.shape[1])], dtype=object)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002, FBT001, FBT002
-        """Return what the transformer was made with, as scikit-learn's `clone` asks."""
+        """Return the parameters of the transformer, as scikit-learn's `clone` asks."""
         return {name: getattr(self, name) for name in _PARAMETERS}
 
     def set_params(self, **parameters: Any) -> TextVectorizer:
-        """Change what the transformer was made with; it must be fitted again."""
+        """Change parameters of the transformer; it must be fitted again."""
         for name, value in parameters.items():
             setattr(self, checks.one_of("parameters", name, _PARAMETERS), value)
         self.__dict__.pop("vectors_", None)

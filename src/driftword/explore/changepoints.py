@@ -1,10 +1,10 @@
 """When meaning changed: the change points of a word's trajectory.
 
 A change point splits the slices into a before and an after whose mean vectors are as far apart as possible. Only
-slices in which the word is observed are looked at: the others are interpolated and tell nothing of when. A random walk
-smooths abrupt changes, which draws the best split towards the middle of the time; so among all splits that explain
-nearly as much, the one at the largest step is taken. Documents are not smoothed: where `significance` found in them
-that and when a word changed, that date is taken.
+slices in which the word is observed are looked at: vectors of the others are interpolated and do not show when it
+changed. A random walk smooths abrupt changes, which draws the best split towards the middle of the time; so among all
+splits that explain nearly as much, the one at the largest step is taken. Documents are not smoothed: where
+`significance` found in them that a word changed, its date is taken.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import polars as pl
 
 from driftword.basics import checks
 from driftword.basics.errors import OptionError
+from driftword.corpus.peers import Peers
 from driftword.explore import vectors
-from driftword.explore.drift_ranking import effect_columns, rank_by_effect
+from driftword.explore.drift_ranking import effect_columns, rank_words
 from driftword.explore.intervals import CorpusLike, change_dates
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.models.model import Model, as_model
@@ -27,12 +28,11 @@ from driftword.models.model import Model, as_model
 if TYPE_CHECKING:
     from driftword.evidence.change_dates import ChangeDates
 
-CHANGE_PEERS: Final = 100  # words of similar frequency with which a change is compared
 #: A figure or a page names only changes that are larger than those of this share of words of similar frequency.
 NOTABLE: Final = 0.9
 _NEARLY: Final = 0.7  # of what the best split explains
 _BLOCK: Final = 64  # words split at a time: what is summed stays in the processor's cache
-_NOISE: Final = 0.05  # a further change point must explain more than this share of all movement
+_NOISE: Final = 0.05  # a change point must explain more than this share of all movement
 
 
 def changes(
@@ -49,7 +49,7 @@ def changes(
     """Return when meaning changed: change points, each named by the first slice of the new use.
 
     With words: the change points of each, at most `n`, those that explain most first. Without: the words whose
-    trajectory is best explained by a single change point; where the model has been tested (`significance`), those that
+    trajectory is best explained by a single change point; where the model has been tested (`significance`), words that
     are significant at a false discovery rate of 5% come first, by effect.
 
     Parameters
@@ -59,7 +59,7 @@ def changes(
     words
         A word, or several; None ranks all words.
     n
-        How many change points of each word, or how many words.
+        Number of change points of each word, or number of words.
     min_count
         Only change points with at least this many occurrences before and after.
     min_rank
@@ -67,10 +67,8 @@ def changes(
     intervals
         Also give the 90% interval of every date, for `words`: when the documents show that the change came, taken as
         a sudden one. This reads the corpus.
-    corpus
-        The corpus that the model was fitted to, or its path; by default where it was then.
-    group
-        Ask about the documents of this group, where the model has groups; by default about all text.
+    corpus, group
+        As in `neighbors`.
 
     Returns
     -------
@@ -94,18 +92,17 @@ def changes(
         raise OptionError(f"The model has {len(model.slices)} slices and a change point needs three; use `drift`")
     if words is None:
         return _ranking(model, n, min_count).filter(pl.col("rank") >= min_rank)
-    names = checks.words("words", words)
-    ids = [model.word_id(word) for word in names]
+    ids = [model.word_id(word) for word in checks.words("words", words)]
     dates = change_dates(model, corpus) if intervals else None
-    return pl.concat([_changes_of(model, v, n, min_count, min_rank, dates=dates) for v in ids])
+    return pl.concat([_changes_of(model, v, n=n, min_count=min_count, min_rank=min_rank, dates=dates) for v in ids])
 
 
 class _Split(NamedTuple):
     """The best change point of each of several words."""
 
-    slice: Array  # 0 where there is none
-    gain: Array
-    distance: Array
+    slice: Array  # the first of the new use; 0 where there is no change point
+    gain: Array  # the part of the variation that it explains
+    distance: Array  # between the mean vectors before and after
     variation: Array
 
 
@@ -147,82 +144,69 @@ def _squared_lengths(rows: Array) -> Array:
 
 def _ranking(model: Model, n: int, min_count: int) -> pl.DataFrame:
     """Find for every word the change point that explains most of its trajectory."""
-    counts, observed = np.asarray(model.counts), model.vocabulary.observed
-    blocks = [slice(begin, begin + _BLOCK) for begin in range(0, len(model.words), _BLOCK)]
-    known = _known_dates(model, np.arange(len(model.words)))
-    splits = [_split(_rows(model, block), observed[:, block], known[block]) for block in blocks]
+    every, observed = np.arange(len(model.words)), model.vocabulary.observed
+    blocks = [every[begin : begin + _BLOCK] for begin in range(0, len(every), _BLOCK)]
+    splits = [_split(_rows(model, some), observed[:, some], change_slices(model, some)) for some in blocks]
     split = _Split(*(np.concatenate(columns) for columns in zip(*splits, strict=True)))
-    sums = np.cumsum(counts if model.vocabulary.counted else observed, axis=0, dtype=np.int64)
-    old = sums[np.maximum(split.slice - 1, 0), np.arange(len(model.words))]
-    new = sums[-1] - old
-    enough = np.minimum(old, new) >= (max(min_count, 1) if model.vocabulary.counted else 1)
-    allowed = (split.slice > 0) & enough
-    if (found := model.significance) is not None:
-        words = rank_by_effect(found, split.gain, allowed)[:n]
-    else:
-        words = vectors.top(split.gain, allowed, n)
-    others = _peers(model).others
+    sums = np.cumsum(_occurrences(model), axis=0, dtype=np.int64)
+    before = sums[np.maximum(split.slice - 1, 0), every]
+    after = sums[-1] - before
+    enough = np.minimum(before, after) >= (max(min_count, 1) if model.vocabulary.counted else 1)
+    words = rank_words(model.significance, split.gain, (split.slice > 0) & enough, n)
     columns = {
         "distance": split.distance[words],
-        "rank": np.array([_share_below(split.distance[v], split.distance[others(v)]) for v in words]),
+        "rank": np.array([_share_below(split.distance[v], _peer_distances(model, v)) for v in words]),
         "explained": np.minimum(split.gain[words] / split.variation[words], 1),
-        "count_before": old[words],
-        "count_after": new[words],
+        "count_before": before[words],
+        "count_after": after[words],
     }
     return _table(model, words, split.slice[words], columns)
 
 
 def _changes_of(
-    model: Model, v: int, n: int, min_count: int, min_rank: float, *, dates: ChangeDates | None = None
+    model: Model, v: int, *, n: int, min_count: int, min_rank: float, dates: ChangeDates | None
 ) -> pl.DataFrame:
     """Split the trajectory of one word again and again where that explains most, as long as it beats noise."""
-    rows, observed = _rows(model, [v]), model.vocabulary.observed[:, [v]]
-    counts = np.asarray(model.counts)[:, v].astype(np.int64) if model.vocabulary.counted else observed[:, 0].astype(int)
+    rows, observed, counts = _rows(model, [v]), model.vocabulary.observed[:, [v]], _occurrences(model)[:, v]
     least = min_count if model.vocabulary.counted else 1
-    known = _known_dates(model, np.array([v]))
-    whole = _split(rows, observed, known)
-    peers = _peer_distances(model, v)
+    known = change_slices(model, np.array([v]))
+    whole, peers = _split(rows, observed, known), _peer_distances(model, v)
     parts = {(0, len(rows)): whole}
-    points: list[tuple[int, float, float, int, int, float]] = []
-    accepted = 0
-    while accepted < n:
+    points: list[dict[str, Any]] = []
+    while len(points) < n:
         (low, high), split = max(parts.items(), key=lambda part: part[1].gain[0])
         explained = min(float(split.gain[0] / whole.variation[0]), 1.0)
         if explained <= _NOISE and not (known[0] and (low, high) == (0, len(rows))):
             break
         point = low + int(split.slice[0])
         if min(counts[low:point].sum(), counts[point:high].sum()) >= least:
-            accepted += 1
             distance = float(split.distance[0])
             when = None if dates is None else dates.of_word(v, low, high)
-            ends = (point, point) if when is None else (min(when.low, point), max(when.high, point))
-            points.append((point, distance, explained, *ends, _share_below(distance, peers)))
+            first, last = (point, point) if when is None else (min(when.low, point), max(when.high, point))
+            found = {
+                "slice": point,
+                "distance": distance,
+                "rank": _share_below(distance, peers),
+                "explained": explained,
+            }
+            points.append({**found, "slice_low": first, "slice_high": last})
         del parts[low, high]
         for begin, end in ((low, point), (point, high)):
             parts[begin, end] = _split(rows[begin:end], observed[begin:end])
-    points = [point for point in points if point[-1] >= min_rank]
-    slices, distances, shares, first, last, ranks = np.array(points, dtype=np.float64).reshape(-1, 6).T
-    edges = np.array([0, *sorted(point[0] for point in points), len(rows)])
-    between = np.add.reduceat(counts, edges[:-1])  # two change points that follow each other
+    points = [one for one in points if one["rank"] >= min_rank]
+    slices = np.array([one["slice"] for one in points], dtype=np.int64)
+    edges = np.array([0, *sorted(slices), len(rows)])
+    between = np.add.reduceat(counts, edges[:-1], dtype=np.int64)  # two change points that follow each other
     after = np.searchsorted(edges, slices)
-    columns = {
-        "distance": distances,
-        "rank": ranks,
-        "explained": shares,
-        "count_before": between[after - 1],
-        "count_after": between[after],
-    }
-    table = _table(model, np.full(len(points), v), slices.astype(np.int64), columns)
-    if dates is None:
-        return table
+    columns = {name: np.array([one[name] for one in points]) for name in ("distance", "rank", "explained")}
+    columns |= {"count_before": between[after - 1], "count_after": between[after]}
+    table = _table(model, np.full(len(points), v), slices, columns)
+    ends = () if dates is None else ("slice_low", "slice_high")
     labels = model.slices.labels
-    return table.with_columns(
-        pl.Series(name, [labels[int(t)] for t in values], dtype=pl.String)
-        for name, values in (("slice_low", first), ("slice_high", last))
-    )
+    return table.with_columns(pl.Series(end, [labels[one[end]] for one in points], dtype=pl.String) for end in ends)
 
 
-def _known_dates(model: Model, words: Array) -> Array:
+def change_slices(model: Model, words: Array) -> Array:
     """Return the slices in which words changed, as their documents show; 0 where that is not known."""
     if (found := model.significance) is None:
         return np.zeros(len(words), dtype=np.int64)
@@ -230,44 +214,20 @@ def _known_dates(model: Model, words: Array) -> Array:
     return np.array([numbers.get(label, 0) for label in found.table["change"].gather(words)], dtype=np.int64)
 
 
-class _Peers:
-    """The words of a model in groups of similar frequency, and how far those of a group changed."""
-
-    def __init__(self, model: Model) -> None:
-        splittable = np.flatnonzero(model.vocabulary.observed.sum(axis=0) > 1)
-        self.order = splittable[np.argsort(-model.vocabulary.totals[splittable], kind="stable")]
-        self.rank = np.zeros(len(model.words), dtype=np.int64)
-        self.rank[self.order] = np.arange(len(self.order))
-        self.distances: dict[int, Array] = {}
-
-    def group(self, v: int) -> int:
-        return min(int(self.rank[v]) // CHANGE_PEERS, max(len(self.order) // CHANGE_PEERS - 1, 0))
-
-    def words(self, group: int) -> Array:
-        last = group == max(len(self.order) // CHANGE_PEERS - 1, 0)
-        return self.order[group * CHANGE_PEERS : None if last else (group + 1) * CHANGE_PEERS]
-
-    def others(self, v: int) -> Array:
-        words = self.words(self.group(v))
-        return np.asarray(words[words != v])
-
-
-def _peers(model: Model) -> _Peers:
-    return model.cached("peers", lambda: _Peers(model))
+def _occurrences(model: Model) -> Array:
+    """Return how often each word occurs in each slice, ``(T, V)``; 1 where it occurs an unknown number of times."""
+    return np.asarray(model.counts) if model.vocabulary.counted else model.vocabulary.observed
 
 
 def _peer_distances(model: Model, v: int) -> Array:
-    """Return how far the other words of similar frequency moved at their best change points."""
-    peers = _peers(model)
-    group = peers.group(v)
-    words = peers.words(group)
-    if group not in peers.distances:
-        peers.distances[group] = _split(_rows(model, words), model.vocabulary.observed[:, words]).distance
-    return np.asarray(peers.distances[group][words != v])
-
-
-def _rows(model: Model, words: Any) -> Array:
-    return vectors.without_frequency(model, np.asarray(model.rho_of(words), dtype=np.float32))
+    """Return how far words of similar frequency moved at their own best change points."""
+    observed = model.vocabulary.observed
+    peers = model.cached("peers", lambda: Peers(model.vocabulary.totals, observed.sum(axis=0) > 1)).of(v)
+    found = model.cached("peer distances", lambda: np.full(len(model.words), np.nan, dtype=np.float32))
+    new = peers[np.isnan(found[peers])]
+    if len(new):
+        found[new] = _split(_rows(model, new), observed[:, new]).distance
+    return np.asarray(found[peers])
 
 
 def _share_below(distance: float, others: Array) -> float:
@@ -275,14 +235,17 @@ def _share_below(distance: float, others: Array) -> float:
     return float((others < distance).mean()) if len(others) else 0.0
 
 
+def _rows(model: Model, words: Any) -> Array:
+    return vectors.without_frequency(model, np.asarray(model.rho_of(words), dtype=np.float32))
+
+
 def _table(model: Model, words: Array, slices: Array, columns: dict[str, Array]) -> pl.DataFrame:
     table: dict[str, Any] = {
-        "word": [model.words[v] for v in words],
-        "slice": [model.slices.labels[t] for t in slices],
+        "word": pl.Series([model.words[v] for v in words], dtype=pl.String),
+        "slice": pl.Series([model.slices.labels[t] for t in slices], dtype=pl.String),
         **{name: values.astype(np.int64 if "count" in name else np.float64) for name, values in columns.items()},
+        **effect_columns(model, words),
     }
     if not model.vocabulary.counted:
-        table |= dict.fromkeys(("count_before", "count_after"), [None] * len(words))
-    table |= effect_columns(model, words)
-    types = {"word": pl.String, "slice": pl.String, "count_before": pl.Int64, "count_after": pl.Int64}
-    return pl.DataFrame(table, schema_overrides={**types, "effect": pl.Float64, "q": pl.Float64})
+        table |= dict.fromkeys(("count_before", "count_after"), pl.repeat(None, len(words), dtype=pl.Int64, eager=True))
+    return pl.DataFrame(table)

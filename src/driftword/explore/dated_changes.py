@@ -1,9 +1,9 @@
-"""Which words changed when, of a model whose words were tested: for a page that shows it at a glance.
+"""Which words changed when, in a model whose words were tested: for a page that shows it at a glance.
 
 Words are ranked by how far they moved: one minus the cosine similarity between their mean directions before and after
 the change that the test dated. This is a size, in a unit that all words share; whether there is a change at all is for
-the test to say. Left out are words that do not occur often enough on both sides to say from what to what they moved,
-and the most frequent words, which are mostly grammar.
+the test to say. Words that do not occur often enough on both sides to say from what to what they moved are left out,
+and so are the most frequent words, which are mostly grammar.
 """
 
 from __future__ import annotations
@@ -15,21 +15,20 @@ import polars as pl
 
 from driftword.explore import vectors
 from driftword.explore.before_and_after import shifts
+from driftword.explore.changepoints import change_slices
 from driftword.explore.drift_metrics import measure
-from driftword.explore.drift_ranking import attested_range, most_frequent, usual_skip
+from driftword.explore.drift_ranking import most_frequent, usual_comparison, usual_skip
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.models.model import Model
 
-PER_SLICE: Final = 5  # words whose change is told, of those dated to a slice
-OVERALL: Final = 10  # and of all
+PER_SLICE: Final = 5  # words shown of those dated to a slice
+OVERALL: Final = 10  # and of all words
 
 
 def timeline(model: Model) -> pl.DataFrame:
     """Return the words that moved farthest of those dated to each slice, and of all: the farthest first.
 
-    Returns
-    -------
-    The columns of `shifts`, and moved, how far the word moved. Without a test of significance the table is empty.
+    The columns are those of `shifts`, and moved, how far the word moved. Without a test the table is empty.
     """
     return model.cached("timeline", lambda: _timeline(model))
 
@@ -38,9 +37,9 @@ def changes_by_slice(model: Model) -> list[int] | None:
     """Return how many significant words are dated to each slice; None without a test of significance."""
     if (found := model.significance) is None:
         return None
-    dated = found.table.filter(pl.Series(found.significant))["change"].drop_nulls()
-    number = {label: t for t, label in enumerate(model.slices.labels)}
-    return [int(n) for n in np.bincount([number[label] for label in dated], minlength=len(number))]
+    dated = found.significant & found.table["change"].is_not_null().to_numpy()
+    slices = change_slices(model, np.flatnonzero(dated))
+    return [int(n) for n in np.bincount(slices, minlength=len(model.slices))]
 
 
 def by_chance(model: Model, n: int = 5) -> list[str]:
@@ -49,10 +48,8 @@ def by_chance(model: Model, n: int = 5) -> list[str]:
         return []
 
     def compute() -> list[str]:
-        first, last = (model.slices.index(label) for label in attested_range(model))
-        wanted = np.isfinite(found.q) & ~found.significant
-        wanted &= model.vocabulary.attested(first, MIN_COUNT) & model.vocabulary.attested(last, MIN_COUNT)
-        wanted &= ~most_frequent(model, usual_skip(model))
+        first, last, comparable = usual_comparison(model, MIN_COUNT)
+        wanted = comparable & np.isfinite(found.q) & ~found.significant
         moved = measure(model, "cosine", first, last, wanted=wanted)
         return [model.words[v] for v in vectors.top(moved, wanted, n)]
 
@@ -62,28 +59,25 @@ def by_chance(model: Model, n: int = 5) -> list[str]:
 def _timeline(model: Model) -> pl.DataFrame:
     words, change = _dated(model)
     moved = _moved(model, words, change)
-    order = np.argsort(-moved, kind="stable")
-    rank_in_slice = np.empty(len(order), dtype=np.int64)
-    for t in np.unique(change):
-        here = order[change[order] == t]
-        rank_in_slice[here] = np.arange(len(here))
-    chosen = [i for place, i in enumerate(order.tolist()) if place < OVERALL or rank_in_slice[i] < PER_SLICE]
+    chosen: list[int] = []
+    of_slice = np.zeros(len(model.slices), dtype=np.int64)  # words of each that are farther
+    for place, i in enumerate(np.argsort(-moved, kind="stable").tolist()):
+        if place < OVERALL or of_slice[change[i]] < PER_SLICE:
+            chosen.append(i)
+        of_slice[change[i]] += 1
     told = shifts(model, [model.words[v] for v in words[chosen]])
     return told.with_columns(pl.Series("moved", moved[chosen], dtype=pl.Float64))
 
 
 def _dated(model: Model) -> tuple[Array, Array]:
-    """Return the words that can be told of, and the slice of the change of each."""
+    """Return the words that can be shown, and the slice in which each changed."""
+    change = change_slices(model, np.arange(len(model.words)))
     if (found := model.significance) is None:
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    number = {label: t for t, label in enumerate(model.slices.labels)}
-    change = np.array([0 if label is None else number[label] for label in found.table["change"]], dtype=np.int64)
-    wanted = found.significant & (change > 0)
-    wanted &= ~most_frequent(model, usual_skip(model))
+        return np.empty(0, dtype=np.int64), change[:0]
+    wanted = found.significant & (change > 0) & ~most_frequent(model, usual_skip(model))
     often = np.asarray(model.vocabulary.train_counts) >= MIN_COUNT
     first, last = often.argmax(axis=0), len(often) - 1 - often[::-1].argmax(axis=0)
-    wanted &= often.any(axis=0) & (first < change) & (last >= change)
-    words = np.flatnonzero(wanted)
+    words = np.flatnonzero(wanted & often.any(axis=0) & (first < change) & (last >= change))
     return words, change[words]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from itertools import pairwise
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final
 
@@ -28,6 +30,7 @@ METRICS: Final = {
     "neighbors": "share of the 25 nearest neighbours that were replaced",
     "ranks": "change in the ranking of the nearest neighbours",
 }
+UNCERTAIN: Final = ("relative", "absolute", "cosine")  # metrics that have intervals
 NEIGHBORS: Final = 25  # nearest neighbours that "neighbors" and "ranks" compare
 _BATCH: Final = 512
 _NORMAL: Final = np.array([NormalDist().inv_cdf((i + 0.5) / 20) for i in range(20)])
@@ -35,55 +38,37 @@ _NORMAL: Final = np.array([NormalDist().inv_cdf((i + 0.5) / 20) for i in range(2
 
 def measure(model: Model, metric: str, first: int, last: int, *, wanted: Array) -> Array:
     """Return how far each word moved from slice `first` to slice `last`, ``(V,)``; only `wanted` words need it."""
-    if metric in ("path", "step"):
-        return _steps(model, first, last, longest=metric == "step")
-    if metric == "farthest":
-        start, distance = vectors.unit(_centered(model, first)), np.zeros(len(model.words), dtype=np.float32)
-        for t in range(first + 1, last + 1):
-            np.maximum(distance, 1 - (start * vectors.unit(_centered(model, t))).sum(axis=1), out=distance)
-        return distance
-    if metric == "thirds":
-        share = max(1, (last - first + 1) // 3)
-        return _cosine_distance(*(_centered_sum(model, t, t + share) for t in (first, last - share + 1)))
-    if metric == "cosine":
-        return _cosine_distance(_centered(model, first), _centered(model, last))
     if metric in ("neighbors", "ranks"):
         return _neighbor_turnover(model, first, last, wanted=wanted, ranks=metric == "ranks")
-    difference = vectors.moving(model, last) - vectors.moving(model, first)
-    distance = np.linalg.norm(difference, axis=1)
+    if metric in ("path", "step"):
+        rows = (vectors.moving(model, t) for t in range(first, last + 1))
+        steps = (np.linalg.norm(after - before, axis=1) for before, after in pairwise(rows))
+        return np.asarray(reduce(np.maximum if metric == "step" else np.add, steps))
+    if metric == "farthest":
+        start = vectors.unit(_centered(model, first))
+        cosines = ((start * vectors.unit(_centered(model, t))).sum(axis=1) for t in range(first + 1, last + 1))
+        return np.asarray(np.maximum(1 - reduce(np.minimum, cosines), 0))
+    if metric == "thirds":
+        share = max(1, (last - first + 1) // 3)
+        thirds = range(first, first + share), range(last - share + 1, last + 1)
+        return _cosine_distance(*(np.asarray(sum(_centered(model, t) for t in third)) for third in thirds))
+    if metric == "cosine":
+        return _cosine_distance(_centered(model, first), _centered(model, last))
+    distance = np.linalg.norm(vectors.moving(model, last) - vectors.moving(model, first), axis=1)
     if metric == "absolute":
         return np.asarray(distance)
     if not model.vocabulary.counted:
         raise OptionError("The word counts of this model are unknown, so the metric 'relative' cannot be used")
-    return _relative(distance, np.asarray(model.counts)[[first, last]].sum(axis=0))
-
-
-def _steps(model: Model, first: int, last: int, *, longest: bool) -> Array:
-    result = np.zeros(len(model.words), dtype=np.float32)
-    before = vectors.moving(model, first)
-    for t in range(first + 1, last + 1):
-        after = vectors.moving(model, t)
-        step = np.linalg.norm(after - before, axis=1)
-        result = np.maximum(result, step) if longest else result + step
-        before = after
-    return result
+    values, median, deviation = _among_peers(distance, np.asarray(model.counts)[[first, last]].sum(axis=0))
+    return np.asarray((values - median) / deviation)
 
 
 def _centered(model: Model, t: int) -> Array:
     return vectors.without_frequency(model, vectors.centered(model, t))
 
 
-def _centered_sum(model: Model, begin: int, end: int) -> Array:
-    slices = range(begin, end)
-    return np.asarray(sum((_centered(model, t) for t in slices), start=np.zeros(1, dtype=np.float32)))
-
-
 def _cosine_distance(one: Array, other: Array) -> Array:
     return np.asarray(1 - (vectors.unit(one) * vectors.unit(other)).sum(axis=1))
-
-
-#: Metrics of which an uncertainty is known.
-UNCERTAIN: Final = ("relative", "absolute", "cosine")
 
 
 def standard_error(model: Model, metric: str, first: int, last: int, *, v: int, source: Uncertainty) -> float:
@@ -99,11 +84,10 @@ def standard_error(model: Model, metric: str, first: int, last: int, *, v: int, 
     error = _spread_of_square(moved, vectors.without_frequency(model, drawn[:, 1] - drawn[:, 0])) / (2 * distance)
     if metric == "absolute":
         return error
-    # With other documents, other words would be the peers, too: the word would be more or less frequent.
+    # With other documents, the peers would be other words, too: the word would be more or less frequent.
     counts = np.asarray(model.counts)[[first, last]].sum(axis=0)
-    values, median, deviation = _peers(
-        np.linalg.norm(vectors.moving(model, last) - vectors.moving(model, first), axis=1), counts
-    )
+    distances = measure(model, "absolute", first, last, wanted=np.ones(len(counts), dtype=bool))
+    values, median, deviation = _among_peers(distances, counts)
     order = np.argsort(counts, kind="stable")
     frequency = np.log(max(int(counts[v]), 1)) + source.count_error(v, [first, last]) * _NORMAL
     at = [np.interp(frequency, np.log(np.maximum(counts[order], 1)), curve[order]) for curve in (median, deviation)]
@@ -125,13 +109,7 @@ def _spread_of_square(vector: Array, drawn: Array) -> float:
     return float(np.sqrt(4 * signal + 2 * squared))
 
 
-def _relative(scores: Array, frequency: Array) -> Array:
-    """Return how many standard deviations each score lies above the median of words of similar frequency."""
-    values, median, deviation = _peers(scores, frequency)
-    return np.asarray((values - median) / deviation)
-
-
-def _peers(scores: Array, frequency: Array) -> tuple[Array, Array, Array]:
+def _among_peers(scores: Array, frequency: Array) -> tuple[Array, Array, Array]:
     """Return logarithms of scores, and their median and standard deviation among words of similar frequency."""
     order, begin, width = peer_windows(frequency)
     values = np.log(np.maximum(scores[order], 1e-12))

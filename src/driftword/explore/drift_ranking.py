@@ -33,45 +33,21 @@ _SKIPPED_SHARE: Final = 0.02  # of the vocabulary, at most `MOST_SKIPPED` words
 
 @dataclass(frozen=True)
 class DriftRanking:
-    """The words that changed most, with the choices behind the answer.
+    """The words that changed most, with the choices behind the answer."""
 
-    Attributes
-    ----------
-    table
-        One row per word; see `drift`.
-    metric, min_count, skip
-        As in `drift`, the defaults resolved.
-    between
-        Labels of the two slices compared.
-    chosen_range
-        Whether the slices were chosen by default.
-    words
-        Size of the vocabulary, or how many words were named.
-    eligible
-        How many words could be ranked.
-    too_rare, too_frequent
-        How many were left out because they occur too rarely in one of the slices, or are among the most frequent.
-    counted
-        Whether it is known how often words occur.
-    tested
-        What a test of significance found about all words, in a sentence; None if there was no test.
-    by_effect
-        Whether significant words come first, by effect.
-    """
-
-    table: pl.DataFrame
+    table: pl.DataFrame  # see `drift`
     metric: str
     min_count: int
     skip: int
-    between: tuple[str, str]
-    chosen_range: bool
-    words: int
-    eligible: int
-    too_rare: int
-    too_frequent: int
-    counted: bool
-    tested: str | None = None
-    by_effect: bool = False
+    between: tuple[str, str]  # labels of the two slices compared
+    chosen_range: bool  # whether these were chosen by default
+    words: int  # size of the vocabulary, or number of words that were named
+    eligible: int  # words that could be ranked
+    too_rare: int  # left out, as they occur too rarely in one of the slices
+    too_frequent: int  # left out, as they are among the most frequent
+    counted: bool  # whether it is known how often words occur
+    tested: str | None = None  # what a test of significance found about all words, in a sentence
+    by_effect: bool = False  # whether significant words come first, by effect
 
     def describe(self) -> str:
         """Say in a few sentences which words were compared, why others were not, and what a test found."""
@@ -117,7 +93,7 @@ def drift(
     words
         Only these words, however rare or frequent they are, unless `min_count` or `skip` is given too.
     n
-        How many words; None for all.
+        Number of words; None for all.
     metric
         ``"relative"``, the default: Euclidean distance, in standard deviations from words of similar frequency;
         ``"absolute"``: the distance itself, as in the paper; ``"cosine"``: cosine distance of the vectors after
@@ -140,10 +116,8 @@ def drift(
     intervals
         Also give the 90% interval of the drift of each word in the table: where it would be with other documents of the
         same kind; for the metrics relative, absolute and cosine. This reads the corpus; a word takes up to a second.
-    corpus
-        The corpus that the model was fitted to, or its path; by default where it was then.
-    group
-        Ask about the documents of this group, where the model has groups; by default about all text.
+    corpus, group
+        As in `neighbors`.
 
     Returns
     -------
@@ -180,16 +154,16 @@ def rank_drift(
     """Answer as `drift` does, and say how many words were eligible; None in `between` takes the default of that end."""
     model = as_model(model, group)
     vectors.check_moves(model)
-    by_drift = metric is not None
-    metric = usual_metric(model) if metric is None else checks.one_of("metric", metric, METRICS)
+    by_drift, usual = metric is not None, "relative" if model.vocabulary.counted else "cosine"
+    metric = checks.one_of("metric", usual if metric is None else metric, METRICS)
     n = checks.optional(checks.whole, "n", n, least=1)
     interpolated, intervals = checks.flag("interpolated", interpolated), checks.flag("intervals", intervals)
     if intervals and metric not in UNCERTAIN:
         known = f"{', '.join(UNCERTAIN[:-1])} and {UNCERTAIN[-1]}"
         raise OptionError(f"`metric` is '{metric}', and intervals are known for {known}; choose one of these")
-    named = None if words is None else checks.words("words", words)
+    named = None if words is None else [model.word_id(word) for word in checks.words("words", words)]
     ends = check_between(between)
-    first, last = _range(model, *ends)
+    first, last = _slices_between(model, *ends)
     usual_count = 0 if named or interpolated else MIN_COUNT
     min_count = checks.whole("min_count", usual_count if min_count is None else min_count)
     skip = (0 if named else usual_skip(model)) if skip is None else checks.whole("skip", skip)
@@ -198,7 +172,7 @@ def rank_drift(
     wanted = np.ones(len(model.words), dtype=bool)
     if named is not None:
         wanted[:] = False
-        wanted[[model.word_id(word) for word in named]] = True
+        wanted[named] = True
     vocabulary = model.vocabulary
     least = min_count if interpolated or named else max(min_count, 1)
     common = vocabulary.attested(first, least) & vocabulary.attested(last, least)
@@ -208,14 +182,8 @@ def rank_drift(
     if named is None:
         eligible &= np.isfinite(scores)  # some metrics cannot compare rare words
     found = model.significance
-    by_effect = (
-        found is not None and not by_drift and (ends == (None, None) or (first, last) == _range(model, None, None))
-    )
-    if found is not None and by_effect:
-        positions = rank_by_effect(found, scores, eligible)[:n]
-    else:
-        positions = vectors.top(scores, eligible, len(scores) if n is None else n)
-    labels = model.slices.labels
+    test = found if not by_drift and (first, last) == _attested_range(model) else None
+    positions = rank_words(test, scores, eligible, n)
     table = _table(model, scores, positions, first, last)
     if intervals:
         source = uncertainty(model, corpus)
@@ -229,7 +197,7 @@ def rank_drift(
         metric=metric,
         min_count=least,
         skip=skip,
-        between=(labels[first], labels[last]),
+        between=(model.slices.labels[first], model.slices.labels[last]),
         chosen_range=ends == (None, None),
         words=int(wanted.sum()),
         eligible=int(eligible.sum()),
@@ -237,22 +205,24 @@ def rank_drift(
         too_frequent=int((wanted & frequent).sum()),
         counted=vocabulary.counted,
         tested=None if found is None else found.describe(),
-        by_effect=by_effect and bool(found is not None and found.significant.any()),
+        by_effect=test is not None and bool(test.significant.any()),
     )
 
 
-def rank_by_effect(found: SignificanceTable, scores: Array, allowed: Array) -> Array:
-    """Return the words that are allowed: significant ones by effect, then the others by their scores."""
-    first = found.significant & allowed
-    n = len(scores)
-    return np.concatenate([vectors.top(found.effect, first, n), vectors.top(scores, allowed & ~first, n)])
+def rank_words(test: SignificanceTable | None, scores: Array, allowed: Array, n: int | None) -> Array:
+    """Return the first n allowed words: after a test, significant ones first, by effect; the others by score."""
+    size = len(scores)
+    if test is None:
+        return vectors.top(scores, allowed, size if n is None else n)
+    first = test.significant & allowed
+    return np.concatenate([vectors.top(test.effect, first, size), vectors.top(scores, allowed & ~first, size)])[:n]
 
 
-def effect_columns(model: Model, words: Array) -> dict[str, list[float | None]]:
+def effect_columns(model: Model, words: Array) -> dict[str, pl.Series]:
     """Return effect and q of words, given by their ids; null without a test, or with too few documents."""
     if (found := model.significance) is None:
-        return {"effect": [None] * len(words), "q": [None] * len(words)}
-    return {name: found.table[name].gather(words).to_list() for name in ("effect", "q")}
+        return dict.fromkeys(("effect", "q"), pl.repeat(None, len(words), dtype=pl.Float64, eager=True))
+    return {name: found.table[name].gather(words) for name in ("effect", "q")}
 
 
 def check_between(between: Sequence[At | None] | None) -> tuple[At | None, At | None]:
@@ -265,10 +235,10 @@ def check_between(between: Sequence[At | None] | None) -> tuple[At | None, At | 
     return ends[0], ends[1]
 
 
-def _range(model: Model, begin: At | None, end: At | None) -> tuple[int, int]:
+def _slices_between(model: Model, begin: At | None, end: At | None) -> tuple[int, int]:
     """Return the numbers of the two slices to compare."""
-    usual = attested_range(model) if begin is None or end is None else ("", "")
-    first, last = (model.slices.index(usual[i] if at is None else at) for i, at in enumerate((begin, end)))
+    usual = _attested_range(model) if begin is None or end is None else (0, 0)
+    first, last = (usual[i] if at is None else model.slices.index(at) for i, at in enumerate((begin, end)))
     if first >= last:
         labels = model.slices.labels
         raise OptionError(
@@ -277,22 +247,20 @@ def _range(model: Model, begin: At | None, end: At | None) -> tuple[int, int]:
     return first, last
 
 
-def _table(model: Model, scores: Array, positions: Array, first: int, last: int) -> pl.DataFrame:
-    vocabulary = model.vocabulary
-    observed = vocabulary.observed[first : last + 1, positions]
-    types: dict[str, Any] = {"word": pl.String, "first": pl.String, "last": pl.String, "drift": pl.Float64}
-    types |= {"effect": pl.Float64, "q": pl.Float64, "count_first": pl.Int64, "count_last": pl.Int64}
+def _table(model: Model, scores: Array, words: Array, first: int, last: int) -> pl.DataFrame:
+    observed = model.vocabulary.observed[first : last + 1, words]
     columns: dict[str, Any] = {
-        "word": [model.words[v] for v in positions],
-        "drift": [float(score) if np.isfinite(score) else None for score in scores[positions]],
-        **effect_columns(model, positions),
-        "first": [model.slices.labels[first]] * len(positions),
-        "last": [model.slices.labels[last]] * len(positions),
-        "count_first": vocabulary.count(first, positions),
-        "count_last": vocabulary.count(last, positions),
+        "word": [model.words[v] for v in words],
+        "drift": [float(score) if np.isfinite(score) else None for score in scores[words]],
+        **effect_columns(model, words),
+        "first": [model.slices.labels[first]] * len(words),
+        "last": [model.slices.labels[last]] * len(words),
+        "count_first": vectors.counts(model, first, words),
+        "count_last": vectors.counts(model, last, words),
         "slices": observed.sum(axis=0).astype(np.int64),
         "interpolated": ~(observed[0] & observed[-1]),
     }
+    types: dict[str, Any] = {"word": pl.String, "first": pl.String, "last": pl.String, "drift": pl.Float64}
     return pl.DataFrame(columns, schema_overrides=types)
 
 
@@ -303,27 +271,34 @@ def attested_range(model: Model) -> tuple[str, str]:
     that is at least half of all slices apart. Corpora often begin and end with little text, in which few words have
     vectors of their own.
     """
-    vectors.check_moves(model)
-    return model.cached("attested range", lambda: _attested_range(model))
-
-
-def _attested_range(model: Model) -> tuple[str, str]:
-    slices = len(model.slices)
-    attested = np.array([model.vocabulary.attested(t, MIN_COUNT) for t in range(slices)], dtype=np.float32)
-    common = attested @ attested.T  # (T, T) words that both slices attest
-    distance = np.arange(slices)[None, :] - np.arange(slices)[:, None]
-    best = common[distance >= max(slices // 2, 1)].max()
-    fair = (common >= max(best / 2, 1)) & (distance > 0)
-    if not fair.any():
-        return model.slices.labels[0], model.slices.labels[-1]
-    widest = np.where(fair & (distance == distance[fair].max()), common, -1)
-    first, last = np.unravel_index(int(widest.argmax()), widest.shape)
+    first, last = _attested_range(model)
     return model.slices.labels[first], model.slices.labels[last]
 
 
-def usual_metric(model: Model) -> str:
-    """Return the metric that ranks words by default: the one that found planted changes best, if counts are known."""
-    return "relative" if model.vocabulary.counted else "cosine"
+def _attested_range(model: Model) -> tuple[int, int]:
+    vectors.check_moves(model)
+
+    def compute() -> tuple[int, int]:
+        n = len(model.slices)
+        attested = np.array([model.vocabulary.attested(t, MIN_COUNT) for t in range(n)], dtype=np.float32)
+        common = attested @ attested.T  # (T, T) words that both slices attest
+        distance = np.arange(n)[None, :] - np.arange(n)[:, None]
+        best = common[distance >= max(n // 2, 1)].max()
+        fair = (common >= max(best / 2, 1)) & (distance > 0)
+        if not fair.any():
+            return 0, n - 1
+        widest = np.where(fair & (distance == distance[fair].max()), common, -1)
+        first, last = np.unravel_index(int(widest.argmax()), widest.shape)
+        return int(first), int(last)
+
+    return model.cached("attested range", compute)
+
+
+def usual_comparison(model: Model, min_count: int) -> tuple[int, int, Array]:
+    """Return the two slices that are compared by default, and which words occur in both and are not left out."""
+    first, last = _attested_range(model)
+    common = model.vocabulary.attested(first, min_count) & model.vocabulary.attested(last, min_count)
+    return first, last, common & ~most_frequent(model, usual_skip(model))
 
 
 def most_frequent(model: Model, n: int) -> Array:
@@ -355,7 +330,7 @@ def movers(
     at
         The slice; not the first.
     n
-        How many words.
+        Number of words.
     min_count, skip
         As in `drift`.
 
@@ -365,9 +340,9 @@ def movers(
     """
     model = as_model(model)
     vectors.check_moves(model)
-    t, n = model.slices.index(at), checks.whole("n", n, least=1)
+    labels, t = model.slices.labels, model.slices.index(at)
+    n = checks.whole("n", n, least=1)
     if t == 0:
-        raise OptionError(f"'{model.slices.labels[0]}' is the first slice; nothing can move into it")
-    between = (model.slices.labels[t - 1], model.slices.labels[t])
-    table = drift(model, n=n, between=between, min_count=min_count, skip=skip)
+        raise OptionError(f"'{labels[0]}' is the first slice; nothing can move into it")
+    table = drift(model, n=n, between=(labels[t - 1], labels[t]), min_count=min_count, skip=skip)
     return table.drop("slices", "interpolated")

@@ -12,28 +12,20 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from driftword.corpus.peers import FEWEST_PEERS, Peers
 from driftword.explore import vectors
 from driftword.explore.drift_metrics import measure
-from driftword.explore.drift_ranking import attested_range, most_frequent, usual_skip
-from driftword.explore.intervals import OTHER_NOISE, CorpusLike, interval, uncertainty
+from driftword.explore.drift_ranking import usual_comparison
+from driftword.explore.intervals import CorpusLike, interval, uncertainty
 from driftword.explore.slice_selection import attested_slices
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.models.model import Model, corpus_of
 
-PEERS: Final = 60  # words of similar frequency that did not change
-_USUAL: Final = (0.1, 0.9)  # the share of them below either end of the band
-_STEP: Final = 20  # words of similar frequency share their peers
+_USUAL: Final = (0.1, 0.9)  # share of the peers that did not change, below either end of the band
 
 
 def displacement(model: Model, word: str) -> pl.DataFrame:
     """Return how far a word is in every slice from where it is first attested.
-
-    Parameters
-    ----------
-    model
-        A model whose words move.
-    word
-        The word asked about.
 
     Returns
     -------
@@ -43,18 +35,9 @@ def displacement(model: Model, word: str) -> pl.DataFrame:
     """
     v = model.word_id(word)
     first = first_attested(model, v)
-    low, high = model.cached(("usual", _place(model, v), first), lambda: _usual(model, v, first))
-    return pl.DataFrame(
-        {
-            "slice": model.slices.labels,
-            "distance": distances(model, [v], first)[:, 0],
-            "count": model.vocabulary.count(slice(None), v),
-            "observed": model.vocabulary.observed[:, v],
-            "usual_low": low,
-            "usual_high": high,
-        },
-        schema_overrides={"slice": pl.String, "count": pl.Int64},
-    )
+    low, high = np.quantile(distances(model, _unchanged_peers(model, v, first), first), _USUAL, axis=1)
+    table = _table(model, v, distances(model, [v], first)[:, 0])
+    return table.with_columns(pl.Series("usual_low", low), pl.Series("usual_high", high))
 
 
 def displacement_interval(
@@ -62,18 +45,19 @@ def displacement_interval(
 ) -> tuple[list[float], list[float]]:
     """Return the 90% interval of every distance of `displacement`, or `group_displacement`; this reads the corpus.
 
-    It is as wide as intervals of similarities between words; how often it holds the distance was not measured. Of a
+    It is as wide as intervals of similarities between words; how often it holds the distance was not measured. For a
     group, all text is taken as it is.
     """
     v = model.word_id(word)
     first = first_attested(model, v)
     source = uncertainty(model, corpus) if group is None else uncertainty(model.group(group), corpus_of(model, corpus))
-    drawn = source.vectors(v)
-    directions = vectors.unit(drawn - _centers(model))
-    start = directions[:, first] if group is None else vectors.directions(model, [v])[[first] * len(drawn), 0]
-    from_first = 1 - np.einsum("dtk,dk->dt", directions, start)
-    estimate = distances(model, [v], first)[:, 0] if group is None else _in_group(model, v, group, first)
-    low, high = interval(from_first, estimate, factor=OTHER_NOISE)
+    directions = vectors.unit(source.vectors(v) - vectors.means(model))
+    if group is None:
+        start, estimate = directions[:, first], distances(model, [v], first)[:, 0]
+    else:
+        start = vectors.directions(model, [v])[[first] * len(directions), 0]
+        estimate = _in_group(model, v, group, first)
+    low, high = interval(1 - np.einsum("dtk,dk->dt", directions, start), estimate)
     return np.maximum(low, 0).tolist(), high.tolist()
 
 
@@ -84,18 +68,19 @@ def group_displacement(model: Model, word: str, groups: Sequence[str]) -> pl.Dat
     """
     v = model.word_id(word)
     first = first_attested(model, v)
-    parts = []
-    for name in groups:
-        group = model.group(name)
-        columns = {
+    tables = [_table(model.group(name), v, _in_group(model, v, name, first)) for name in groups]
+    named = zip(groups, tables, strict=True)
+    return pl.concat(table.select(pl.lit(name).alias("group"), pl.all()) for name, table in named)
+
+
+def _table(model: Model, v: int, distance: Array) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
             "slice": model.slices.labels,
-            "distance": _in_group(model, v, name, first),
-            "count": group.vocabulary.count(slice(None), v),
-            "observed": group.vocabulary.observed[:, v],
+            "distance": distance,
+            "count": vectors.counts(model, slice(None), v),
+            "observed": model.vocabulary.observed[:, v],
         }
-        parts.append(pl.DataFrame(columns, schema_overrides={"slice": pl.String, "count": pl.Int64}))
-    return pl.concat(
-        part.select(pl.lit(name).alias("group"), pl.all()) for name, part in zip(groups, parts, strict=True)
     )
 
 
@@ -103,10 +88,8 @@ def farthest(model: Model) -> float:
     """Return how far words move in this model, for a scale that all figures share."""
 
     def compute() -> float:
-        first, last = (model.slices.index(label) for label in attested_range(model))
-        both = model.vocabulary.attested(first, 1) & model.vocabulary.attested(last, 1)
-        both &= ~most_frequent(model, usual_skip(model))
-        found = measure(model, "cosine", first, last, wanted=both)[both]
+        first, last, comparable = usual_comparison(model, min_count=1)
+        found = measure(model, "cosine", first, last, wanted=comparable)[comparable]
         return float(np.quantile(found, 0.995)) if len(found) else 1.0
 
     return model.cached("farthest", compute)
@@ -126,42 +109,26 @@ def distances(model: Model, words: Sequence[int], first: int | Sequence[int]) ->
 
 def observed_distances(model: Model, words: Sequence[int]) -> list[list[float | None]]:
     """Return how far each word is from its own first use in every slice; None where it is not observed."""
-    found = distances(model, words, [first_attested(model, v) for v in words])
-    seen = model.vocabulary.observed[:, list(words)]
-    return [
-        [float(d) if here else None for d, here in zip(*pair, strict=True)]
-        for pair in zip(found.T, seen.T, strict=True)
-    ]
+    found = distances(model, words, [first_attested(model, v) for v in words]).astype(object)
+    found[~model.vocabulary.observed[:, list(words)]] = None
+    return list(found.T.tolist())
 
 
 def _in_group(model: Model, v: int, group: str, first: int) -> Array:
     """Return how far a word is in every slice of a group from where it is in slice `first` of all text."""
-    own = np.asarray(model.group(group).rho_of(v), dtype=np.float64) - _centers(model)
-    return np.asarray(np.maximum(1 - vectors.unit(own) @ vectors.directions(model, [v])[first, 0], 0))
+    own = vectors.unit(np.asarray(model.group(group).rho_of(v), dtype=np.float64) - vectors.means(model))
+    return np.asarray(np.maximum(1 - own @ vectors.directions(model, [v])[first, 0], 0))
 
 
-def _centers(model: Model) -> Array:
-    """Return what is taken from the vectors of every slice, ``(T, K)``."""
-    return np.array([vectors.mean(model, t) for t in range(len(model.slices))])
+def _unchanged_peers(model: Model, v: int, first: int) -> list[int]:
+    """Return words of similar frequency that did not change and, if there are enough of them, occur in slice `first`.
 
-
-def _place(model: Model, v: int) -> int:
-    """Return where a word stands in the order of frequency, coarsely."""
-    rank = model.cached("rank by frequency", lambda: np.argsort(np.argsort(model.vocabulary.totals, kind="stable")))
-    return int(rank[v]) // _STEP
-
-
-def _usual(model: Model, v: int, first: int) -> tuple[Array, Array]:
-    """Return the distances between which most of the peers of a word lie that did not change."""
-    order = model.cached("by frequency", lambda: np.argsort(model.vocabulary.totals, kind="stable"))
-    unchanged = np.ones(len(order), dtype=bool)
+    Others have no vector of their own there.
+    """
+    unchanged = np.ones(len(model.words), dtype=bool)
     if (found := model.significance) is not None:
         unchanged = np.isfinite(found.q) & ~found.significant
-    near = np.abs(np.arange(len(order)) - (_place(model, v) + 0.5) * _STEP)
-    # Those that occur where the distance is measured from: others have no vector of their own there.
     here = unchanged & model.vocabulary.attested(first, 1)
-    allowed = here if here.sum() >= PEERS // 2 else unchanged if unchanged.any() else np.ones(len(order), dtype=bool)
-    places = np.flatnonzero(allowed[order])
-    peers = order[places[np.argsort(near[places], kind="stable")[:PEERS]]]
-    low, high = np.quantile(distances(model, sorted(peers.tolist()), first), _USUAL, axis=1)
-    return low, high
+    among = here if here.sum() >= FEWEST_PEERS else unchanged if unchanged.any() else ~unchanged
+    peers: list[int] = Peers(model.vocabulary.totals, among).of(v).tolist()
+    return peers or [v]  # there is no other word

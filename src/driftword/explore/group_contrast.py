@@ -15,8 +15,8 @@ from driftword.basics.process import available_cores
 from driftword.basics.progress import progress
 from driftword.corpus.groups import OTHERS, group_number
 from driftword.explore import vectors
-from driftword.explore.intervals import OTHER_NOISE, CorpusLike, interval, uncertainty
-from driftword.explore.nearest_neighbors import neighbors
+from driftword.explore.intervals import CorpusLike, uncertainty, with_interval
+from driftword.explore.nearest_neighbors import neighbors_by_slice
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.models.model import Model, as_model, corpus_of
 from driftword.models.significance_table import LEVEL
@@ -26,10 +26,10 @@ _PERIOD = "give a slice, such as 1990, or the first and the last of a period, su
 
 def contrast(
     model: Model | str | os.PathLike[str],
-    groups: Sequence[str] | None = None,
+    words: str | Sequence[str] | None = None,
     *,
     word: str | None = None,
-    words: str | Sequence[str] | None = None,
+    groups: Sequence[str] | None = None,
     at: Any = None,
     n: int = 16,
     min_count: int = MIN_COUNT,
@@ -48,16 +48,16 @@ def contrast(
     ----------
     model
         A model with groups (see `prepare`), or its path.
-    groups
-        Two groups; by default the two that the model has, if it has no others.
-    word
-        A word to follow through time; None ranks words.
     words
         Rank only these words; by default all.
+    word
+        A word to follow through time; None ranks words.
+    groups
+        Two groups; by default the two that the model has, if it has no others.
     at
         A slice, or a period given by its first and its last slice, to which a ranking is limited; by default all.
     n
-        How many words, or how many neighbours of the word in each group.
+        Number of words, or of neighbours of the word in each group.
     min_count
         Only words that occur at least this often in either group; only neighbours that do so in a slice.
     intervals
@@ -88,16 +88,21 @@ def contrast(
             raise OptionError(
                 "A word is followed through all of the time, alone; leave out `at` and `words`, or `word`"
             )
-        table = _through_time(model, names, word, n, min_count)
-        return _with_intervals(model, names, word, table, corpus) if intervals else table
+        v = model.word_id(word)
+        table = _through_time(model, names, v, n, min_count)
+        if not intervals:
+            return table
+        text, means = corpus_of(model, corpus), vectors.means(model)
+        drawn = (vectors.unit(uncertainty(model.group(name), text).vectors(v) - means) for name in names)
+        return with_interval(table, "similarity", np.einsum("dtk,dtk->dt", *drawn), most=1)
     named = None if words is None else [model.word_id(one) for one in checks.words("words", words)]
     permutations = checks.whole("permutations", permutations, least=19, most=1_000_000)
     seed, threads = checks.seed(seed), checks.threads(threads) or available_cores()
-    from driftword.evidence.occurrences import Cells  # Numba loads only where it is used
-    from driftword.evidence.significance import Question, find_place, run_tests, slices_of_period
+    from driftword.evidence import word_tests  # Numba loads only where it is used
+    from driftword.evidence.significance import slices_of_period
 
-    everything = np.arange(len(model.slices))
-    chosen = everything if at is None else slices_of_period(model, at, option="at", remedy=_PERIOD)
+    n_slices = len(model.slices)
+    chosen = np.arange(n_slices) if at is None else slices_of_period(model, at, option="at", remedy=_PERIOD)
     text = corpus_of(model, corpus)
     counts = [np.asarray(model.group(name).counts)[chosen].sum(axis=0, dtype=np.int64) for name in names]
     enough = np.minimum(*counts) >= max(min_count, 1)
@@ -106,48 +111,32 @@ def contrast(
         raise OptionError(
             f"No word occurs {max(min_count, 1)} times in both groups; lower `min_count`, or compare a longer period"
         )
-    n_slices = len(model.slices)
+    # The slices of the first group, and after them those of the second: documents of a slice exchange their groups.
     group_of, slice_of = np.asarray(text.chunk_group), np.asarray(text.chunk_slice)
-    numbers = [group_number(model.groups, name) for name in names]
-    cell = np.where(np.isin(slice_of, chosen) & np.isin(group_of, numbers), slice_of, -1)
-    cell = np.where((cell >= 0) & (group_of == numbers[1]), cell + n_slices, cell)
-    question = Question(
-        np.repeat([0, 1], n_slices), permutations, seed, strata_of_slice=np.tile(np.arange(n_slices), 2)
+    first, second = (group_number(model.groups, name) for name in names)
+    cell = np.where(group_of == second, slice_of + n_slices, slice_of)
+    cell = np.where(np.isin(slice_of, chosen) & np.isin(group_of, (first, second)), cell, -1)
+    design = word_tests.TestDesign(
+        np.repeat([0, 1], n_slices), permutations, seed, cells=cell, strata_of_slice=np.tile(np.arange(n_slices), 2)
     )
+    place = word_tests.torch_device(engine, device)
     with progress(show=checks.show_progress(show_progress)) as bar:
-        table = run_tests(
-            model, text, tested, question, threads=threads, bar=bar, device=find_place(engine, device),
-            cells=Cells(cell, 2 * n_slices),
-        )  # fmt: skip
-    table = table.drop("change", "change_low", "change_high", "slices").with_columns(
-        pl.Series("difference", _differences(model, names, chosen)[tested]).fill_nan(None),
-        *(pl.Series(name, c[tested]) for name, c in zip(("count_first", "count_second"), counts, strict=True)),
+        scores = word_tests.score_documents(model, text, design, threads=threads, bar=bar)
+        found = word_tests.run_tests(scores, tested, design, threads=threads, bar=bar, device=place)
+    table = word_tests.results_table(model, found).with_columns(
+        difference=pl.Series(_differences(model, names, chosen)[tested]).fill_nan(None),
+        count_first=pl.Series(counts[0][tested]),
+        count_second=pl.Series(counts[1][tested]),
     )
     significant = (pl.col("q") <= LEVEL).fill_null(value=False)
-    table = table.sort(
-        significant, pl.when(significant).then("effect").otherwise("difference"), descending=True, nulls_last=True,
-        maintain_order=True,
-    )  # fmt: skip
+    size = pl.when(significant).then("effect").otherwise("difference")
+    table = table.sort(significant, size, descending=True, nulls_last=True, maintain_order=True)
     columns = ("word", "difference", "effect", "low", "high", "p", "q", "count_first", "count_second", "documents")
     return table.select(*columns).head(n)
 
 
-def _with_intervals(
-    model: Model, names: Sequence[str], word: str, table: pl.DataFrame, corpus: CorpusLike
-) -> pl.DataFrame:
-    """Add the interval of each similarity, from draws of the word's vectors in both groups."""
-    v = model.word_id(word)
-    text = corpus_of(model, corpus)
-    centers = np.array([vectors.mean(model, t) for t in range(len(model.slices))])
-    drawn = [vectors.unit(uncertainty(model.group(name), text).vectors(v) - centers) for name in names]
-    estimate = table["similarity"].fill_null(float("nan")).to_numpy()
-    low, high = interval(np.einsum("dtk,dtk->dt", *drawn), estimate, factor=OTHER_NOISE)
-    ends = {"similarity_low": np.maximum(low, -1), "similarity_high": np.minimum(high, 1)}
-    return table.with_columns(pl.Series(name, values).fill_nan(None) for name, values in ends.items())
-
-
 def two_groups(model: Model, groups: Any) -> tuple[str, str]:
-    """Check which groups are compared."""
+    """Return the two groups that are compared, as a user names them or by default."""
     if (group := model.provenance.group) is not None:
         raise OptionError(f"The model is that of a group, {checks.quoted(group)}; ask the one that has all groups")
     if not model.groups:
@@ -183,25 +172,19 @@ def _differences(model: Model, names: Sequence[str], chosen: Array) -> Array:
     return np.where(observed, 1 - (means[0] * means[1]).sum(axis=1).astype(np.float64), np.nan)
 
 
-def _through_time(model: Model, names: Sequence[str], word: str, n: int, min_count: int) -> pl.DataFrame:
+def _through_time(model: Model, names: Sequence[str], v: int, n: int, min_count: int) -> pl.DataFrame:
     """Compare one word in every slice."""
-    v, labels = model.word_id(word), model.slices.labels
     views = [model.group(name) for name in names]
-    centers = np.array([vectors.mean(model, t) for t in range(len(labels))])
-    pair = [vectors.unit(np.asarray(view.rho_of(v), dtype=np.float64) - centers) for view in views]
-    similarity = np.einsum("tk,tk->t", *pair)
-    observed = np.all([view.vocabulary.observed[:, v] for view in views], axis=0)
+    seen = [view.vocabulary.observed[:, v] for view in views]
+    means = vectors.means(model)
+    pair = (vectors.unit(np.asarray(view.rho_of(v), dtype=np.float64) - means) for view in views)
+    similarity = np.where(seen[0] & seen[1], np.einsum("tk,tk->t", *pair), np.nan)
     columns: dict[str, Any] = {
-        "slice": labels,
-        "similarity": [float(s) if seen else None for s, seen in zip(similarity, observed, strict=True)],
-        "count_first": views[0].vocabulary.count(slice(None), v),
-        "count_second": views[1].vocabulary.count(slice(None), v),
+        "slice": model.slices.labels,
+        "similarity": pl.Series(similarity).fill_nan(None),
+        "count_first": vectors.counts(views[0], slice(None), v),
+        "count_second": vectors.counts(views[1], slice(None), v),
     }
-    for name, view in zip(("first", "second"), views, strict=True):
-        seen = view.vocabulary.observed[:, v]
-        at = [label for label, here in zip(labels, seen, strict=True) if here]
-        near = neighbors(view, word, at=at, n=n, min_count=min_count) if at else pl.DataFrame()
-        by_slice = {} if near.is_empty() else dict(near.group_by("slice").agg("word").iter_rows())
-        columns[name] = pl.Series(name, [by_slice.get(label) for label in labels], dtype=pl.List(pl.String))
-    types = {"count_first": pl.Int64, "count_second": pl.Int64, "similarity": pl.Float64}
-    return pl.DataFrame(columns, schema_overrides=types)
+    for name, view, here in zip(("first", "second"), views, seen, strict=True):
+        columns[name] = neighbors_by_slice(view, v, np.flatnonzero(here).tolist(), n, min_count=min_count)
+    return pl.DataFrame(columns)

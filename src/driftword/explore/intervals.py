@@ -1,8 +1,7 @@
 """How uncertain answers are: what they would be with other documents of the same kind.
 
-An interval reaches 1.64 standard errors to either side, as 90% of what is normally distributed does. Intervals leave
-out the noise of the fit itself, and that the random walk smooths what changed abruptly; see
-`driftword.evidence.uncertainty`.
+An interval reaches 1.64 standard errors to either side, as 90% of a normal distribution does. Intervals leave out the
+noise of the fit itself, and that the random walk smooths abrupt changes; see `driftword.evidence.uncertainty`.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import polars as pl
 
 from driftword.corpus import Corpus
 from driftword.explore.vectors import Array
@@ -44,11 +44,22 @@ def change_dates(model: Model, corpus: CorpusLike = None) -> ChangeDates:
     return model.cached("change dates", lambda: ChangeDates(model, text or corpus_of(model)))
 
 
-def interval(draws: Array, estimate: Array, *, factor: float = 1.0) -> tuple[Array, Array]:
+def interval(draws: Array, estimate: Array, *, factor: float = OTHER_NOISE) -> tuple[Array, Array]:
     """Return the interval around an estimate from draws of it, along their first axis."""
     # Not quantiles of the draws: noise makes vectors less similar to others, so that these lie to one side.
     half = factor * HALF_WIDTH * draws.std(axis=0, ddof=1)
     return np.asarray(estimate - half), np.asarray(estimate + half)
+
+
+def with_interval(
+    table: pl.DataFrame, column: str, draws: Array, *, factor: float = OTHER_NOISE, most: float = np.inf
+) -> pl.DataFrame:
+    """Add the interval of every value of a column that cannot exceed `most`, from draws; null where the value is."""
+    low, high = interval(draws, table[column].fill_null(float("nan")).to_numpy(), factor=factor)
+    return table.with_columns(
+        pl.Series(f"{column}_low", np.maximum(low, -most)).fill_nan(None),
+        pl.Series(f"{column}_high", np.minimum(high, most)).fill_nan(None),
+    )
 
 
 def support(chosen: Any, n: int, scores: Array, allowed: Array) -> list[float]:

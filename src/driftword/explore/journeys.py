@@ -23,17 +23,8 @@ def journey(model: Model, word: str, *, n: int = 14) -> dict[str, Any]:
     """Return the path of a word on a map, and its neighbours as fixed points of it.
 
     The horizontal axis is the line along which the word moved most; the vertical one is the line at a right angle to
-    it along which its neighbours differ most from each other. A neighbour stands where its mean direction lies.
-    Everything else that tells the vectors apart is not on the map.
-
-    Parameters
-    ----------
-    model
-        A model whose words move.
-    word
-        The word asked about.
-    n
-        How many neighbours, at most: words that were among the nearest in slices spread over its time.
+    it along which its neighbours differ most from each other. A neighbour stands where its mean direction lies. The map
+    shows nothing else of the vectors. There are up to `n` neighbours, among the nearest in slices spread over time.
 
     Returns
     -------
@@ -55,10 +46,20 @@ def journey(model: Model, word: str, *, n: int = 14) -> dict[str, Any]:
     along = moved @ plane[:, 0]
     if len(observed) and along[observed[0]] > along[observed[-1]]:
         plane[:, 0] *= -1  # from left to right
-    anchors = _near(model, v, words, directions)
-    place = dict(zip(words, (apart @ plane).round(4).tolist(), strict=True))
-    for anchor in anchors:
-        anchor["place"] = place[model.word_id(anchor["word"])]
+    similarity = np.einsum("tk,tnk->tn", path, others)
+    seen = model.vocabulary.observed[:, words] & model.vocabulary.observed[:, [v]]
+    anchors = [
+        {
+            "word": model.words[w],
+            "similarity": [
+                round(value, 3) if here else None for value, here in zip(values.tolist(), both, strict=True)
+            ],
+            "peak": _peak(values, both),
+            "place": place,
+        }
+        for w, values, both, place in zip(words, similarity.T, seen.T, (apart @ plane).round(4).tolist(), strict=True)
+    ]
+    anchors.sort(key=lambda anchor: (anchor["peak"], anchor["word"]))
     total = float((moved**2).sum())
     shown = float((along**2).sum()) / total if total > 0 else 1.0
     return {"path": (moved @ plane).round(4).tolist(), "anchors": anchors, "shown": shown}
@@ -80,19 +81,6 @@ def _candidates(model: Model, v: int, n: int) -> list[int]:
     lists = [part["word"].to_list() for part in found.partition_by("slice", maintain_order=True)]
     ordered = dict.fromkeys(name for row in zip_longest(*lists) for name in row if name is not None)
     return [model.word_id(name) for name in list(ordered)[:n]]
-
-
-def _near(model: Model, v: int, words: list[int], directions: Array) -> list[dict[str, Any]]:
-    """Return how similar words are to one in every slice, in the order of their peaks."""
-    similarity = np.einsum("tk,tnk->tn", directions[:, 0], directions[:, 1:])
-    seen = model.vocabulary.observed[:, words] & model.vocabulary.observed[:, [v]]
-    rows = []
-    for i, w in enumerate(words):
-        values = [
-            round(float(value), 3) if here else None for value, here in zip(similarity[:, i], seen[:, i], strict=True)
-        ]
-        rows.append({"word": model.words[w], "similarity": values, "peak": _peak(similarity[:, i], seen[:, i])})
-    return sorted(rows, key=lambda row: (row["peak"], row["word"]))
 
 
 def _peak(values: Array, seen: Array) -> int:

@@ -1,4 +1,4 @@
-"""Which words are near to each other: in one slice, and across slices."""
+"""Which words are near each other: in one slice, across slices, and over time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from driftword.basics import checks
 from driftword.basics.errors import OptionError
 from driftword.corpus.slices import At
 from driftword.explore import vectors
-from driftword.explore.intervals import OTHER_NOISE, CorpusLike, interval, support, uncertainty
+from driftword.explore.intervals import CorpusLike, support, uncertainty, with_interval
 from driftword.explore.slice_selection import representative_slices
 from driftword.explore.vectors import ALL, MIN_COUNT, Array
 from driftword.models.model import Model, as_model
@@ -45,7 +45,7 @@ def neighbors(
         A slice (its label, a year or a date), several, or ``"all"``; by default up to four representative slices:
         the first and the last that attest the word, and those in which it differs most.
     n
-        How many neighbours.
+        Number of neighbours.
     metric
         ``"centered"``: the cosine after subtracting the mean of the slice; ``"cosine"``: of the vectors as they are;
         ``"paper"``: the paper's formula, the signs of the query's embedding times the other's, divided by both
@@ -68,24 +68,18 @@ def neighbors(
     intervals also support, a share of draws of the word's own vector; those of the neighbours are taken as they are.
     """
     model = as_model(model, group)
-    intervals = checks.flag("intervals", intervals)
-    min_count = checks.whole("min_count", min_count)
-    if at is None:
-        at = [model.slices.labels[t] for t in representative_slices(model, word, min_count=min_count)]
+    intervals, min_count = checks.flag("intervals", intervals), checks.whole("min_count", min_count)
+    shown = representative_slices(model, word, min_count=min_count) if at is None else vectors.slice_numbers(model, at)
     v = model.word_id(word)
-    results = list(_nearest(model, [v], at, n=n, metric=metric, min_count=min_count))
-    table = _table([row for t, _, scores, nearest in results for row in _rows(model, t, scores, nearest)])
-    if intervals:
-        drawn = uncertainty(model, corpus).vectors(v)
-        shares = []
-        for t, _, _, nearest in results:
-            allowed = model.vocabulary.attested(t, min_count)
-            allowed[v] = False
-            queries = drawn[:, t if model.moves else 0].astype(np.float32)
-            shares += support(nearest, n, _similarities_to(model, t, queries, metric), allowed)
-        table = table.with_columns(pl.Series("support", shares, dtype=pl.Float64))
-    observed = dict(zip(model.slices.labels, model.vocabulary.observed[:, v].tolist(), strict=True))
-    return table.with_columns(observed=pl.col("slice").replace_strict(observed, return_dtype=pl.Boolean))
+    n, metric = checks.whole("n", n, least=1), checks.one_of("metric", metric, METRICS)
+    drawn = uncertainty(model, corpus).vectors(v).astype(np.float32) if intervals else None
+    tables = []
+    for t in shown:
+        scores = similarities(model, t, [v], metric)[:, 0]
+        draws = None if drawn is None else _similarities_to(model, t, drawn[:, t if model.moves else 0], metric)
+        table = _nearest_table(model, t, scores, _allowed(model, t, min_count, [v]), n=n, draws=draws)
+        tables.append(table.with_columns(observed=pl.lit(bool(model.vocabulary.observed[t, v]))))
+    return pl.concat(tables)
 
 
 def neighborhoods(
@@ -116,11 +110,9 @@ def neighborhoods(
     """
     model = as_model(model)
     ids = [model.word_id(word) for word in checks.word_list("words", words)]
-    rows = [
-        (label, word, names) for label, word, names, _ in near_words(model, ids, at, n, metric, min_count=min_count)
-    ]
+    found = near_words(model, ids, at, n, metric, min_count=min_count)
     schema: dict[str, Any] = {"slice": pl.String, "word": pl.String, "neighbors": pl.List(pl.String)}
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    return pl.DataFrame([row[:3] for row in found], schema=schema, orient="row")
 
 
 def near_words(
@@ -128,26 +120,31 @@ def near_words(
     min_count: int = MIN_COUNT,
 ) -> Iterator[tuple[str, str, list[str], list[float]]]:  # fmt: skip
     """Yield for each slice and each word the nearest words, and how similar each is."""
-    for t, v, scores, nearest in _nearest(model, words, at, n=n, metric=metric, min_count=min_count):
-        yield model.slices.labels[t], model.words[v], [model.words[w] for w in nearest], scores[nearest].tolist()
-
-
-def _nearest(
-    model: Model, words: Sequence[int], at: At | Sequence[At] | None, *, n: int, metric: str, min_count: int
-) -> Iterator[tuple[int, int, Array, Array]]:
-    """Yield for each slice and each word the similarities of all words, and the ids of the nearest."""
-    metric = checks.one_of("metric", metric, METRICS)
     n, min_count = checks.whole("n", n, least=1), checks.whole("min_count", min_count)
+    metric = checks.one_of("metric", metric, METRICS)
     for t in vectors.slice_numbers(model, at):
-        attested = model.vocabulary.attested(t, min_count)
-        scores = _similarities(model, t, words, metric)
-        for column, v in enumerate(words):
-            others = attested.copy()
-            others[v] = False
-            yield t, v, scores[:, column], vectors.top(scores[:, column], others, n)
+        for v, scores in zip(words, similarities(model, t, words, metric).T, strict=True):
+            nearest = vectors.top(scores, _allowed(model, t, min_count, [v]), n)
+            yield model.slices.labels[t], model.words[v], [model.words[w] for w in nearest], scores[nearest].tolist()
 
 
-def _similarities(model: Model, t: int, words: Sequence[int], metric: str) -> Array:
+def neighbors_by_slice(model: Model, v: int, shown: Sequence[int], n: int, **options: Any) -> pl.Series:
+    """Return a list of the nearest words for every slice; null for those that are not shown."""
+    labels = model.slices.labels
+    found = near_words(model, [v], [labels[t] for t in shown], n, **options) if len(shown) else ()
+    by_slice = {label: words or None for label, _, words, _ in found}
+    return pl.Series([by_slice.get(label) for label in labels], dtype=pl.List(pl.String))
+
+
+def _allowed(model: Model, t: int, min_count: int, asked: Sequence[int] = ()) -> Array:
+    """Tell which words are attested in a slice, and not asked about themselves, ``(V,)``."""
+    allowed = model.vocabulary.attested(t, min_count)
+    allowed[list(asked)] = False
+    return allowed
+
+
+def similarities(model: Model, t: int, words: Sequence[int], metric: str = "centered") -> Array:
+    """Return the similarities of all words of a slice to some of them, ``(V, words)``."""
     if metric == "centered" and len(words) == 1:
         return vectors.similarities(model, t, words[0])[:, None]
     return _similarities_to(model, t, vectors.slice_vectors(model, t)[words], metric)
@@ -163,6 +160,23 @@ def _similarities_to(model: Model, t: int, queries: Array, metric: str) -> Array
         return np.asarray(products)
     center = vectors.mean(model, t) if metric == "centered" else np.zeros(rows.shape[1], dtype=rows.dtype)
     return vectors.cosines(model, t, vectors.unit(queries - center).T, center)
+
+
+def _nearest_table(
+    model: Model, t: int, scores: Array, allowed: Array, *, n: int, draws: Array | None = None
+) -> pl.DataFrame:
+    """Return the allowed words with the highest scores, ``(V,)``; with ``(V, draws)`` of these also their support."""
+    nearest = vectors.top(scores, allowed, n)
+    columns: dict[str, Any] = {
+        "slice": pl.Series([model.slices.labels[t]] * len(nearest), dtype=pl.String),
+        "rank": np.arange(1, len(nearest) + 1),
+        "word": pl.Series([model.words[w] for w in nearest], dtype=pl.String),
+        "similarity": scores[nearest].astype(np.float64),
+        "count": vectors.counts(model, t, nearest),
+    }
+    if draws is not None:
+        columns["support"] = pl.Series(support(nearest, n, draws, allowed), dtype=pl.Float64)
+    return pl.DataFrame(columns)
 
 
 def equivalents(
@@ -191,10 +205,8 @@ def equivalents(
         The slice whose use of it is meant, such as 1985.
     to
         The slice or slices to look in; all by default.
-    n, min_count, intervals, corpus
+    n, min_count, intervals, corpus, group
         As in `neighbors`.
-    group
-        Ask about the documents of this group, where the model has groups; by default about all text.
 
     Returns
     -------
@@ -204,19 +216,10 @@ def equivalents(
     intervals = checks.flag("intervals", intervals)
     v, t = model.word_id(word), model.slices.index(at)
     _check_observed(model, t, [v])
-    query = vectors.slice_vectors(model, t)[v] - vectors.mean(model, t)
-    table = _nearest_to(model, query, to, n=n, min_count=min_count)
-    if not intervals:
-        return table
-    drawn = uncertainty(model, corpus).vectors(v)[:, t if model.moves else 0] - vectors.mean(model, t)
-    queries = vectors.unit(drawn).T.astype(np.float32)
-    shares: list[float] = []
-    for label in table["slice"].unique(maintain_order=True):
-        there = model.slices.index(label)
-        found = [model.word_index[name] for name in table.filter(pl.col("slice") == label)["word"]]
-        scores = vectors.cosines(model, there, queries, vectors.mean(model, there))
-        shares += support(found, n, scores, model.vocabulary.attested(there, min_count))
-    return table.with_columns(pl.Series("support", shares, dtype=pl.Float64))
+    mean = vectors.mean(model, t)
+    query = vectors.slice_vectors(model, t)[v] - mean
+    drawn = uncertainty(model, corpus).vectors(v)[:, t if model.moves else 0] - mean if intervals else None
+    return _nearest_to(model, query, to, n=n, min_count=min_count, drawn=drawn)
 
 
 def analogy(
@@ -254,8 +257,8 @@ def analogy(
     known = [model.word_id(word) for word in (a, b, c)]
     _check_observed(model, t, known)
     one, other, third = vectors.unit(vectors.slice_vectors(model, t)[known] - vectors.mean(model, t))
-    query = other - one + third
-    return _nearest_to(model, query, at if to is None else to, n=n, min_count=min_count, exclude=known)
+    there = at if to is None else to
+    return _nearest_to(model, other - one + third, there, n=n, min_count=min_count, asked=known, drawn=None)
 
 
 def _check_observed(model: Model, t: int, words: Sequence[int]) -> None:
@@ -269,16 +272,18 @@ def _check_observed(model: Model, t: int, words: Sequence[int]) -> None:
 
 
 def _nearest_to(
-    model: Model, query: Array, to: At | Sequence[At] | None, *, n: int, min_count: int, exclude: Sequence[int] = ()
+    model: Model, query: Array, to: Any, *, n: int, min_count: int, asked: Sequence[int] = (), drawn: Array | None
 ) -> pl.DataFrame:
+    """Return the words nearest to a centred vector in slices `to`; with draws of it, ``(draws, K)``, their support."""
     n, min_count = checks.whole("n", n, least=1), checks.whole("min_count", min_count)
-    rows: list[dict[str, Any]] = []
+    tables = []
     for t in vectors.slice_numbers(model, to, name="to"):
-        attested = model.vocabulary.attested(t, min_count)
-        scores = vectors.cosines(model, t, vectors.unit(query)[:, None], vectors.mean(model, t))[:, 0]
-        attested[list(exclude)] = False
-        rows += _rows(model, t, scores, vectors.top(scores, attested, n))
-    return _table(rows)
+        mean, draws = vectors.mean(model, t), None
+        scores = vectors.cosines(model, t, vectors.unit(query)[:, None], mean)[:, 0]
+        if drawn is not None:
+            draws = vectors.cosines(model, t, vectors.unit(drawn).T.astype(np.float32), mean)
+        tables.append(_nearest_table(model, t, scores, _allowed(model, t, min_count, asked), n=n, draws=draws))
+    return pl.concat(tables)
 
 
 def similarity(
@@ -306,10 +311,8 @@ def similarity(
     intervals
         Also give the 90% interval of every similarity: where it would be with other documents of the same kind. This
         reads the corpus.
-    corpus
-        The corpus that the model was fitted to, or its path; by default where it was then.
-    group
-        Ask about the documents of this group, where the model has groups; by default about all text.
+    corpus, group
+        As in `neighbors`.
 
     Returns
     -------
@@ -317,33 +320,30 @@ def similarity(
     training text); count and count_other. With intervals also similarity_low and similarity_high.
     """
     model = as_model(model, group)
-    intervals = checks.flag("intervals", intervals)
-    interpolated = checks.flag("interpolated", interpolated)
+    intervals, interpolated = checks.flag("intervals", intervals), checks.flag("interpolated", interpolated)
     v = model.word_id(word)
     source = uncertainty(model, corpus) if intervals else None
-    parts = []
+    tables = []
     for name in checks.words("others", others):
         w = model.word_id(name)
         if v == w:
             raise OptionError(f"'{word}' is always nearest to itself; compare it with another word")
         pair = vectors.directions(model, [v, w])
-        columns = {
+        cosines = np.einsum("tk,tk->t", pair[:, 0], pair[:, 1])
+        columns: dict[str, Any] = {
             "slice": model.slices.labels,
             "word": [model.words[v]] * len(model.slices),
             "other": [model.words[w]] * len(model.slices),
-            "similarity": np.einsum("tk,tk->t", pair[:, 0], pair[:, 1]),
-            "count": model.vocabulary.count(slice(None), v),
-            "count_other": model.vocabulary.count(slice(None), w),
+            "similarity": cosines if interpolated else _where_observed(model, cosines, [[v], [w]]),
+            "count": vectors.counts(model, slice(None), v),
+            "count_other": vectors.counts(model, slice(None), w),
         }
-        table = pl.DataFrame(columns, schema_overrides={"count": pl.Int64, "count_other": pl.Int64})
+        table = pl.DataFrame(columns)
         if source is not None:
-            drawn = [_directions(model, source.vectors(one)) for one in (v, w)]
-            cosines = np.einsum("dtk,dtk->dt", *drawn)
-            low, high = interval(cosines, table["similarity"].to_numpy(), factor=OTHER_NOISE)
-            ends = {"similarity_low": np.maximum(low, -1), "similarity_high": np.minimum(high, 1)}
-            table = table.with_columns(pl.Series(name, values) for name, values in ends.items())
-        parts.append(_observed_only(model, table, "similarity", [[v], [w]], interpolated=interpolated))
-    return pl.concat(parts)
+            drawn = (vectors.unit(source.vectors(one) - vectors.means(model)) for one in (v, w))
+            table = with_interval(table, "similarity", np.einsum("dtk,dtk->dt", *drawn), most=1)
+        tables.append(table)
+    return pl.concat(tables)
 
 
 def towards(
@@ -372,10 +372,8 @@ def towards(
     intervals
         Also give the 90% interval of every position: where the word would be with other documents of the same kind.
         This reads the corpus.
-    corpus
-        The corpus that the model was fitted to, or its path; by default where it was then.
-    group
-        Ask about the documents of this group, where the model has groups; by default about all text.
+    corpus, group
+        As in `neighbors`.
 
     Returns
     -------
@@ -384,62 +382,31 @@ def towards(
     poles are taken as they are.
     """
     model = as_model(model, group)
-    intervals = checks.flag("intervals", intervals)
-    interpolated = checks.flag("interpolated", interpolated)
+    intervals, interpolated = checks.flag("intervals", intervals), checks.flag("interpolated", interpolated)
     poles = [checks.words("low", low), checks.words("high", high)]
     v = model.word_id(word)
     ids = [[model.word_id(other) for other in pole] for pole in poles]
     if both := set(ids[0]) & set(ids[1]):
         raise OptionError(f"'{model.words[min(both)]}' is at both poles; name it at one")
-    direction = vectors.directions(model, [v])[:, 0]
     start, end = (vectors.directions(model, pole).mean(axis=1) for pole in ids)
-    counts = np.asarray(model.counts)
-    known = model.vocabulary.counted
+    axis = vectors.unit(end - start)
+    positions = np.einsum("tk,tk->t", vectors.directions(model, [v])[:, 0], axis)
     columns: dict[str, Any] = {
         "slice": model.slices.labels,
-        "position": np.einsum("tk,tk->t", direction, vectors.unit(end - start)),
-        "count": model.vocabulary.count(slice(None), v),
-        "count_low": counts[:, ids[0]].sum(axis=1, dtype=np.int64).tolist() if known else [None] * len(counts),
-        "count_high": counts[:, ids[1]].sum(axis=1, dtype=np.int64).tolist() if known else [None] * len(counts),
+        "position": positions if interpolated else _where_observed(model, positions, [[v], *ids]),
+        "count": vectors.counts(model, slice(None), v),
     }
-    types = {"count": pl.Int64, "count_low": pl.Int64, "count_high": pl.Int64}
-    table = pl.DataFrame(columns, schema_overrides=types)
-    if intervals:
-        drawn = _directions(model, uncertainty(model, corpus).vectors(v))
-        positions = np.einsum("dtk,tk->dt", drawn, vectors.unit(end - start))
-        low_, high_ = interval(positions, table["position"].to_numpy(), factor=OTHER_NOISE)
-        table = table.with_columns(pl.Series("position_low", low_), pl.Series("position_high", high_))
-    return _observed_only(model, table, "position", [[v], *ids], interpolated=interpolated)
+    for name, pole in zip(("count_low", "count_high"), ids, strict=True):
+        total = np.asarray(model.counts)[:, pole].sum(axis=1, dtype=np.int64)
+        columns[name] = total if model.vocabulary.counted else pl.repeat(None, len(total), dtype=pl.Int64, eager=True)
+    table = pl.DataFrame(columns)
+    if not intervals:
+        return table
+    drawn = vectors.unit(uncertainty(model, corpus).vectors(v) - vectors.means(model))
+    return with_interval(table, "position", np.einsum("dtk,tk->dt", drawn, axis))
 
 
-def _directions(model: Model, drawn: Array) -> Array:
-    """Return drawn vectors, ``(draws, T, K)``, centred and scaled to length one, for every slice of time."""
-    centers = np.array([vectors.mean(model, t) for t in range(len(model.slices))])
-    return vectors.unit(drawn - centers)
-
-
-def _observed_only(
-    model: Model, table: pl.DataFrame, column: str, groups: Sequence[Sequence[int]], *, interpolated: bool
-) -> pl.DataFrame:
-    """Make a column and its interval null where no word of some group occurs in training text: it would be a guess."""
+def _where_observed(model: Model, values: Array, groups: Sequence[Sequence[int]]) -> pl.Series:
+    """Return values by slice, null where no word of some group occurs in training text: they would be guesses."""
     observed = np.all([model.vocabulary.observed[:, list(group)].any(axis=1) for group in groups], axis=0)
-    columns = [name for name in table.columns if name in (column, f"{column}_low", f"{column}_high")]
-    return table if interpolated else table.with_columns(pl.when(pl.Series(observed)).then(name) for name in columns)
-
-
-def _rows(model: Model, t: int, scores: Array, nearest: Array) -> list[dict[str, Any]]:
-    return [
-        {
-            "slice": model.slices.labels[t],
-            "rank": rank,
-            "word": model.words[w],
-            "similarity": float(scores[w]),
-            "count": model.vocabulary.count(t, w),
-        }
-        for rank, w in enumerate(nearest, 1)
-    ]
-
-
-def _table(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    schema = {"slice": pl.String, "rank": pl.Int64, "word": pl.String, "similarity": pl.Float64, "count": pl.Int64}
-    return pl.DataFrame(rows, schema=schema)
+    return pl.Series(np.where(observed, values, np.nan)).fill_nan(None)

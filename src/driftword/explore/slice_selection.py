@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from driftword.explore.vectors import MIN_COUNT, Array, without_frequency
+from driftword.explore.vectors import MIN_COUNT, Array, path
 from driftword.models.model import Model
 
 
@@ -19,10 +19,10 @@ def attested_slices(model: Model, v: int, min_count: int) -> Array:
 def representative_slices(model: Model, word: str, *, n: int = 4, min_count: int = MIN_COUNT) -> list[int]:
     """Choose slices that show a word's trajectory: the first and the last that attest it, then the most different.
 
-    Slices in which the word occurs less than `min_count` times are not chosen, unless there is no other.
+    Slices in which the word occurs fewer than `min_count` times are not chosen, unless there is no other.
     """
     v = model.word_id(word)
-    rows = without_frequency(model, np.asarray(model.rho_of(v), dtype=np.float64))
+    rows = path(model, v)
     attested = attested_slices(model, v, min_count)
     chosen = sorted({int(attested[0]), int(attested[-1])})
     while model.moves and len(chosen) < min(n, len(attested)):

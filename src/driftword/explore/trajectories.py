@@ -12,8 +12,8 @@ import polars as pl
 from driftword.basics import checks
 from driftword.corpus.slices import At
 from driftword.explore import vectors
-from driftword.explore.intervals import CorpusLike, interval, uncertainty
-from driftword.explore.nearest_neighbors import neighbors
+from driftword.explore.intervals import CorpusLike, uncertainty, with_interval
+from driftword.explore.nearest_neighbors import neighbors_by_slice
 from driftword.explore.slice_selection import attested_slices, representative_slices
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.models.model import Model, as_model, models_of_groups
@@ -43,14 +43,12 @@ def trajectory(
     at
         Slices to list neighbours for, or ``"all"``; by default up to four representative ones.
     n, metric, min_count
-        How many neighbours, and which, as in `neighbors`.
+        Number of neighbours, and which, as in `neighbors`.
     intervals
         Also give the 90% interval of every position: where it would be with other documents of the same kind. This
         reads the corpus.
-    corpus
-        The corpus that the model was fitted to, or its path; by default where it was then.
-    group
-        Ask about the documents of this group, where the model has groups; by default about all text.
+    corpus, group
+        As in `neighbors`.
     groups
         Ask about each of these groups, with positions that can be compared: all along the line on which the word moved
         most in all text.
@@ -70,68 +68,54 @@ def trajectory(
     names, min_count = checks.words("words", words), checks.whole("min_count", min_count)
     shown = None if at is None else vectors.slice_numbers(model, at)
     views: dict[Any, Model] = {None: model} if groups is None else models_of_groups(model, groups)
-    parts = []
+    tables = []
     for name, view in views.items():
         source = uncertainty(view, corpus) if intervals else None
-        for word in names:
-            line = _line(model, model.word_id(word), min_count)
-            part = _trajectory(view, word, shown, (model, *line), n=n, metric=metric, min_count=min_count)
+        for v in (model.word_id(word) for word in names):
+            middle, axis = _line(model, v, min_count)
+            rows = vectors.without_frequency(model, np.asarray(view.rho_of(v), dtype=np.float64))
+            table = _table(view, v, rows, (rows - middle) @ axis, min_count)
+            here = representative_slices(view, model.words[v], min_count=min_count) if shown is None else shown
+            near = neighbors_by_slice(view, v, here, n, metric=metric, min_count=min_count)
+            table = table.with_columns(near.alias("neighbors"))
             if source is not None:
-                drawn = vectors.without_frequency(model, source.vectors(model.word_id(word)))
-                if name is None:  # positions are relative to their own mean, and not to that of all text
+                drawn = vectors.without_frequency(model, source.vectors(v))
+                if name is None:  # positions are relative to their own mean, not to that of all text
                     drawn = drawn - drawn.mean(axis=1, keepdims=True)
-                low, high = interval(drawn @ line[1], part["position"].to_numpy())
-                part = part.with_columns(pl.Series("position_low", low), pl.Series("position_high", high))
-            parts.append(part if name is None else _in_group(name, part))
-    return pl.concat(parts)
-
-
-def _in_group(name: str, table: pl.DataFrame) -> pl.DataFrame:
-    """Name the group; without text of its own it is where all text is, which says nothing about how sure that is."""
-    ends = [end for end in ("position_low", "position_high") if end in table.columns]
-    table = table.with_columns(pl.when("observed").then(pl.col(end)).alias(end) for end in ends)
-    return table.select(pl.lit(name).alias("group"), pl.all())
-
-
-def _trajectory(
-    model: Model, word: str, shown: Sequence[int] | None, line: tuple[Model, Array, Array], *, n: int, metric: str,
-    min_count: int,
-) -> pl.DataFrame:  # fmt: skip
-    """Place a word on a line: that of its own model, or of the one with all text."""
-    v, labels = model.word_id(word), model.slices.labels
-    whole, middle, axis = line
-    vectors_of_word = vectors.without_frequency(whole, np.asarray(model.rho_of(v), dtype=np.float64))
-    shown = representative_slices(model, word, min_count=min_count) if shown is None else shown
-    near = neighbors(model, word, at=[labels[t] for t in shown], n=n, metric=metric, min_count=min_count)
-    by_slice = {label: near.filter(pl.col("slice") == label)["word"].to_list() for label in near["slice"].unique()}
-    attested = attested_slices(model, v, min_count)
-    first, last = int(attested[0]), int(attested[-1])
-    directions = vectors.unit(vectors_of_word)
-    columns: dict[str, Any] = {
-        "word": [model.words[v]] * len(labels),
-        "slice": labels,
-        "position": (vectors_of_word - middle) @ axis,
-        "similarity_first": directions @ directions[first],
-        "similarity_last": directions @ directions[last],
-        "count": model.vocabulary.count(slice(None), v),
-        "observed": model.vocabulary.observed[:, v],
-        "neighbors": [by_slice.get(label) for label in labels],
-    }
-    types: dict[str, Any] = {"word": pl.String, "slice": pl.String, "count": pl.Int64}
-    return pl.DataFrame(columns, schema_overrides={**types, "neighbors": pl.List(pl.String)})
+                table = with_interval(table, "position", drawn @ axis, factor=1)
+            if name is not None:  # without text of its own, a group is where all text is, and nobody knows how surely
+                table = table.with_columns(pl.when("observed").then(pl.col("^position_(low|high)$")).name.keep())
+                table = table.select(pl.lit(name).alias("group"), pl.all())
+            tables.append(table)
+    return pl.concat(tables)
 
 
 def _line(model: Model, v: int, min_count: int) -> tuple[Array, Array]:
-    """Return the line on which a word moved most: the mean of its vectors, and the direction."""
-    rows = vectors.without_frequency(model, np.asarray(model.rho_of(v), dtype=np.float64))
-    attested = attested_slices(model, v, min_count)
-    return rows.mean(axis=0), _main_axis(rows, int(attested[0]), int(attested[-1]))
+    """Return the line on which a word moved most: the mean of its vectors, and their first principal component.
+
+    It rises from the first slice that attests the word to the last.
+    """
+    rows, attested = vectors.path(model, v), attested_slices(model, v, min_count)
+    middle = rows.mean(axis=0)
+    axis = np.linalg.svd(rows - middle, full_matrices=False)[2][0]
+    rises = rows[attested[-1]] @ axis >= rows[attested[0]] @ axis
+    return middle, np.asarray(axis if rises else -axis)
 
 
-def _main_axis(rows: Array, first: int, last: int) -> Array:
-    """Return the first principal component of vectors, turned so that it rises from row `first` to `last`."""
-    _, _, axes = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
-    return np.asarray(axes[0] if rows[last] @ axes[0] >= rows[first] @ axes[0] else -axes[0])
+def _table(model: Model, v: int, rows: Array, positions: Array, min_count: int) -> pl.DataFrame:
+    """Return the positions of a word, and how similar its vectors are to those of the slices at both ends."""
+    attested, directions = attested_slices(model, v, min_count), vectors.unit(rows)
+    return pl.DataFrame(
+        {
+            "word": [model.words[v]] * len(model.slices),
+            "slice": model.slices.labels,
+            "position": positions,
+            "similarity_first": directions @ directions[attested[0]],
+            "similarity_last": directions @ directions[attested[-1]],
+            "count": vectors.counts(model, slice(None), v),
+            "observed": model.vocabulary.observed[:, v],
+        }
+    )
 
 
 def frequency(model: Model | str | os.PathLike[str], word: str, *, group: str | None = None) -> pl.DataFrame:
@@ -144,7 +128,7 @@ def frequency(model: Model | str | os.PathLike[str], word: str, *, group: str | 
     word
         The word.
     group
-        Ask about the documents of this group, where the model has groups; by default about all text.
+        As in `neighbors`.
 
     Returns
     -------
@@ -154,17 +138,15 @@ def frequency(model: Model | str | os.PathLike[str], word: str, *, group: str | 
     """
     model = as_model(model, group)
     v = model.word_id(word)
-    rows = vectors.without_frequency(model, np.asarray(model.rho_of(v), dtype=np.float64))
-    steps = np.linalg.norm(np.diff(rows, axis=0), axis=1).tolist() or [None] * (len(model.slices) - 1)
+    steps = np.linalg.norm(np.diff(vectors.path(model, v), axis=0), axis=1).tolist() or [None] * (len(model.slices) - 1)
     columns: dict[str, Any] = {
         "slice": model.slices.labels,
-        "count": model.vocabulary.count(slice(None), v),
+        "count": vectors.counts(model, slice(None), v),
         "per_million": per_million(model, v),
         "intercept": model.intercepts_of(v).tolist() if model.has_intercepts else [None] * len(model.slices),
         "step": [None, *steps],
     }
-    types: dict[str, Any] = {"count": pl.Int64, "per_million": pl.Float64, "intercept": pl.Float64, "step": pl.Float64}
-    return pl.DataFrame(columns, schema_overrides=types)
+    return pl.DataFrame(columns, schema_overrides=dict.fromkeys(("per_million", "intercept", "step"), pl.Float64))
 
 
 def per_million(model: Model, v: int) -> list[float | None]:

@@ -1,4 +1,4 @@
-"""Vectors of slices: as they are, centred, as directions, and their cosines. What many questions need is cached."""
+"""Vectors of words: as they are, centred, as directions, and their cosines. What many questions need is cached."""
 
 from __future__ import annotations
 
@@ -10,38 +10,21 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from driftword.basics import checks
 from driftword.basics.errors import OptionError
+from driftword.corpus.options import MIN_COUNT as MIN_COUNT
 from driftword.corpus.slices import At
-from driftword.corpus.vocabulary import MIN_COUNT
 from driftword.models.model import Model
-from driftword.models.slice_vectors import attested_mean, unit
+from driftword.models.slice_vectors import attested_mean
+from driftword.models.slice_vectors import unit as unit
 
 Array = npt.NDArray[Any]
 ALL: Final = "all"  # stands for every slice
 USUAL_SUBSAMPLE: Final = 1e-3
-_KEPT: Final = 64  # slices of words whose similarities are kept
+_KEPT: Final = 64  # pairs of a slice and a word whose similarities are kept
 _ONE_OR_SEVERAL: Final = "give a slice (its label, a year or a date), or a list of slices"
-
-__all__ = [
-    "ALL",
-    "MIN_COUNT",
-    "Array",
-    "centered",
-    "check_moves",
-    "cosines",
-    "directions",
-    "mean",
-    "moving",
-    "similarities",
-    "slice_numbers",
-    "slice_vectors",
-    "squared_lengths",
-    "top",
-    "unit",
-    "without_frequency",
-]
 
 
 def slice_vectors(model: Model, t: int) -> Array:
@@ -54,11 +37,16 @@ def moving(model: Model, t: int) -> Array:
     return without_frequency(model, slice_vectors(model, t))
 
 
-def without_frequency(model: Model, rows: Array) -> Array:
-    """Take the part along the mean context out of embeddings of a model without intercepts, ``(..., K)``.
+def path(model: Model, v: int) -> Array:
+    """Return the embeddings of a word in every slice, ``(T, K)``, as movements are measured."""
+    return without_frequency(model, np.asarray(model.rho_of(v), dtype=np.float64))
 
-    Such a model has no other way to say that a word becomes rarer than to move it against the mean context. Where
-    there are intercepts, and in baselines and imported models, nothing is taken out.
+
+def without_frequency(model: Model, rows: Array) -> Array:
+    """Remove from embeddings of a model without intercepts, ``(..., K)``, the part along the mean context.
+
+    Such a model can only say that a word becomes rarer by moving it against the mean context. Where there are
+    intercepts, and in baselines and imported models, nothing is removed.
     """
     if not model.vocabulary.counted or not model.predicts or model.has_intercepts:
         return rows
@@ -79,17 +67,24 @@ def centered(model: Model, t: int) -> Array:
     return slice_vectors(model, t) - mean(model, t)
 
 
-def mean(model: Model, t: int, min_count: int = MIN_COUNT) -> Array:
-    """Return the mean vector of the words that occur at least `min_count` times in slice t, ``(K,)``.
+def mean(model: Model, t: int) -> Array:
+    """Return the mean vector of the words that occur at least `MIN_COUNT` times in slice t, ``(K,)``.
 
     A static model has one for all slices, or it would seem to change.
     """
-    if not model.moves:
-        often = model.vocabulary.train_counts.sum(axis=0, dtype=np.int64) >= min_count
-        return model.cached(("mean", min_count), lambda: attested_mean(slice_vectors(model, 0), often))
-    return model.cached(
-        ("mean", t, min_count), lambda: attested_mean(slice_vectors(model, t), model.vocabulary.attested(t, min_count))
-    )
+
+    def compute() -> Array:
+        if model.moves:
+            return attested_mean(slice_vectors(model, t), model.vocabulary.attested(t, MIN_COUNT))
+        often = model.vocabulary.train_counts.sum(axis=0, dtype=np.int64) >= MIN_COUNT
+        return attested_mean(slice_vectors(model, 0), often)
+
+    return model.cached(("mean", t if model.moves else 0), compute)
+
+
+def means(model: Model) -> Array:
+    """Return the mean vectors of all slices, ``(T, K)``."""
+    return np.array([mean(model, t) for t in range(len(model.slices))])
 
 
 def squared_lengths(model: Model, t: int) -> Array:
@@ -104,8 +99,7 @@ def squared_lengths(model: Model, t: int) -> Array:
 
 def directions(model: Model, words: Sequence[int]) -> Array:
     """Return the centred vectors of some words in every slice, scaled to length one, ``(T, n, K)``."""
-    vectors = np.asarray(model.rho_of(list(words)), dtype=np.float64)
-    return unit(vectors - np.array([mean(model, t) for t in range(len(model.slices))])[:, None])
+    return unit(np.asarray(model.rho_of(list(words)), dtype=np.float64) - means(model)[:, None])
 
 
 def cosines(model: Model, t: int, queries: Array, center: Array) -> Array:
@@ -119,9 +113,9 @@ def cosines(model: Model, t: int, queries: Array, center: Array) -> Array:
 
 
 def similarities(model: Model, t: int, v: int) -> Array:
-    """Return the cosines of all words of slice t with word v, ``(V,)``; what was computed last is kept.
+    """Return the cosines of all words of slice t with word v, ``(V,)``; the latest are kept.
 
-    A page asks for the same ones several times: for lists of neighbours, for what a word moved to, for its journey.
+    A page asks for them several times: for lists of neighbours, for what a word moved to, for its journey.
     """
     kept: OrderedDict[tuple[int, int], Array] = model.cached("similarities", OrderedDict)
     found = kept.get((t, v))
@@ -136,8 +130,13 @@ def similarities(model: Model, t: int, v: int) -> Array:
     return found
 
 
+def counts(model: Model, t: Any, v: Any) -> pl.Series:
+    """Return occurrences, of a word by slice or in a slice by word, as a column; null where they are not known."""
+    return pl.Series(model.vocabulary.count(t, v), dtype=pl.Int64)
+
+
 def slice_numbers(model: Model, at: At | Sequence[At] | None, *, name: str = "at") -> list[int]:
-    """Return the numbers of the slices that a user means: one, several, or (None or "all") every one."""
+    """Return the numbers of the slices that a user means: one, several, or all of them (None or "all")."""
     if at is None or (isinstance(at, str) and at == ALL and ALL not in model.slices.labels):
         return list(range(len(model.slices)))
     alone = isinstance(checks.plain(at), str | int | float | date)
@@ -148,7 +147,7 @@ def slice_numbers(model: Model, at: At | Sequence[At] | None, *, name: str = "at
 
 
 def check_moves(model: Model) -> None:
-    """Refuse a model in which nothing can move."""
+    """Refuse a model in which words cannot move."""
     if len(model.slices) == 1:
         raise OptionError("The model has a single slice, so nothing moves; prepare the corpus with shorter slices")
     if not model.moves and model.spec.model not in ("static", "frequency"):

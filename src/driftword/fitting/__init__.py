@@ -1,5 +1,6 @@
-"""From a corpus to a model: schedule, passes, validation, checkpoints; then what is done with fits.
+"""From a corpus to a model, and what is done with fits.
 
-`fitting`, `extending`, `tuning`, `evaluation`, `comparison` and `planning` each have one public function. It imports
-the rooms up to `engines`.
+`fitting` checks what the user gave, `job` plans the fit, `training` runs the passes, `keeping` writes checkpoints and
+the model. `extending`, `tuning`, `evaluation`, `comparison` and `planning` each have one public function as well. It
+imports the rooms up to `engines`.
 """

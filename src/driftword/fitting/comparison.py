@@ -1,8 +1,8 @@
 """Comparing models: static, binned and dynamic ones under one protocol, on the test text.
 
 Beside the paper's three models there is *frequency*: a static model whose intercepts move, so
-that its words may become more or less frequent, but not change their meaning. What the dynamic
-model gains over it is what dynamics add beyond frequency; ``docs/paper.md`` says how exactly.
+that words may become more or less frequent, but not change their meaning. What the dynamic
+model gains over it is what dynamics add beyond frequency; see ``docs/paper.md``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,6 +34,7 @@ from driftword.storage.atomic_writes import reserved
 
 BASELINES: Final = MODELS[:-1]  # models over which gains are shown
 GROUPS: Final = " by groups"  # a model whose groups predict their own text, where the corpus has any
+_Results = dict[tuple[int, str], list[tuple[Model, Scores]]]  # by context and name, for each seed
 
 
 def compare(
@@ -72,15 +73,13 @@ def compare(
     tune
         First choose the options of each model and context on validation text, as `driftword.tune` does, with the same
         number of candidates for all. This takes about six times as long.
-    threads, engine, device
+    threads, engine, device, show_progress
         As in `fit`.
     out
         Folder for the fitted models; those already there with the same options are used again, and so is the result
         of a tuning.
     overwrite
         Replace models that are there with other options.
-    show_progress
-        Show progress bars; by default where standard error is a terminal.
 
     Returns
     -------
@@ -92,116 +91,77 @@ def compare(
     corpus, spec = as_corpus(corpus), as_spec(spec)
     given = checks.several_numbers("contexts", contexts)
     sizes = list(dict.fromkeys(replace(spec, context=context).context for context in given))
-    names = _model_names(models, spec)
+    if models is None:
+        names = [name for name in MODELS if spec.intercept or name != "frequency"]
+    else:
+        names = checks.some_of("models", models, MODELS)
     if not names or not sizes:
         raise OptionError("There is nothing to compare; name at least one of `models` and one of `contexts`")
     numbers = checks.seeds(seeds)
     passes, threads = checks.whole("passes", passes, least=1), checks.threads(threads)
     overwrite, show_progress = checks.flag("overwrite", overwrite), checks.show_progress(show_progress)
-    out = checks.optional(checks.path, "out", out)
-    tune = checks.flag("tune", tune)
-    options: dict[str, Any] = {"threads": threads, "engine": engine, "device": device, "passes": passes}
-    scores: dict[tuple[int, str], list[Scores]] = {}
-    fitted: dict[tuple[int, str], list[Model]] = {}
+    out, tune = checks.optional(checks.path, "out", out), checks.flag("tune", tune)
+    machine: dict[str, Any] = {"threads": threads, "engine": engine, "device": device}
+    options: dict[str, Any] = {**machine, "passes": passes, "show_progress": show_progress}
+    results: _Results = {}
     with nullcontext() if out is None else reserved(out):
-        specs = {(context, name): replace(spec, model=name, context=context) for context in sizes for name in names}
+        specs = [replace(spec, model=name, context=context) for context in sizes for name in names]
         if tune:
-            for (context, name), start in specs.items():
-                tuned = tune_options(
-                    corpus, start, seed=numbers[0], out=_path(out, name, context), resume=not overwrite,
-                    show_progress=show_progress, **options,
-                )  # fmt: skip
-                specs[context, name] = tuned.spec
-        entries = [
-            _Entry(key, one, seed, _path(out, key[1], key[0], seed if len(numbers) > 1 else None))
-            for key, one in specs.items()
-            for seed in numbers
-        ]
-        for entry in entries:  # before the first is fitted
-            if entry.path is not None and entry.open(corpus, passes) is None:
-                store.check_free(entry.path, kind=KIND, overwrite=overwrite)
-        for entry in entries:
-            model = entry.open(corpus, passes) or fit(
-                corpus, entry.spec, seed=entry.seed, out=entry.path, overwrite=overwrite, show_progress=show_progress,
-                **options,
-            )  # fmt: skip
-            for key, groups in ((entry.key, False), ((entry.key[0], entry.key[1] + GROUPS), True)):
-                if not groups or model.groups:
-                    scored = score(
-                        model, corpus, split="test", groups=groups, threads=threads, engine=engine, device=device
-                    )
-                    scores.setdefault(key, []).append(scored)
-                    fitted.setdefault(key, []).append(model)
+            resume = not overwrite
+            specs = [
+                tune_options(corpus, one, seed=numbers[0], out=_path(out, one), resume=resume, **options).spec
+                for one in specs
+            ]
+        fits = [(one, seed, _path(out, one, seed if len(numbers) > 1 else None)) for one in specs for seed in numbers]
+        for one, seed, path in fits:  # before the first is fitted
+            if path is not None and _fitted_before(path, one, corpus, seed=seed, passes=passes) is None:
+                store.check_free(path, kind=KIND, overwrite=overwrite)
+        for one, seed, path in fits:
+            model = _fitted_before(path, one, corpus, seed=seed, passes=passes) or fit(
+                corpus, one, seed=seed, out=path, overwrite=overwrite, **options
+            )
+            for suffix in ("", GROUPS) if model.groups else ("",):
+                scored = score(model, corpus, split="test", groups=bool(suffix), **machine)
+                results.setdefault((one.context, one.model + suffix), []).append((model, scored))
     bases = (*BASELINES, *(MODELS[-1:] if corpus.groups else ()))
-    rows = [_row(scores, fitted, bases, key) for key in scores]
-    specs = {key: specs[key[0], key[1].removesuffix(GROUPS)] for key in scores}
-    if tune:
-        rows = [
-            row | {name: option_value(one, name) if name in tuned_options(one) else None for name in FACTORS}
-            for row, one in zip(rows, specs.values(), strict=True)
-        ]
+    rows = [_row(results, bases, key, tuned=tune) for key in results]
     types = {name: pl.Float64 for base in bases for name in (f"over_{base}", f"over_{base}_se")}
     return pl.DataFrame(rows, schema_overrides={**types, "L_seed_sd": pl.Float64})
 
 
-def _model_names(given: Any, spec: Spec) -> list[str]:
-    """Return the names of the models to compare, in a fixed order."""
-    if given is None:
-        return [name for name in MODELS if spec.intercept or name != "frequency"]
-    return checks.some_of("models", given, MODELS)
+def _path(out: Path | None, spec: Spec, seed: int | None = None) -> Path | None:
+    of_seed = "" if seed is None else f"-seed{seed}"
+    return None if out is None else out / f"{spec.model}-{spec.context}{of_seed}.model"
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """One model of a comparison."""
-
-    key: tuple[int, str]  # its context and its name
-    spec: Spec
-    seed: int
-    path: Path | None
-
-    def open(self, corpus: Corpus, passes: int) -> Model | None:
-        """Open the model at `path` if it is the one wanted."""
-        if self.path is None or store.read_meta(self.path) is None:
-            return None
-        model = Model.open(self.path)
-        made = model.provenance
-        same = (model.spec, made.corpus, made.seed, made.passes)
-        return model if same == (self.spec, corpus.fingerprint, self.seed, passes) else None
-
-
-def _path(out: Path | None, name: str, context: int, seed: int | None = None) -> Path | None:
-    if out is None:
+def _fitted_before(path: Path | None, spec: Spec, corpus: Corpus, *, seed: int, passes: int) -> Model | None:
+    """Open the model at `path` if it is the one wanted."""
+    if path is None or store.read_meta(path) is None:
         return None
-    return out / (f"{name}-{context}.model" if seed is None else f"{name}-{context}-seed{seed}.model")
+    model = Model.open(path)
+    made = (model.spec, model.provenance.corpus, model.provenance.seed, model.provenance.passes)
+    return model if made == (spec, corpus.fingerprint, seed, passes) else None
 
 
-def _row(
-    scores: dict[tuple[int, str], list[Scores]],
-    fitted: dict[tuple[int, str], list[Model]],
-    bases: Sequence[str],
-    key: tuple[int, str],
-) -> dict[str, Any]:
+def _row(results: _Results, bases: Sequence[str], key: tuple[int, str], *, tuned: bool) -> dict[str, Any]:
     """Return one row of a comparison: scores of a model as means over seeds, and its gains over the baselines."""
-    (context, name), own, models = key, scores[key], fitted[key]
-    values = [one.summary()["L"] for one in own]
-    row: dict[str, Any] = {"context": context, "model": name, **_mean_scores(own).summary()}
+    models, scores = zip(*results[key], strict=True)
+    positive, negative = (np.mean([getattr(s, part) for s in scores], axis=0) for part in ("positive", "negative"))
+    means = replace(scores[0], positive=positive, negative=negative)
+    row: dict[str, Any] = {"context": key[0], "model": key[1], **means.summary()}
     for base in bases:
-        others = scores.get((context, base)) if base != name else None
-        gain, error = paired_gain(own, others) if others else (None, None)
-        row[f"over_{base}"], row[f"over_{base}_se"] = gain, error
-    return {
-        **row,
-        "seeds": len(own),
-        "L_seed_sd": float(np.std(values, ddof=1)) if len(own) > 1 else None,
+        others = [found for _, found in results.get((key[0], base), [])] if base != key[1] else []
+        row[f"over_{base}"], row[f"over_{base}_se"] = paired_gain(scores, others) if others else (None, None)
+    row |= {
+        "seeds": len(models),
+        "L_seed_sd": float(np.std([one.summary()["L"] for one in scores], ddof=1)) if len(models) > 1 else None,
         "best_pass": models[0].best_pass if len(models) == 1 else None,
         "seconds": round(sum(entry["seconds"] for model in models for entry in model.history), 1),
     }
-
-
-def _mean_scores(scores: Sequence[Scores]) -> Scores:
-    positive, negative = (np.mean([getattr(s, part) for s in scores], axis=0) for part in ("positive", "negative"))
-    return replace(scores[0], positive=positive, negative=negative)
+    if tuned:
+        spec = models[0].spec
+        row |= {name: option_value(spec, name) if name in tuned_options(spec) else None for name in FACTORS}
+    return row
 
 
 def paired_gain(scores: Sequence[Scores], base: Sequence[Scores]) -> tuple[float, float]:

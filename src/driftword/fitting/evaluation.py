@@ -60,38 +60,26 @@ def evaluate(
     text = corpus_of(model, corpus)
     check_predicts(model)
     options: dict[str, Any] = {"split": split, "threads": threads, "engine": engine, "device": device}
+    if by == "group" and not model.groups:
+        raise OptionError("The model has no groups; prepare its corpus with `group`, or choose another `by`")
     scores = score(model, text, **options)
-    if by == "group":
-        return _by_group(model, text, scores, options)
     if by is None:
         return pl.DataFrame([{"split": split, **scores.summary()}])
-    rows: list[dict[str, Any]] = []
     if by == "slice":
-        for t, label in enumerate(text.slices.labels):
-            here = scores.slice_of == t
-            if here.any():
-                rows.append({"slice": label, **scores.summary(here)})
+        parts = {label: scores.slice_of == t for t, label in enumerate(text.slices.labels)}
+    elif by == "group":
+        parts = {name: scores.group_of == number for number, name in enumerate(model.groups)}
     else:
-        for low, high in BANDS:
-            here = (scores.word >= low) & (scores.word < (high or len(text.words)))
-            if here.any():
-                name = f"{low + 1:,}-{min(high or len(text.words), len(text.words)):,}"
-                rows.append({"ranks": name, **scores.summary(here)})
-    return pl.DataFrame(rows)
-
-
-def _by_group(model: Model, corpus: Corpus, scores: Scores, options: dict[str, Any]) -> pl.DataFrame:
-    """Compare, group by group, with what the embeddings of all text predict."""
-    if not model.groups:
-        raise OptionError("The model has no groups; prepare its corpus with `group`, or choose another `by`")
-    common = score(model, corpus, groups=False, **options)
-    difference = scores.positive + scores.negative - common.positive - common.negative
-    rows = []
-    for number, name in enumerate(model.groups):
-        here = scores.group_of == number
-        if here.any():
+        ends = [(low, min(high or len(text.words), len(text.words))) for low, high in BANDS]
+        parts = {f"{low + 1:,}-{high:,}": (scores.word >= low) & (scores.word < high) for low, high in ends}
+    parts = {name: here for name, here in parts.items() if here.any()}
+    rows = [{"ranks" if by == "band" else by: name, **scores.summary(here)} for name, here in parts.items()]
+    if by == "group":  # compared with what the embeddings of all text predict
+        common = score(model, text, groups=False, **options)
+        difference = scores.positive + scores.negative - common.positive - common.negative
+        for row, here in zip(rows, parts.values(), strict=True):
             gain, error = mean_and_error(difference[here], scores.document[here])
-            rows.append({"group": name, **scores.summary(here), "over_all_text": gain, "over_all_text_se": error})
+            row |= {"over_all_text": gain, "over_all_text_se": error}
     return pl.DataFrame(rows)
 
 

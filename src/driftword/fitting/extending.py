@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 from dataclasses import replace
@@ -19,17 +20,11 @@ from driftword.basics.progress import Progress, progress
 from driftword.corpus import Corpus
 from driftword.corpus.from_ids import KIND as CORPUS
 from driftword.engines import choose_engine, make_engine
-from driftword.engines.parameters import (
-    INTERCEPT_UNIT,
-    Parameters,
-    by_slice,
-    initial_parameters,
-    join_intercepts,
-    split_intercepts,
-)
+from driftword.engines.parameters import INTERCEPT_UNIT, by_slice, join_intercepts, split_intercepts
 from driftword.engines.prior import Chain, Prior
-from driftword.fitting.continuation import Continuation
-from driftword.fitting.held_out import frequency_log_odds
+from driftword.fitting.continuation import continue_fit
+from driftword.fitting.held_out import initial_intercepts
+from driftword.fitting.job import StartEngine
 from driftword.fitting.schedule import Schedule
 from driftword.models.model import KIND, Model, as_model, corpus_of
 from driftword.preparing.extension import extend_corpus
@@ -82,12 +77,10 @@ def extend(
         those before it stay as they are.
     passes
         Maximum number of passes over the text of the slices that are fitted.
-    seed, threads, engine, device
+    seed, threads, engine, device, show_progress
         As in `fit`.
     overwrite
         Replace a model and a corpus that are already there.
-    show_progress
-        Show a progress bar; by default where standard error is a terminal.
     """
     model, source = as_model(model), checks.plain(source)
     if isinstance(source, str | os.PathLike):
@@ -96,8 +89,8 @@ def extend(
     text, time = (checks.optional(checks.text, n, v, lines=True) for n, v in (("text", text), ("time", time)))
     passes, seed, threads = checks.whole("passes", passes, least=1), checks.seed(seed), checks.threads(threads)
     show_progress = checks.show_progress(show_progress)
-    target = Path(out).with_suffix(".corpus") if corpus_out is None else Path(checks.path("corpus_out", corpus_out))
-    if Path(out).resolve() == target.resolve():
+    target = out.with_suffix(".corpus") if corpus_out is None else checks.path("corpus_out", corpus_out)
+    if out.resolve() == target.resolve():
         raise OptionError(f"`out` and the corpus would both be '{out}'; name another directory with `corpus_out`")
     if model.groups or model.provenance.group is not None:
         raise OptionError("A model with groups cannot be extended; prepare and fit all of its documents again")
@@ -105,7 +98,7 @@ def extend(
         raise OptionError("Only a dynamic model can be extended; fit the others again")
     name = choose_engine(engine, device)
     old = corpus_of(model)
-    if model.path is not None and Path(out).resolve() == Path(model.path).resolve():
+    if model.path is not None and out.resolve() == Path(model.path).resolve():
         raise OptionError("`out` is the model itself, which stays as it is; name another directory")
     if old.path is not None and target.resolve() == Path(old.path).resolve():
         raise OptionError(
@@ -113,7 +106,9 @@ def extend(
             "`corpus_out`"
         )
     store.check_free(out, kind=KIND, overwrite=overwrite)
-    kept = _kept(model, refit_from)
+    kept = len(model.slices) if refit_from is None else model.slices.index(refit_from)  # slices that stay
+    if not kept:
+        raise OptionError("No slice would stay as it is; prepare and fit all documents again")
     options = old.options
     with reserved(out), progress(show=show_progress) as bar:
         store.check_free(out, kind=KIND, overwrite=overwrite)
@@ -125,64 +120,48 @@ def extend(
         )  # fmt: skip
         added = longer.report.documents - old.report.documents
         try:
-            fitted = _Extension(model, longer, kept, added, passes=passes, seed=seed).fit(
-                name, {"threads": threads, "device": device}, bar
-            )
-            return fitted.save(out, overwrite=overwrite)
+            extension = _Extension(model, longer, kept, passes=passes, seed=seed)
+            start_engine = functools.partial(make_engine, name, threads=threads, device=device)
+            found = extension.fit(start_engine, bar)
+            return extension.join(*found, name, documents=added).save(out, overwrite=overwrite)
         except BaseException:
             if fresh:  # a corpus without its model would be in the way of another try
                 shutil.rmtree(target, ignore_errors=True)
             raise
 
 
-def _kept(model: Model, refit_from: str | int | date | None) -> int:
-    """Return how many slices stay."""
-    if refit_from is None:
-        return len(model.slices)
-    kept = model.slices.index(refit_from)
-    if not kept:
-        raise OptionError("No slice would stay as it is; prepare and fit all documents again")
-    return kept
-
-
 class _Extension:
     """Fits the slices of a corpus after the first `kept` ones, which stay as they are in a model."""
 
-    def __init__(self, model: Model, corpus: Corpus, kept: int, documents: int, *, passes: int, seed: int) -> None:
-        self.model, self.corpus, self.documents = model, corpus, documents
+    def __init__(self, model: Model, corpus: Corpus, kept: int, *, passes: int, seed: int) -> None:
+        self.model, self.corpus = model, corpus
         self.n_slices, self.n_words = kept, len(model.words)
-        self.new = corpus.from_slice(self.n_slices)
+        self.new = corpus.from_slice(kept)
         distances = corpus.slices.distances
         # The unit of time is that of the model, or its walk would change.
-        self.unit = {"span": model.slices.distances.sum(), "year": 1.0, "slice": distances}[model.spec.drift_unit]
-        self.steps = self.unit / distances
+        unit = {"span": model.slices.distances.sum(), "year": 1.0, "slice": distances}[model.spec.drift_unit]
+        self.steps = unit / distances
         self.schedule = Schedule(model.spec, passes + 1, self.new.slices.distances, seed, None)
 
-    def fit(self, name: str, options: dict[str, Any], bar: Progress) -> Model:
-        """Return the longer model."""
-        spec = self.model.spec
-
-        def start(parameters: Parameters, sampler: Any) -> Any:
-            return make_engine(name, parameters, sampler, **options)
-
+    def fit(self, start_engine: StartEngine, bar: Progress) -> tuple[Array, Array]:
+        """Return embeddings, as engines keep them, and context vectors of the slices that are fitted."""
+        spec, frozen = self.model.spec, self.n_words
+        go_on = functools.partial(continue_fit, self.new, start_engine=start_engine, bar=bar)
         rho, alpha = self._start()
-        frozen = self.n_words
         if len(alpha) > frozen:  # new words get embeddings and context vectors that hold for all of the new text
             own = Chain.independent(spec.prior)
             prior = Prior(own, own, Chain.independent(0.0))
             passes = min(self.schedule.passes, NEW_WORD_PASSES + 1)
             one = Schedule(spec, passes, np.zeros(0), self.schedule.seed, None)
-            found = Continuation(self.new, one, start, title="new words").run(
-                rho[None], alpha, prior, frozen=frozen, rate=1.0, bar=bar
-            )
-            rho[frozen:], alpha[frozen:] = found.rho[0, frozen:], found.alpha[frozen:]
-        center = np.repeat(rho[None], len(self.new.slices), axis=0)
+            found, contexts, _ = go_on(one, (rho[None], alpha), prior, frozen=frozen, rate=1.0, title="new words")
+            rho[frozen:], alpha[frozen:] = found[0, frozen:], contexts[frozen:]
+        n_new = len(self.new.slices)
+        center = np.repeat(rho[None], n_new, axis=0)
         begin = center.copy()
         begin[: len(self.model.slices) - self.n_slices, :frozen] = self._embeddings()[1:]
-        contexts = np.repeat(alpha[None], len(self.new.slices), axis=0) if spec.contexts_drift else alpha
-        continuation = Continuation(self.new, self.schedule, start, title="new slices")
-        found = continuation.run(begin, contexts, self._prior(center, alpha), frozen=0, rate=RATE, bar=bar)
-        return self._join(found.rho, found.alpha, name)
+        contexts = np.repeat(alpha[None], n_new, axis=0) if spec.contexts_drift else alpha
+        prior = self._prior(center, alpha)
+        return go_on(self.schedule, (begin, contexts), prior, frozen=0, rate=RATE, title="new slices")[:2]
 
     def _embeddings(self) -> Array:
         """Return the embeddings of the last slice that stays, and of later ones, as engines keep them."""
@@ -191,21 +170,13 @@ class _Extension:
         return join_intercepts(np.asarray(model.rho[last], dtype=np.float32), intercepts)
 
     def _start(self) -> tuple[Array, Array]:
-        """Return the embeddings of the last slice that stays, and its context vectors, as engines keep them."""
-        model, spec = self.model, self.model.spec
-        rho = self._embeddings()[0]
-        alpha = np.asarray(model.alpha_at(self.n_slices - 1), dtype=np.float32)
-        fresh = initial_parameters(
-            len(self.corpus.words) - self.n_words, spec.dim, seed=self.schedule.seed, initial_scale=spec.initial_scale,
-            initial_accumulator=spec.initial_accumulator,
-            intercepts=(
-                frequency_log_odds(self.new, spec.exponent, spec.negatives)[self.n_words :] if spec.intercept else None
-            ),
-        )  # fmt: skip
-        return (
-            np.concatenate([rho, fresh.rho[0]]).astype(np.float32),
-            np.concatenate([alpha, fresh.alpha]).astype(np.float32),
-        )
+        """Return the embeddings of the last slice that stays, and its context vectors, with those of new words."""
+        alpha, n_new = self.model.alpha_at(self.n_slices - 1), len(self.corpus.words) - self.n_words
+        intercepts = initial_intercepts(self.new, self.model.spec)
+        fresh = self.schedule.initial_parameters(n_new, None if intercepts is None else intercepts[self.n_words :])
+        rows = ([self._embeddings()[0], fresh.rho[0]], [alpha, fresh.alpha])
+        rho, alpha = (np.concatenate(parts).astype(np.float32) for parts in rows)
+        return rho, alpha
 
     def _prior(self, center: Array, alpha: Array) -> Prior:
         """Return the walk on from the last slice.
@@ -225,33 +196,32 @@ class _Extension:
             alpha_center=alpha,
         )
 
-    def _join(self, rho: Array, alpha: Array, engine: str) -> Model:
-        """Put the old slices before the new ones; a new word has the vectors of the first new slice in them."""
-        model, corpus = self.model, self.corpus
-        kind = np.asarray(model.rho).dtype
+    def join(self, rho: Array, alpha: Array, engine: str, *, documents: int) -> Model:
+        """Return the longer model: the slices that stay, and then those that were fitted."""
+        model, corpus, kind = self.model, self.corpus, np.asarray(self.model.rho).dtype
         rho, intercepts = split_intercepts(rho.astype(kind), alpha.shape[-1])
-        before = np.repeat(rho[:1], self.n_slices, axis=0)
-        before[:, : self.n_words] = model.rho[: self.n_slices]
-        old = None
         if intercepts is not None and model.intercepts is not None:
-            old = np.repeat(intercepts[:1], self.n_slices, axis=0)
-            old[:, : self.n_words] = model.intercepts[: self.n_slices]
-            old = np.concatenate([old, intercepts])
+            intercepts = _one_after_the_other(model.intercepts[: self.n_slices], intercepts)
         context_of = model.context_of[: self.n_slices]
-        new_contexts, old_contexts = by_slice(alpha.astype(kind)), by_slice(model.alpha)[: context_of.max() + 1]
-        contexts = np.repeat(new_contexts[:1], len(old_contexts), axis=0)
-        contexts[:, : self.n_words] = old_contexts
+        contexts = by_slice(model.alpha)[: context_of.max() + 1]
         own = np.arange(len(rho)) if model.spec.contexts_drift else np.zeros(len(rho), dtype=np.int64)
         labels = self.new.slices.labels
         added = f"{labels[0]} to {labels[-1]}" if len(labels) > 1 else labels[0]
-        added += f" ({self.documents:,} documents, driftword {versions()['driftword']})"
-        path = corpus.location
+        added += f" ({documents:,} documents, driftword {versions()['driftword']})"
         provenance = replace(
-            model.provenance, corpus=corpus.fingerprint, corpus_path=path, engine=engine,
+            model.provenance, corpus=corpus.fingerprint, corpus_path=corpus.location, engine=engine,
             extended=(*model.provenance.extended, added),
         )  # fmt: skip
         return Model(
-            np.concatenate([before, rho]), np.concatenate([contexts, new_contexts]), old,
+            _one_after_the_other(model.rho[: self.n_slices], rho),
+            _one_after_the_other(contexts, by_slice(alpha.astype(kind))), intercepts,
             vocabulary=corpus.vocabulary, spec=model.spec, provenance=provenance, history=model.history,
-            best_pass=model.best_pass, context_of=np.r_[context_of, len(old_contexts) + own].tolist(),
+            best_pass=model.best_pass, context_of=np.r_[context_of, len(contexts) + own].tolist(),
         )  # fmt: skip
+
+
+def _one_after_the_other(old: Array, new: Array) -> Array:
+    """Put old slices before new ones; in them, a new word has the values of the first new slice."""
+    longer = np.repeat(new[:1], len(old), axis=0)
+    longer[:, : old.shape[1]] = old
+    return np.concatenate([longer, new])

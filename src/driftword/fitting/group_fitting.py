@@ -8,62 +8,42 @@ near all the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import functools
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from driftword.basics.progress import Progress
-from driftword.corpus import Corpus
-from driftword.engines import Engine
-from driftword.engines.parameters import INTERCEPT_UNIT, Parameters
+from driftword.engines.parameters import INTERCEPT_UNIT, Floats, split_intercepts
 from driftword.engines.prior import Chain, Prior
-from driftword.engines.rounds import Sampler
-from driftword.fitting.continuation import Continuation
+from driftword.fitting.continuation import continue_fit
+from driftword.fitting.job import WITH_GROUPS, Job
 from driftword.fitting.schedule import Schedule
+from driftword.models.embeddings import GroupEmbeddings
 
-Array = npt.NDArray[Any]
 RATE: Final = 0.06  # of the learning rate: groups start near where they end
 
 
-@dataclass(frozen=True)
-class FittedGroup:
-    """The embeddings of one group, as engines keep them, and the scores after each pass."""
-
-    rho: Array
-    history: list[dict[str, Any]]
-    corpus: Corpus  # its documents
-
-
-class GroupFit:
-    """Fits the groups of a corpus, from the embeddings of all text (as engines keep them) and the context vectors."""
-
-    def __init__(
-        self,
-        corpus: Corpus,
-        schedule: Schedule,
-        start: tuple[Array, Array],
-        start_engine: Callable[[Parameters, Sampler], Engine],
-    ) -> None:
-        self.corpus, self.schedule, self.start_engine = corpus, schedule, start_engine
-        self.rho, self.alpha = start
-        self.prior = group_prior(schedule, self.rho)
-
-    def run(self, bar: Progress) -> dict[str, FittedGroup]:
-        """Fit every group."""
-        return {name: self.fit(name, bar) for name in self.corpus.groups}
-
-    def fit(self, name: str, bar: Progress) -> FittedGroup:
-        """Fit one group to its text."""
-        corpus = self.corpus.of_group(name)
-        continuation = Continuation(corpus, self.schedule, self.start_engine, title=f"group {name}")
-        found = continuation.run(self.rho, self.alpha, self.prior, frozen=self.alpha.shape[-2], rate=RATE, bar=bar)
-        return FittedGroup(found.rho, found.history, corpus)
+def fit_groups(
+    job: Job, rho: Floats, alpha: Floats, *, dtype: npt.DTypeLike, bar: Progress
+) -> dict[str, GroupEmbeddings]:
+    """Fit the groups of a corpus, if it has any and the model moves, from embeddings and contexts of all text."""
+    if not job.corpus.groups or job.schedule.spec.model not in WITH_GROUPS or len(rho) < 2:
+        return {}
+    rho, alpha = np.asarray(rho, dtype=np.float32), np.asarray(alpha, dtype=np.float32)
+    prior = group_prior(job.schedule, rho)
+    go_on = functools.partial(continue_fit, frozen=alpha.shape[-2], rate=RATE, start_engine=job.start_alone, bar=bar)
+    groups = {}
+    for name in job.corpus.groups:
+        corpus = job.corpus.of_group(name)
+        found, _, history = go_on(corpus, job.schedule, (rho, alpha), prior, title=f"group {name}")
+        own, intercepts = split_intercepts(found.astype(dtype), alpha.shape[-1])
+        groups[name] = GroupEmbeddings(own, intercepts, corpus.counts, corpus.train_counts, tuple(history))
+    return groups
 
 
-def group_prior(schedule: Schedule, rho: Array) -> Prior:
+def group_prior(schedule: Schedule, rho: npt.NDArray[Any]) -> Prior:
     """Return what is expected of the differences between a group and all text."""
     prior = schedule.prior
     own = np.full(len(rho), schedule.spec.group_precision / len(rho))

@@ -21,6 +21,7 @@ from driftword.corpus import Corpus
 from driftword.corpus.splits import SPLITS
 from driftword.engines import Engine
 from driftword.engines.rounds import Centering, Sampler, Text, read_text
+from driftword.models.spec import Spec
 
 NEGATIVES: Final = 20
 EXPONENT: Final = 0.75
@@ -28,20 +29,6 @@ MOST_VALIDATION: Final = 1 << 22  # words that are scored after a pass, about: e
 _HELD_OUT_PASS: Final = 0  # held-out text has a single subsample, however training is resampled
 
 Array = npt.NDArray[Any]
-
-
-@dataclass(frozen=True)
-class DocumentRuns:
-    """Runs of consecutive positions of one document, over which sums are quick."""
-
-    starts: Array  # (runs,) first position of each run
-    sizes: Array  # (documents,) positions of each document
-
-    @classmethod
-    def find(cls, document: Array) -> DocumentRuns:
-        """Find the runs in the document numbers of all positions."""
-        starts = np.flatnonzero(np.diff(document, prepend=-1))
-        return cls(starts, _document_sums(np.ones(len(document)), document, starts))
 
 
 @dataclass(frozen=True)
@@ -54,25 +41,31 @@ class Scores:
     slice_of: Array  # (n,)
     group_of: Array  # (n,) 0 where there are no groups
     word: Array  # (n,)
-    document_runs: DocumentRuns
+    starts: Array  # (runs,) first position of each run of positions of one document
 
     def summary(self, mask: npt.NDArray[np.bool_] | None = None) -> dict[str, float]:
         """Return the three scores with their standard errors, over all positions or those in `mask`."""
         chosen = slice(None) if mask is None else mask
         document = self.document[chosen]
-        runs = self.document_runs if mask is None else DocumentRuns.find(document)
-        positive = _document_sums(self.positive[chosen], document, runs.starts)
-        negative = _document_sums(self.negative[chosen], document, runs.starts)
+        starts = self.starts if mask is None else find_starts(document)
+        positive = _document_sums(self.positive[chosen], document, starts)
+        negative = _document_sums(self.negative[chosen], document, starts)
+        sizes = _document_sizes(document, starts)
         result: dict[str, float] = {}
         for name, sums in (("L_pos", positive), ("L_neg", negative), ("L", positive + negative)):
-            result[name], result[f"{name}_se"] = _ratio_and_error(sums, runs.sizes)
-        return {**result, "positions": len(document), "documents": int((runs.sizes > 0).sum())}
+            result[name], result[f"{name}_se"] = _ratio_and_error(sums, sizes)
+        return {**result, "positions": len(document), "documents": int((sizes > 0).sum())}
 
 
 def mean_and_error(values: Array, document: Array) -> tuple[float, float]:
     """Return the mean over positions, and its standard error over documents."""
-    runs = DocumentRuns.find(document)
-    return _ratio_and_error(_document_sums(values, document, runs.starts), runs.sizes)
+    starts = find_starts(document)
+    return _ratio_and_error(_document_sums(values, document, starts), _document_sizes(document, starts))
+
+
+def find_starts(document: Array) -> Array:
+    """Return where runs of positions of one document start, given the document of each position."""
+    return np.flatnonzero(np.diff(document, prepend=-1))
 
 
 def _document_sums(values: Array, document: Array, starts: Array) -> Array:
@@ -80,6 +73,10 @@ def _document_sums(values: Array, document: Array, starts: Array) -> Array:
     if not len(starts):
         return np.zeros(0)
     return np.bincount(document[starts], weights=np.add.reduceat(values, starts, dtype=np.float64))
+
+
+def _document_sizes(document: Array, starts: Array) -> Array:
+    return np.bincount(document[starts], weights=np.diff(starts, append=len(document)))
 
 
 def _ratio_and_error(sums: Array, sizes: Array) -> tuple[float, float]:
@@ -94,11 +91,6 @@ def _ratio_and_error(sums: Array, sizes: Array) -> tuple[float, float]:
     return mean, float(np.sqrt(variance) / sizes.sum())
 
 
-def scoring_sampler(corpus: Corpus) -> Sampler:
-    """Return the distribution from which the negatives of scores are drawn, the same for every model."""
-    return Sampler.make(corpus.raw_counts, EXPONENT)
-
-
 def seen_frequencies(corpus: Corpus) -> Array:
     """Return the frequency of each word in the training text that a pass sees; no word has none."""
     seen = corpus.train_counts.sum(axis=0, dtype=np.float64) * corpus.keep_probability + 0.5
@@ -106,7 +98,7 @@ def seen_frequencies(corpus: Corpus) -> Array:
 
 
 def measure_contexts(corpus: Corpus, half_window: int) -> Centering:
-    """Return how frequent words are in the contexts that a pass sees, and how many words a context has on average."""
+    """Return word frequencies in the contexts that a pass sees, and the mean number of words in a context."""
     counts = corpus.counts.sum(axis=0, dtype=np.float64)
     kept = float(counts @ corpus.keep_probability) / max(float(counts.sum()), 1.0)
     lengths = np.diff(corpus.offsets)[corpus.chunk_split == SPLITS.index("train")] * kept
@@ -120,6 +112,11 @@ def frequency_log_odds(corpus: Corpus, exponent: float, negatives: int) -> Array
     """Return the log odds that each word occurs at a position rather than as a negative, by its frequency alone."""
     drawn = np.maximum(_draw_probability(corpus, exponent), np.finfo(float).tiny)
     return np.asarray(np.log(seen_frequencies(corpus)) - np.log(negatives * drawn))
+
+
+def initial_intercepts(corpus: Corpus, spec: Spec) -> Array | None:
+    """Return the intercepts that a model begins with: what word frequencies tell; None for a model without."""
+    return frequency_log_odds(corpus, spec.exponent, spec.negatives) if spec.intercept else None
 
 
 def _draw_probability(corpus: Corpus, exponent: float) -> Array:
@@ -137,22 +134,20 @@ class HeldOut:
     Of a split with more than `most` words about as many are read: those of documents chosen at random.
     """
 
-    def __init__(
-        self, corpus: Corpus, split: str, *, sampler: Sampler | None = None, most: float = float("inf")
-    ) -> None:
+    def __init__(self, corpus: Corpus, split: str, *, most: float = float("inf")) -> None:
         self.text: Text = read_text(corpus, split, pass_number=_HELD_OUT_PASS, sliced=True, most=most)
         self.key = randomness.key(corpus.seed, "scoring")
-        self.sampler = sampler or scoring_sampler(corpus)
+        self.sampler = Sampler.make(corpus.raw_counts, EXPONENT)  # the same for every model
         lengths = np.diff(self.text.offsets)
         _, document = np.unique(corpus.chunk_document[self.text.chunk], return_inverse=True)
         self.document = np.repeat(document, lengths)
-        self.document_runs = DocumentRuns.find(self.document)
+        self.starts = find_starts(self.document)
         self.slice_of = np.repeat(corpus.chunk_slice[self.text.chunk], lengths)
         self.chunk_group = np.asarray(corpus.chunk_group)[self.text.chunk]
         self.group_of = np.repeat(self.chunk_group, lengths)
 
     def frequency_scores(self, corpus: Corpus) -> tuple[float, float]:
-        """Return L_pos and L of a model that knows how frequent words are in the training text, and nothing else."""
+        """Return L_pos and L of a model that knows nothing but word frequencies in the training text."""
         log_odds = frequency_log_odds(corpus, EXPONENT, NEGATIVES)
         drawn = _draw_probability(corpus, EXPONENT)
         counts = np.bincount(self.text.ids, minlength=len(log_odds))
@@ -164,7 +159,7 @@ class HeldOut:
         return self._scores(*self._score(self.text, engine, context))
 
     def score_parts(self, part_of: Array, engines: Iterable[Engine], *, context: int) -> Scores:
-        """Score parts of the text, which the number of each chunk's part tells, with an engine each."""
+        """Score the text in parts, each with an engine of its own; `part_of` gives the part of each chunk."""
         lengths, scores = np.diff(self.text.offsets), np.zeros((2, len(self.text.ids)))
         for number, engine in enumerate(engines):
             here = part_of == number
@@ -175,6 +170,4 @@ class HeldOut:
         return engine.score(text, sampler=self.sampler, half_window=context // 2, negatives=NEGATIVES, key=self.key)
 
     def _scores(self, positive: Array, negative: Array) -> Scores:
-        return Scores(
-            positive, negative, self.document, self.slice_of, self.group_of, self.text.ids, self.document_runs
-        )
+        return Scores(positive, negative, self.document, self.slice_of, self.group_of, self.text.ids, self.starts)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from driftword.engines.parameters import INTERCEPT_UNIT
+from driftword.engines.parameters import INTERCEPT_UNIT, Floats, Parameters, initial_parameters
 from driftword.engines.prior import Chain, Prior
 from driftword.engines.rounds import Centering, PassPlan, Step
 from driftword.fitting.walks import adapted, walk_chain
@@ -35,12 +35,20 @@ class Schedule:
 
     @property
     def n_slices(self) -> int:
-        """How many slices the model has."""
+        """The number of slices of the model."""
         return len(self.distances) + 1
 
     def is_static(self, number: int) -> bool:
-        """Whether all text counts as one slice in a pass."""
+        """Tell whether all text counts as one slice in a pass."""
         return number == 0 or self.n_slices == 1
+
+    def initial_parameters(
+        self, n_words: int, intercepts: Floats | None, dtype: type[np.floating[Any]] = np.float32
+    ) -> Parameters:
+        """Draw the parameters of a static model, to begin with."""
+        spec = self.spec
+        start = {"initial_scale": spec.initial_scale, "initial_accumulator": spec.initial_accumulator}
+        return initial_parameters(n_words, spec.dim, seed=self.seed, **start, intercepts=intercepts, dtype=dtype)
 
     def plan(self, number: int) -> PassPlan:
         """Return how a pass reads the text."""
@@ -48,7 +56,7 @@ class Schedule:
         sample = number + 1 if spec.resample == "each-pass" else 1
         before = number if self.n_slices == 1 else max(number - 1, 0)
         return PassPlan(
-            number, sample, not self.is_static(number), spec.block, spec.run, spec.rounds, self.seed, before
+            number, sample, not self.is_static(number), spec.block_size, spec.run_length, spec.rounds, self.seed, before
         )  # fmt: skip
 
     def step(self, number: int, round_number: int, prior: Prior | None = None, *, rounds: int | None = None) -> Step:
@@ -61,7 +69,7 @@ class Schedule:
             learning_rate=rate * (spec.binned_rate if spec.model == "binned" and not static else 1),
             half_window=spec.context // 2,
             negatives=spec.negatives,
-            pool=spec.pool,
+            pool_size=spec.pool_size,
             prior=(prior or (self._static_prior if static else self._prior)).share(1 / rounds),
             centering=self.centering,
         )

@@ -33,7 +33,7 @@ FACTORS: Final[dict[str, tuple[float, ...]]] = {
     "drift_precision": (0.1, 0.3, 1.0, 3.0, 10.0),
     "intercept_precision": (0.1, 0.3, 1.0, 3.0, 10.0),
     "prior_precision": (0.2, 1.0, 5.0),
-    "block": (0.5, 1.0, 2.0),
+    "block_size": (0.5, 1.0, 2.0),
 }
 FIRST_PASSES: Final = 2
 KEEP: Final = 4  # one candidate in this many goes on
@@ -73,22 +73,18 @@ def tune(
         How many combinations to try first: `spec` itself, and others drawn at random around it.
     passes
         Maximum number of passes of a candidate; use the number that the final fit will have.
-    seed, threads, engine, device
+    seed, threads, engine, device, show_progress
         As in `fit`.
     out
         Where the model will be written; the result of the tuning is kept beside it, as ``NAME.tuning.json``.
     resume
         Use the result kept there instead of tuning again.
-    show_progress
-        Show a progress bar; by default where standard error is a terminal.
     """
-    corpus = as_corpus(corpus)
-    spec = as_spec(spec)
+    corpus, spec = as_corpus(corpus), as_spec(spec)
     candidates = checks.whole("candidates", candidates, least=2)
     passes, seed = checks.whole("passes", passes, least=1), checks.seed(seed)
-    threads = checks.threads(threads)
-    resume, show_progress = checks.flag("resume", resume), checks.show_progress(show_progress)
-    out = checks.optional(checks.path, "out", out)
+    threads, show_progress = checks.threads(threads), checks.show_progress(show_progress)
+    out, resume = checks.optional(checks.path, "out", out), checks.flag("resume", resume)
     if not corpus.has_split("valid"):
         raise OptionError("The corpus has no validation text to choose options by")
     result_path = None if out is None else out.with_name(out.name + ".tuning.json")
@@ -96,18 +92,16 @@ def tune(
     if resume and result_path is not None and result_path.exists():
         return _load_result(result_path, request)
     corpus = corpus.without_groups()  # they are fitted to the model that is chosen, not to every candidate
+    options: dict[str, Any] = {"seed": seed, "threads": threads, "engine": engine, "device": device}
     left, rows = _candidates(spec, candidates, seed), []
     budget = min(FIRST_PASSES, passes)
     with nullcontext() if out is None else reserved(out), progress(show=show_progress) as bar:
         while True:
-            bar.stage(
-                f"{spec.model}, context {spec.context}: {len(left)} candidates, {_passes(budget)} each", total=len(left)
-            )
+            each = "1 pass" if budget == 1 else f"{budget} passes"
+            bar.stage(f"{spec.model}, context {spec.context}: {len(left)} candidates, {each} each", total=len(left))
             scores: list[float] = []
             for candidate in left:
-                rows.append(
-                    _try(corpus, candidate, passes=budget, seed=seed, threads=threads, engine=engine, device=device)
-                )
+                rows.append(_try(corpus, candidate, passes=budget, **options))
                 scores.append(rows[-1][spec.select_by])
                 bar.update(done=len(scores), facts=f"best {spec.select_by} {max(scores):.3f}")
             best = [left[i] for i in np.argsort(-np.array(scores), kind="stable")]
@@ -118,8 +112,7 @@ def tune(
         raise FitError("Every candidate diverged; start with a smaller `learning_rate`")
     if result_path is not None:
         with replacing(result_path) as partial:
-            result = {"asked": request, "spec": best[0].to_dict(), "tried": rows}
-            partial.write_bytes(sealed_json(result))
+            partial.write_bytes(sealed_json({"asked": request, "spec": best[0].to_dict(), "tried": rows}))
     return Tuned(best[0], pl.DataFrame(rows))
 
 
@@ -143,25 +136,26 @@ def tuned_options(spec: Spec) -> list[str]:
         "drift_precision": spec.model == "dynamic",
         "intercept_precision": spec.intercept and spec.model in ("binned", "frequency"),  # or it follows the drift's
         "prior_precision": spec.prior_precision is not None,  # it follows the drift's as well
-        "block": spec.block > 1,  # otherwise every position has negatives of its own
+        "block_size": spec.block_size > 1,  # otherwise every position has negatives of its own
     }
     return [name for name in FACTORS if wanted[name]]
 
 
 def _candidates(spec: Spec, count: int, seed: int) -> list[Spec]:
+    """Return the options to start from, and others around them, drawn at random."""
     names = tuned_options(spec)
-    others = []
-    for factors in itertools.product(*(FACTORS[name] for name in names)):
-        changed: dict[str, Any] = {name: _times(spec, name, f) for name, f in zip(names, factors, strict=True)}
-        if set(factors) != {1.0}:
-            others.append(replace(spec, **changed))
+    others = [
+        replace(spec, **{name: _times(spec, name, factor) for name, factor in zip(names, factors, strict=True)})
+        for factors in itertools.product(*(FACTORS[name] for name in names))
+        if set(factors) != {1.0}
+    ]
     chosen = np.random.default_rng(seed).permutation(len(others))[: count - 1]
     return [spec, *(others[i] for i in sorted(chosen))]
 
 
-def _times(spec: Spec, name: str, factor: float) -> float:
-    if name == "block":
-        return max(1, round(spec.block * factor))
+def _times(spec: Spec, name: str, factor: float) -> Any:
+    if name == "block_size":
+        return max(1, round(spec.block_size * factor))
     return float(f"{option_value(spec, name) * factor:.3g}")
 
 
@@ -171,6 +165,7 @@ def option_value(spec: Spec, name: str) -> Any:
 
 
 def _try(corpus: Corpus, spec: Spec, **options: Any) -> dict[str, Any]:
+    """Fit a candidate, and return a row with its options and scores."""
     row: dict[str, Any] = {"passes": options["passes"]}
     row |= {name: option_value(spec, name) for name in tuned_options(spec)}
     try:
@@ -181,7 +176,3 @@ def _try(corpus: Corpus, spec: Spec, **options: Any) -> dict[str, Any]:
         return {**row, "L": float("-inf"), "L_pos": float("-inf"), "best_pass": None}
     best = model.history[(model.best_pass or 1) - 1]
     return {**row, "L": best["L"], "L_pos": best["L_pos"], "best_pass": best["pass"]}
-
-
-def _passes(count: int) -> str:
-    return "1 pass" if count == 1 else f"{count} passes"

@@ -1,4 +1,4 @@
-"""Walks: how embeddings are expected to move from slice to slice, given where they are.
+"""Walks: priors on how embeddings move from slice to slice.
 
 All are chains (`engines.prior.Chain`), so every engine solves them in the same way. Those that depend on the
 embeddings themselves are made anew before every pass.
@@ -26,14 +26,7 @@ TAIL: Final = 4.0  # the smaller, the less a long step costs
 def walk_chain(spec: Spec, steps: Array, own: Array) -> Chain:
     """Return the chain of embeddings before any is known.
 
-    Parameters
-    ----------
-    spec
-        The options of the model.
-    steps
-        Time between adjacent slices, in the drift unit, ``(T - 1,)``.
-    own
-        Precision of embeddings in each slice, ``(T,)``.
+    Given are the time between adjacent slices, in the drift unit, and the precision of embeddings in each slice.
     """
     if spec.walk != "ou":
         return Chain(own, spec.drift_precision / steps)

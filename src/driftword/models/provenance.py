@@ -1,4 +1,4 @@
-"""Where a result came from: what it was made of, by which program, on which machine."""
+"""Provenance: what a model was made from, by which program and on which machine."""
 
 from __future__ import annotations
 
@@ -6,53 +6,45 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from driftword.basics.process import machine, versions
+from driftword.corpus import Corpus
+
 
 @dataclass(frozen=True)
 class Provenance:
-    """How a model was made; None where that is not known.
+    """How a model was made; None where that is not known."""
 
-    Parameters
-    ----------
-    engine
-        The engine that fitted it, or ``"imported"`` for embeddings made elsewhere.
-    method
-        The baseline that made it (see `driftword.baselines`); None for driftword's own models.
-    corpus, corpus_path
-        Fingerprint of the corpus it was fitted to, and where that was stored.
-    citation
-        What users of the corpus are asked to cite.
-    seed, passes, threads
-        As in `fit`.
-    shuffled_dates
-        Seed with which the dates of its documents were shuffled before.
-    group
-        The group of documents that it is about; None for all of them.
-    extended
-        What `extend` added to it later, in order: slices, documents, and by which version.
-    ran_on, machine
-        What the engine ran on, and the machine.
-    versions
-        Versions of the packages that decide the result.
-    """
-
-    engine: str
-    corpus: str | None = None
-    corpus_path: str | None = None
-    citation: str | None = None
+    engine: str  # that fitted it, or "imported" for embeddings made elsewhere
+    corpus: str | None = None  # fingerprint of the corpus it was fitted to
+    corpus_path: str | None = None  # where that was stored
+    citation: str | None = None  # what users of the corpus are asked to cite
     seed: int | None = None
     passes: int | None = None
     threads: int | None = None
-    shuffled_dates: int | None = None
-    group: str | None = None
-    extended: tuple[str, ...] = ()
-    ran_on: str | None = None
+    shuffled_dates: int | None = None  # seed with which the dates of its documents were shuffled before
+    group: str | None = None  # of documents that it is about; None for all of them
+    extended: tuple[str, ...] = ()  # what `extend` added later, in order: slices, documents, and by which version
+    ran_on: str | None = None  # what the engine ran on
     machine: str | None = None
-    versions: Mapping[str, str] = field(default_factory=dict)
-    method: str | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)  # of the packages that decide the result
+    method: str | None = None  # the baseline that made it; None for driftword's own models
+
+    @classmethod
+    def of(cls, corpus: Corpus, *, packages: Mapping[str, str] | None = None, **facts: Any) -> Provenance:
+        """Return the provenance of a model that is made here and now from a corpus, with the help of some packages."""
+        return cls(
+            corpus=corpus.fingerprint,
+            corpus_path=corpus.location,
+            citation=corpus.citation,
+            shuffled_dates=corpus.shuffled,
+            machine=machine(),
+            versions={**versions(), **(packages or {})},
+            **facts,
+        )
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Provenance:
-        """Read back what `to_dict` gave; unknown names are ignored."""
+        """Restore what `to_dict` returned; unknown names are ignored."""
         known = {one.name for one in fields(cls)}
         given = {name: value for name, value in facts.items() if name in known}
         return cls(**{**given, "extended": tuple(facts.get("extended", ()))})

@@ -1,4 +1,4 @@
-"""What a significance test found about every word of a model, as it is kept with the model and used for its answers."""
+"""The result of a significance test of every word, as it is kept with a model and used for its answers."""
 
 from __future__ import annotations
 
@@ -34,23 +34,15 @@ CHANGE_DATE: Final = (
 
 @dataclass(frozen=True)
 class SignificanceTable:
-    """The result of a test of the whole vocabulary.
+    """The result of a test of the whole vocabulary, and the options of `significance` that it was tested with."""
 
-    Attributes
-    ----------
-    table
-        One row for every word, in the order of the vocabulary; see `significance`.
-    permutations, seed, within
-        How it was tested; see `significance`.
-    """
-
-    table: pl.DataFrame
+    table: pl.DataFrame  # one row for every word, in the order of the vocabulary
     permutations: int
     seed: int
     within: str | None = None
 
     def options(self) -> dict[str, Any]:
-        """Return how it was tested, ready for JSON."""
+        """Return the options of the test, ready for JSON."""
         return {"permutations": self.permutations, "seed": self.seed, "within": self.within}
 
     @cached_property

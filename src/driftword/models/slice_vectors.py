@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from driftword.basics import checks
 from driftword.basics.errors import OptionError
-from driftword.corpus.vocabulary import MIN_COUNT, Vocabulary
+from driftword.corpus.options import MIN_COUNT
+from driftword.corpus.vocabulary import Vocabulary
 
 METRICS: Final = ("centered", "cosine")
 #: A word or a vector, or a pair of one and its weight.
@@ -77,7 +78,7 @@ class SliceVectors:
         return unit(np.asarray(self.vectors, dtype=np.float32) - self._center)
 
     def to_gensim(self) -> Any:
-        """Return the embeddings as gensim's own `KeyedVectors`, for programs that need those."""
+        """Return the embeddings as gensim's own `KeyedVectors`."""
         try:
             from gensim.models import KeyedVectors
         except ImportError as error:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from types import MappingProxyType
 from typing import Any, Final
 
 from driftword.basics import checks
 from driftword.basics.errors import OptionError
 
 MODELS: Final = ("static", "frequency", "binned", "dynamic")
-DRIFT_UNITS: Final = ("span", "year", "slice")
-PRIOR_SLICES: Final = ("all", "first")
-RESAMPLE: Final = ("each-pass", "once")
-SELECT_BY: Final = ("L", "L_pos")
 WALKS: Final = ("random", "ou", "jumps", "words")
+_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
+    "model": MODELS,
+    "drift_unit": ("span", "year", "slice"),
+    "walk": WALKS,
+    "prior_slices": ("all", "first"),
+    "resample": ("each-pass", "once"),
+    "select_by": ("L", "L_pos"),
+}
 _MAX_DIM: Final = 100_000
 _MAX_COUNT: Final = 1_000_000  # of words, rounds and negatives; far beyond any use, and within memory
 
@@ -77,11 +78,11 @@ class Spec:
         words that are rare in a slice.
     rounds
         Number of times that a pass applies the prior.
-    block
+    block_size
         Number of positions that share one pool of negatives.
-    run
+    run_length
         Number of consecutive positions of a text that go into a block together.
-    pool
+    pool_size
         Number of negatives in a pool.
     exponent
         Negatives are drawn in proportion to word counts raised to this power.
@@ -113,9 +114,9 @@ class Spec:
     final_rate: float = 0.1
     binned_rate: float = 0.05
     rounds: int = 10
-    block: int = 32
-    run: int = 4
-    pool: int = 64
+    block_size: int = 32
+    run_length: int = 4
+    pool_size: int = 64
     exponent: float = 0.75
     resample: str = "each-pass"
     select_by: str = "L"
@@ -124,17 +125,12 @@ class Spec:
 
     def __post_init__(self) -> None:
         checked: dict[str, Any] = {
-            "model": checks.one_of("model", self.model, MODELS),
-            "drift_unit": checks.one_of("drift_unit", self.drift_unit, DRIFT_UNITS),
-            "walk": checks.one_of("walk", self.walk, WALKS),
-            "prior_slices": checks.one_of("prior_slices", self.prior_slices, PRIOR_SLICES),
-            "resample": checks.one_of("resample", self.resample, RESAMPLE),
-            "select_by": checks.one_of("select_by", self.select_by, SELECT_BY),
-            "final_rate": checks.real("final_rate", self.final_rate, low=0, high=1),
-            "exponent": checks.real("exponent", self.exponent, low=0, high=2),
+            name: checks.one_of(name, getattr(self, name), known) for name, known in _CHOICES.items()
         }
+        checked["final_rate"] = checks.real("final_rate", self.final_rate, low=0, high=1)
+        checked["exponent"] = checks.real("exponent", self.exponent, low=0, high=2)
         checked["dim"] = checks.whole("dim", self.dim, least=1, most=_MAX_DIM)
-        for name in ("negatives", "rounds", "block", "run", "pool"):
+        for name in ("negatives", "rounds", "block_size", "run_length", "pool_size"):
             checked[name] = checks.whole(name, getattr(self, name), least=1, most=_MAX_COUNT)
         checked["context"] = checks.whole("context", self.context, least=2, most=_MAX_COUNT)
         if checked["context"] % 2:
@@ -177,18 +173,11 @@ class Spec:
 
     @classmethod
     def from_dict(cls, options: Mapping[str, Any]) -> Spec:
-        """Read back what `to_dict` gave; unknown names are ignored."""
+        """Restore what `to_dict` returned; unknown names are ignored."""
         if not isinstance(options, Mapping):
             raise OptionError(f"`options` is {checks.shown(options)}; give what `to_dict` returned")
         known = {field.name for field in fields(cls)}
-        given = dict(options)
-        if "squares" in given:  # the name of `initial_accumulator` in the first file format
-            given.setdefault("initial_accumulator", given["squares"])
-        if "drift_unit" not in given:  # the first models had steps for a unit, no intercepts, and a prior that followed
-            given |= {"drift_unit": "slice", "intercept": False}
-            if given.get("prior_precision") is None:
-                given["prior_precision"] = given.get("drift_precision", 200.0) / 20
-        return cls(**{name: value for name, value in given.items() if name in known})
+        return cls(**{name: value for name, value in options.items() if name in known})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options ready for JSON."""
@@ -197,24 +186,22 @@ class Spec:
 
 PAPER_SUBSAMPLE: Final = 1e-5  # which the text of the paper was prepared with
 #: What the paper's protocol has instead of our defaults.
-PAPER: Final[Mapping[str, Any]] = MappingProxyType(
-    {
-        "drift_precision": 10.0,
-        "drift_unit": "slice",
-        "prior_precision": None,
-        "prior_slices": "first",
-        "intercept": False,
-        "learning_rate": 0.05,
-        "final_rate": 1.0,
-        "binned_rate": 1.0,
-        "block": 1,
-        "run": 1,
-        "pool": 20,
-        "resample": "once",
-        "select_by": "L_pos",
-        "initial_scale": 0.01,
-    }
-)
+PAPER: Final[Mapping[str, Any]] = {
+    "drift_precision": 10.0,
+    "drift_unit": "slice",
+    "prior_precision": None,
+    "prior_slices": "first",
+    "intercept": False,
+    "learning_rate": 0.05,
+    "final_rate": 1.0,
+    "binned_rate": 1.0,
+    "block_size": 1,
+    "run_length": 1,
+    "pool_size": 20,
+    "resample": "once",
+    "select_by": "L_pos",
+    "initial_scale": 0.01,
+}
 
 
 def as_spec(spec: Spec | None) -> Spec:
@@ -224,10 +211,3 @@ def as_spec(spec: Spec | None) -> Spec:
     if not isinstance(spec, Spec):
         raise OptionError(f"`spec` is {checks.shown(spec)}; give a Spec, such as dw.Spec(dim=50)")
     return spec
-
-
-def option_help() -> dict[str, str]:
-    """Return what each option means, from the docstring of `Spec`, as plain text for the command line."""
-    section = inspect.cleandoc(Spec.__doc__ or "").partition("----------\n")[2]
-    texts = re.findall(r"^(\w+)\n((?:    .*\n?)+)", section, re.MULTILINE)
-    return {name: re.sub('``"?|"?``', "", " ".join(text.split())) for name, text in texts}

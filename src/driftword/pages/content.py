@@ -1,4 +1,4 @@
-"""The content of pages about words, for templates, for JSON and for CSV: the tables of `explore`, and no more."""
+"""The content of pages about words, for templates, JSON and CSV: the tables of `explore`, and nothing else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 
 from driftword import explore
-from driftword.basics.checks import whole
 from driftword.basics.errors import OptionError
 from driftword.basics.suggestions import closest
 from driftword.corpus import Corpus
@@ -20,7 +19,8 @@ from driftword.explore.changepoints import NOTABLE
 from driftword.explore.first_use import first_attested, observed_distances
 from driftword.models.model import Model
 from driftword.models.significance_table import LEVEL, verdict
-from driftword.pages.figures import HALF_WIDTH, Change, Figure, Series, figure
+from driftword.pages.figures import Figure, Series, figure
+from driftword.pages.svg import HALF_WIDTH, Change
 
 MAX_ROWS: Final = 200
 MAX_SLICES: Final = 12
@@ -32,31 +32,18 @@ Content = dict[str, Any]
 
 
 def word(
-    model: Model, asked: str, *, at: Sequence[str] = (), n: int = 10, others: Sequence[str] = (),
+    model: Model, name: str, *, at: Sequence[str] = (), n: int = 10, others: Sequence[str] = (),
     reference: str | None = None, groups: Sequence[str] = (), groups_at: str | None = None,
 ) -> Content:  # fmt: skip
     """Return everything a word's page shows, apart from its passages.
 
-    Parameters
-    ----------
-    model, asked
-        The model, and the word.
-    at
-        Slices whose neighbours are listed; by default those on either side of its change, the first and the last.
-    n
-        How many neighbours in each.
-    others
-        Words whose similarity to it is shown; by default neighbours from the first and the last of those slices.
-    reference
-        Words used in other slices as this one is in the reference slice are listed; by default the last of `at`.
-    groups, groups_at
-        Groups whose trajectories are shown, by default the largest, and the slice whose neighbours are listed for each,
-        by default as `reference`; only where the model has groups.
+    It lists n neighbours in the slices `at`, by default those on either side of its change, the first and the last;
+    its similarity to `others`, by default to neighbours from the first and the last of those; words used in these
+    slices as this one is in the slice `reference`, by default the last; and trajectories in `groups`, by default the
+    largest, with neighbours in the slice `groups_at`, by default as `reference`.
     """
-    name, labels = model.words[model.word_id(asked)], model.slices.labels
-    whole("n", n, least=1, most=MAX_ROWS)
-    _at_most("slices", at, MAX_SLICES)
-    _at_most("words", others, MAX_COMPARED)
+    labels = model.slices.labels
+    _check_number(others)
     numbers = sorted({model.slices.index(label) for label in at}) if at else explore.shift_slices(model, name)
     selected = [labels[t] for t in numbers]
     neighbors = explore.neighbors(model, name, at=selected, n=n).to_dicts()
@@ -134,23 +121,21 @@ def _marked(content: Content) -> list[Change]:
     return [{"at": found["change"], "low": found["change_low"], "high": found["change_high"]}]
 
 
-def band(model: Model, asked: str, corpus: Corpus | None, group: str | None = None) -> Content:
+def band(model: Model, name: str, corpus: Corpus | None, group: str | None = None) -> Content:
     """Return the 90% interval of how far a word is from its first use, in all text or a group; this takes a while."""
-    name = model.words[model.word_id(asked)]
     group = None if group is None else model.groups[group_number(model.groups, group)]
+    content: Content = {"word": name, "group": group, "low": None, "high": None}
     if corpus is None or not model.moves or not model.predicts:
-        return {"word": name, "group": group, "low": None, "high": None}
+        return content
     ends = explore.displacement_interval(model, name, corpus, group=group)
-    shown = [list[float | None](round(value, 4) for value in end) for end in ends]
-    if group is not None:
-        shown = [_within_text(end, model.group(group), name) for end in shown]
-    low, high = shown
-    return {"word": name, "group": group, "low": low, "high": high}
+    for side, values in zip(("low", "high"), ends, strict=True):
+        rounded = [round(value, 4) for value in values]
+        content[side] = rounded if group is None else _within_text(rounded, model.group(group), name)
+    return content
 
 
 def _by_group(model: Model, name: str, groups: Sequence[str], at: str, n: int) -> tuple[Content, Figure]:
     """Return the neighbours of a word in some groups in one slice, and how far it is in each from its first use."""
-    _at_most("groups", groups, MAX_GROUPS)
     shown = [model.groups[group_number(model.groups, group)] for group in dict.fromkeys(groups)]
     shown = shown or _largest_groups(model)[:MAX_GROUPS]
     series, rows = [], []
@@ -172,19 +157,18 @@ def _by_group(model: Model, name: str, groups: Sequence[str], at: str, n: int) -
 
 
 def _within_text(values: Sequence[float | None], group: Model, name: str) -> list[float | None]:
-    """Return the values from the first to the last text of a group: elsewhere it is where all text is."""
+    """Return the values from the first to the last text of a group; elsewhere its vectors are those of all text."""
     times = np.flatnonzero(group.vocabulary.observed[:, group.word_id(name)])
     return [value if len(times) and times[0] <= t <= times[-1] else None for t, value in enumerate(values)]
 
 
 def _largest_groups(model: Model) -> list[str]:
-    """Return the groups by how much text they have; the one of all other documents comes last."""
+    """Return the groups, those with the most text first; the group of all other documents comes last."""
 
-    def order() -> list[str]:
-        size = {name: int(np.asarray(model.group(name).counts).sum(dtype=np.int64)) for name in model.groups}
-        return sorted(model.groups, key=lambda name: (name == OTHERS, -size[name]))
+    def rank(name: str) -> tuple[bool, int]:
+        return name == OTHERS, -int(np.asarray(model.group(name).counts).sum(dtype=np.int64))
 
-    return model.cached("largest groups", order)
+    return model.cached("largest groups", lambda: sorted(model.groups, key=rank))
 
 
 def _significance(model: Model, name: str) -> Content | None:
@@ -205,42 +189,33 @@ def _change_points(model: Model, name: str) -> Content:
     return {"changes": sorted(listed, key=lambda row: order(row["slice"])), "largest_change": largest}
 
 
-def slice_neighbors(model: Model, asked: str, at: str, *, n: int) -> Content:
+def slice_neighbors(model: Model, name: str, at: str, *, n: int) -> Content:
     """Return the neighbours of a word in one slice, for a reader who points at it."""
     t = model.slices.index(at)
     return {
         "slice": model.slices.labels[t],
-        "count": model.vocabulary.count(t, model.word_id(asked)),
-        "neighbors": explore.neighbors(model, asked, at=at, n=n)["word"].to_list(),
+        "count": model.vocabulary.count(t, model.word_id(name)),
+        "neighbors": explore.neighbors(model, name, at=at, n=n)["word"].to_list(),
     }
 
 
 def neighbor_columns(selected: Sequence[str], neighbors: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the neighbours of each slice, marked where they are clearly nearer than in the slice before, or after.
 
-    A word that is not in another list was at most as near there as the last word of that list. Where this is clearly
-    farther than here, the word has entered, or leaves; elsewhere a small difference may have pushed it off the list.
+    A word that is missing from another list was at most as near there as the last word of that list. Where that is
+    clearly farther than here, the word has entered, or leaves; otherwise a small difference may have pushed it off.
     """
     lists = [[row for row in neighbors if row["slice"] == label] for label in selected]
 
-    def clearly_nearer(row: dict[str, Any], other: list[dict[str, Any]]) -> bool:
+    def nearer_than(other: list[dict[str, Any]], row: dict[str, Any]) -> bool:
         absent = all(one["word"] != row["word"] for one in other)
         return absent and bool(other) and row["similarity"] - other[-1]["similarity"] >= CLEARLY_NEARER
 
-    return [
-        {
-            "slice": label,
-            "words": [
-                {
-                    **row,
-                    "entered": i > 0 and clearly_nearer(row, lists[i - 1]),
-                    "left": i + 1 < len(lists) and clearly_nearer(row, lists[i + 1]),
-                }
-                for row in lists[i]
-            ],
-        }
-        for i, label in enumerate(selected)
-    ]
+    columns = []
+    for label, before, here, after in zip(selected, [[], *lists], lists, [*lists[1:], []], strict=False):
+        marked = [{**row, "entered": nearer_than(before, row), "left": nearer_than(after, row)} for row in here]
+        columns.append({"slice": label, "words": marked})
+    return columns
 
 
 def _contrasting_words(columns: list[dict[str, Any]]) -> list[str]:
@@ -269,26 +244,31 @@ def word_over_time(content: Content) -> list[dict[str, Any]]:
 
 def compare(model: Model, words: Sequence[str]) -> Content:
     """Return several words over time: similarity of the first to the others, movement and frequency of each."""
-    names = list(dict.fromkeys(model.words[model.word_id(name)] for name in _at_most("words", words, MAX_COMPARED)))
+    names = _known_words(model, words)
     if len(names) < 2:
         raise OptionError(f"A comparison needs two to {MAX_COMPARED} different words; separate them with commas")
     tables = [explore.frequency(model, name) for name in names]
-    observed = [model.vocabulary.observed[:, model.word_id(name)].tolist() for name in names]
     counts, shares = ([table[column].to_list() for table in tables] for column in ("count", "per_million"))
+    observed = [model.vocabulary.observed[:, model.word_id(name)].tolist() for name in names]
+
+    def lines(values: list[list[float]]) -> list[Series]:
+        return [series_of(*one) for one in zip(names, values, counts, observed, strict=True)]
+
     similarity = _similarity_figure(model, names[0], names[1:], color=1)
     figures = {"similarity": similarity}
     distances: list[list[float]] = []
     if model.moves:
         distances = [explore.displacement(model, name)["distance"].to_list() for name in names]
+        label = "1 - cosine similarity to the first slice in which it occurs at least 5 times"
         figures["change"] = figure(
-            "How far each word has moved", "1 - cosine similarity to the first slice that has it at least 5 times",
-            "distance", top=explore.farthest(model), height=300,
-            series=[series_of(name, *values) for name, *values in zip(names, distances, counts, observed, strict=True)],
-        )  # fmt: skip
-    figures["frequency"] = figure(
-        "Frequency", "per million words", "lines",
-        series=[series_of(name, *values) for name, *values in zip(names, shares, counts, observed, strict=True)],
-    )  # fmt: skip
+            "How far each word has moved",
+            label,
+            "distance",
+            top=explore.farthest(model),
+            height=300,
+            series=lines(distances),
+        )
+    figures["frequency"] = figure("Frequency", "per million words", "lines", series=lines(shares))
     return {
         "title": " and ".join([", ".join(names[:-1]), names[-1]]),
         "words": names,
@@ -313,24 +293,25 @@ def compare(model: Model, words: Sequence[str]) -> Content:
 def axis(model: Model, words: Sequence[str], low: Sequence[str], high: Sequence[str]) -> Content:
     """Return where words lie between two poles of meaning, over time."""
     for pole in (low, high):
-        _at_most("words", pole, MAX_COMPARED)
-    names = list(dict.fromkeys(model.words[model.word_id(name)] for name in _at_most("words", words, MAX_COMPARED)))
+        _check_number(pole)
+    names = _known_words(model, words)
     if not names:
         raise OptionError("An axis of meaning needs at least one word to place on it; name one")
     tables = {name: explore.towards(model, name, low=low, high=high) for name in names}
     low_names, high_names = ", ".join(low), ", ".join(high)
     series = [series_of(name, table["position"].to_list(), table["count"].to_list()) for name, table in tables.items()]
+    title = f"{', '.join(names)} between {low_names} and {high_names}"
+    label = f"below: {low_names}; above: {high_names}"
     return {
         "title": f"Between {low_names} and {high_names}",
         "words": names,
         "low": list(low),
         "high": list(high),
         "slices": list(model.slices.labels),
-        "figures": {"axis": figure(f"{', '.join(names)} between {low_names} and {high_names}",
-                                   f"below: {low_names}; above: {high_names}", "lines", series=series, height=300)},
+        "figures": {"axis": figure(title, label, "lines", series=series, height=300)},
         "table": [{"word": name, **row} for name, table in tables.items() for row in table.to_dicts()],
         "cite": citation(model),
-    }  # fmt: skip
+    }
 
 
 def _similarity_figure(model: Model, name: str, others: Sequence[str], *, color: int = 0) -> Figure:
@@ -369,25 +350,24 @@ def suggest(model: Model, typed: str, n: int) -> list[str]:
 
 
 def completions(model: Model, typed: str, n: int) -> list[dict[str, Any]]:
-    """Return what was typed completed, each word with how often it occurs and how far it is from its first use."""
+    """Return words that complete what was typed, with how often each occurs and its distance from its first use."""
     words = suggest(model, typed, n)
+    ids = [model.word_id(name) for name in words]
     paths: list[Any] = [None] * len(words)
     if model.moves and words:
-        found = observed_distances(model, [model.word_id(name) for name in words])
-        paths = [[None if d is None else round(d, 3) for d in row] for row in found]
-    totals = model.vocabulary.totals
-    return [
-        {
-            "word": name,
-            "count": int(totals[model.word_id(name)]) if model.vocabulary.counted else None,
-            "distance": path,
-        }
-        for name, path in zip(words, paths, strict=True)
-    ]
+        paths = [[None if d is None else round(d, 3) for d in row] for row in observed_distances(model, ids)]
+    counts = model.vocabulary.totals[ids].tolist() if model.vocabulary.counted else [None] * len(words)
+    columns = zip(words, counts, paths, strict=True)
+    return [{"word": name, "count": count, "distance": path} for name, count, path in columns]
 
 
-def _at_most(name: str, given: Sequence[str], most: int) -> Sequence[str]:
-    """Check how many words or slices a reader named."""
-    if len(given) > most:
-        raise OptionError(f"{len(given)} {name} are too many for one page; name at most {most}")
-    return given
+def _known_words(model: Model, given: Sequence[str]) -> list[str]:
+    """Return the words that a reader named, each once, as the model spells them."""
+    _check_number(given)
+    return list(dict.fromkeys(model.words[model.word_id(name)] for name in given))
+
+
+def _check_number(words: Sequence[str]) -> None:
+    """Refuse more words than a page compares."""
+    if len(words) > MAX_COMPARED:
+        raise OptionError(f"{len(words)} words are too many for one page; name at most {MAX_COMPARED}")

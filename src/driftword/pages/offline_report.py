@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -20,9 +19,9 @@ from driftword.basics.progress import Progress, progress
 from driftword.basics.tables import printable
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
+from driftword.corpus.options import MIN_COUNT
 from driftword.corpus.passages import find_in_slices
 from driftword.corpus.slices import At
-from driftword.corpus.vocabulary import MIN_COUNT
 from driftword.explore.drift_metrics import METRICS
 from driftword.explore.drift_ranking import check_between
 from driftword.explore.nearest_neighbors import near_words
@@ -31,6 +30,7 @@ from driftword.pages import content, overview_content, passage_content
 from driftword.pages.content import Content
 from driftword.pages.figures import STATIC
 from driftword.pages.rendering import templates
+from driftword.pages.svg import compact_json
 from driftword.storage.atomic_writes import already_exists, replacing
 
 MAX_REPORTED: Final = 1000
@@ -67,15 +67,14 @@ def report(
     ----------
     model
         A dynamic or binned model, or its path. For a static model, name the words: it cannot rank them by change.
-    out
-        The file to write; its name ends in ``.html`` or ``.htm``. Missing folders are created.
+    out, overwrite
+        The file to write, whose name ends in ``.html`` or ``.htm``, and whether to replace it if it exists. Missing
+        folders are created.
     corpus
         The corpus that the model was fitted to, or its path; by default where it was then. If it is no longer there,
         the report has no passages.
-    words
-        Words to include in any case.
-    n
-        How many of the words that changed most to include besides those: 0 to 1000.
+    words, n
+        Words to include in any case, and how many of those that changed most to include besides: 0 to 1000.
     between
         The two slices to compare, as labels, years or dates. By default the widest range with enough text.
     metric, min_count, skip, interpolated
@@ -84,8 +83,6 @@ def report(
         The name of the texts, as in "How words changed in the State of the Union". By default the name of the corpus.
     passages
         Include passages from the texts. Pass False where they must not be copied.
-    overwrite
-        Replace the file if it exists.
     show_progress
         Show a progress bar. By default only where standard error is a terminal.
 
@@ -108,33 +105,33 @@ def report(
     """
     model = as_model(model)
     passages, interpolated = checks.flag("passages", passages), checks.flag("interpolated", interpolated)
-    metric = None if metric is None else checks.one_of("metric", metric, METRICS)
+    metric = checks.optional(checks.one_of, "metric", metric, known=METRICS)
     show_progress = checks.show_progress(show_progress)
     title = checks.optional(checks.text, "title", title)
-    text = None if corpus is None else model.check_corpus(as_corpus(corpus))
+    everything = None if corpus is None else model.check_corpus(as_corpus(corpus))
     if not passages:
-        text = None
-    elif text is None:
-        text = model.open_corpus()
-    everything, text = text, None if text is None else model.documents_of(text)
+        everything = None
+    elif everything is None:
+        everything = model.open_corpus()
     path = _checked_path(checks.path("out", out), overwrite=checks.flag("overwrite", overwrite))
     n = checks.whole("n", n, most=MAX_REPORTED)
-    min_count = checks.optional(checks.whole, "min_count", min_count)
-    skip = checks.optional(checks.whole, "skip", skip)
+    options: dict[str, Any] = {
+        "metric": metric,
+        "min_count": checks.optional(checks.whole, "min_count", min_count),
+        "skip": checks.optional(checks.whole, "skip", skip),
+        "interpolated": interpolated,
+    }
     named = [words] if isinstance(words, str) else checks.word_list("words", words)
     included = [model.words[model.word_id(word)] for word in named]
-    options: dict[str, Any] = {"metric": metric, "min_count": min_count, "skip": skip, "interpolated": interpolated}
     begin, end = check_between(between)
     if model.moves and n:
-        usual = metric is None and (begin, end) == (None, None)
-        if usual:
+        if metric is None and (begin, end) == (None, None):
             changed = explore.timeline(model)["word"].to_list()
             included += [*changed[:_FIRST], *explore.by_chance(model), *changed[_FIRST:]][: n // 2]
         included += explore.rank_drift(model, n=n, between=(begin, end), **options).table["word"].to_list()
     included = list(dict.fromkeys(included))[: len(dict.fromkeys(named)) + n]
     if not included:
-        ranked = model.moves and n
-        why = "No word meets these conditions" if ranked else "No word was named, and none is ranked"
+        why = "No word meets these conditions" if model.moves and n else "No word was named, and none is ranked"
         raise OptionError(f"{why}, so the report would be empty; name words with `words`")
     pages: list[Content] = []
     with progress(show=show_progress) as bar:
@@ -142,8 +139,8 @@ def report(
         for done, word in enumerate(included, 1):
             pages.append(content.word(model, word) | {"passages": []})
             bar.update(done=done, facts=word)
-        if text is not None:
-            _add_passages(text, pages, bar)
+        if everything is not None:
+            _add_passages(model.documents_of(everything), pages, bar)
             if model.moves and model.predicts:
                 _add_intervals(model, everything, pages, bar)
     overview = overview_content.start(model, begin, end, n=min(n or 30, content.MAX_ROWS), **options)
@@ -180,24 +177,25 @@ def _add_passages(corpus: Corpus, pages: list[Content], bar: Progress) -> None:
         page["passages"] = passage_content.passage_rows(tables[page["word"]])
 
 
-def _add_intervals(model: Model, corpus: Corpus | None, pages: list[Content], bar: Progress) -> None:
-    """Add to the figures how sure they are."""
-    bar.stage("computing intervals", total=len(pages))
-    for page in pages:
-        found = content.band(model, page["word"], corpus)
-        page["figures"]["trajectory"]["series"][0]["interval"] = found["low"], found["high"]
-        for one in page["figures"].get("groups", {"series": []})["series"]:
-            found = content.band(model, page["word"], corpus, one["name"])
-            one["interval"] = found["low"], found["high"]
-        page["interval"] = True
-        bar.update(more=1, facts=page["word"])
-
-
 def _passage_slices(page: Content, most: int) -> list[str]:
-    """Return the slices in which a word occurs, evenly thinned where there are more than passages to show."""
+    """Return the slices in which a word occurs, evenly thinned if there are more of them than passages to show."""
     occurs = [label for label, count in zip(page["slices"], page["counts"], strict=True) if count != 0]
     step = max(1, -(-len(occurs) // most))
     return [label for t, label in enumerate(occurs) if t % step == 0 or label in page["selected"]]
+
+
+def _add_intervals(model: Model, corpus: Corpus, pages: list[Content], bar: Progress) -> None:
+    """Add intervals to the figures."""
+    bar.stage("computing intervals", total=len(pages))
+    for page in pages:
+        lines = [(None, page["figures"]["trajectory"]["series"][0])]
+        if "groups" in page["figures"]:
+            lines += [(one["name"], one) for one in page["figures"]["groups"]["series"]]
+        for group, one in lines:
+            found = content.band(model, page["word"], corpus, group)
+            one["interval"] = found["low"], found["high"]
+        page["interval"] = True
+        bar.update(more=1, facts=page["word"])
 
 
 def _render(model: Model, title: str | None, pages: list[Content], overview: Content) -> str:
@@ -207,81 +205,62 @@ def _render(model: Model, title: str | None, pages: list[Content], overview: Con
         for names in (("figure.css", "style.css", "report.css"), ("figures.js", "report.js"))
     )
 
-    def link(word: str) -> Markup | str:
-        return Markup('<a href="#{}">{}</a>').format(quote(_anchor(word)), word) if word in included else word
-
     def href(word: str) -> str | None:
         return "#" + quote(_anchor(word)) if word in included else None
 
     environment = templates(
-        model,
-        title=title,
-        live=False,
-        link=link,
-        href=href,
-        anchor=_anchor,
-        period=lambda _: "#changed",
-        has_bands=False,
+        model, href=href, title=title, live=False, anchor=_anchor, period=lambda _: "#changed", has_bands=False
     )
+    template = environment.get_template("_word.html")
+    rendered = []
+    for page in pages:
+        here = href(page["word"])
+        html = template.render(
+            **page, passages_at="", passages_id=_anchor(page["word"], "passages"), passages_href=None,
+            toggle_pin=lambda _, here=here: here,  # the word's own page, on which a script shows the slice
+        )  # fmt: skip
+        rendered.append((page["word"], Markup(html)))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
         "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; "
         f"script-src 'sha256-{digest}'"
     )
-    template = environment.get_template("_word.html")
-    rendered = [
-        (
-            page["word"],
-            Markup(
-                template.render(
-                    **page, passages_at="", passages_id=_anchor(page["word"], "passages"),
-                    toggle_pin=_slice_href(page["word"]), passages_href=None,
-                )
-            ),
-        )
-        for page in pages
-    ]  # fmt: skip
-    return str(
-        environment.get_template("report.html").render(
-            **overview, pages=rendered, data=Markup(_data(model, pages, overview)), style=Markup(style),
-            script=Markup(script), policy=policy,
-        )
+    return environment.get_template("report.html").render(
+        **overview, pages=rendered, data=Markup(_data(model, pages, overview)), style=Markup(style),
+        script=Markup(script), policy=policy,
     )  # fmt: skip
 
 
 def _data(model: Model, pages: list[Content], overview: Content) -> str:
-    """Return what scripts show of every word and slice as JSON: neighbours, distances and passages."""
-    words = [page["word"] for page in pages]
-    neighbors: dict[str, list[list[int] | None]] = {word: [None] * len(model.slices) for word in words}
+    """Return as JSON what scripts show of every word and slice: neighbours, distances and passages."""
     slice_number = {label: t for t, label in enumerate(model.slices.labels)}
     word_number: dict[str, int] = {}  # a neighbour's name is written once, however often it is one
-    similarity: dict[str, list[list[int] | None]] = {word: [None] * len(model.slices) for word in words}
-    ids = [model.word_id(word) for word in words]
-    for label, word, others, near in near_words(model, ids, None, _NEIGHBORS):
+    shown: dict[str, dict[str, Any]] = {
+        page["word"]: {
+            "counts": page["counts"],
+            "observed": page["observed"],
+            "neighbors": [None] * len(model.slices),
+            "similarity": [None] * len(model.slices),
+            "distance": _distances(page),
+            "passages": [_passage(row, slice_number) for row in page["passages"]],
+        }
+        for page in pages
+    }
+    for label, word, others, near in near_words(model, [model.word_id(word) for word in shown], None, _NEIGHBORS):
         t = slice_number[label]
-        neighbors[word][t] = [word_number.setdefault(other, len(word_number)) for other in others]
-        similarity[word][t] = [round(100 * value) for value in near]
+        shown[word]["neighbors"][t] = [word_number.setdefault(other, len(word_number)) for other in others]
+        shown[word]["similarity"][t] = [round(100 * value) for value in near]
     data = {
         "labels": model.slices.labels,
         "words": list(word_number),
         "few": MIN_COUNT,
-        "pages": {
-            page["word"]: {
-                "counts": page["counts"],
-                "observed": page["observed"],
-                "neighbors": neighbors[page["word"]],
-                "similarity": similarity[page["word"]],
-                "distance": _distances(page),
-                "passages": [_passage(row, slice_number) for row in page["passages"]],
-            }
-            for page in pages
-        },
+        "pages": shown,
         "timeline": [
             [slice_number[row["change"]], row["word"], row["before"] or [], row["after"] or []]
             for row in (overview["timeline"] or {"words": []})["words"]
         ],
     }
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return compact_json(data).replace("<", "\\u003c")
 
 
 def _distances(page: Content) -> list[float | None]:
@@ -293,7 +272,7 @@ def _distances(page: Content) -> list[float | None]:
 
 
 def _passage(row: Mapping[str, Any], slice_number: Mapping[str, int]) -> list[Any]:
-    """Return a passage as short as scripts can read it: slice, left, keyword, right, date, and what else is known."""
+    """Return a passage in a short form for scripts: slice, left, keyword, right, date, and what else is known."""
     about = [f"{name} {value}" for name, value in row["about"].items() if value not in (row["slice"], row["date"])]
     return [slice_number[row["slice"]], row["left"], row["keyword"], row["right"], row["when"], " · ".join(about)]
 
@@ -301,8 +280,3 @@ def _passage(row: Mapping[str, Any], slice_number: Mapping[str, int]) -> list[An
 def _anchor(word: str, kind: str = "word") -> str:
     """Return the id of a word's page within the file, or of its passages."""
     return f"{kind}-{quote(word, safe='')}"
-
-
-def _slice_href(word: str) -> Callable[[str], str]:
-    """Return where the slices of a word's trajectory link to: its own page, on which a script shows them."""
-    return lambda _: "#" + quote(_anchor(word))

@@ -1,4 +1,4 @@
-"""The content of pages about all words: what changed, when, and most."""
+"""The content of pages about all words: which changed, when, and by how much."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from driftword import explore
-from driftword.basics.checks import one_of, quoted, whole
+from driftword.basics.checks import one_of, quoted
 from driftword.basics.errors import OptionError
 from driftword.basics.suggestions import matches
 from driftword.corpus.slices import At
@@ -16,7 +16,7 @@ from driftword.exchange.model_card import citation
 from driftword.explore.trajectories import per_million
 from driftword.models.model import Model
 from driftword.models.significance_table import verdict
-from driftword.pages.content import MAX_ROWS, Content, series_of
+from driftword.pages.content import Content, series_of
 from driftword.pages.figures import Figure, figure
 
 RANKED: Final = "rank"  # the order of a table of drift, unless a reader chooses a column
@@ -32,7 +32,7 @@ def start(
 ) -> Content:  # fmt: skip
     """Return an overview of the corpus, and the words that changed most; `options` are those of `between`.
 
-    Where words were tested, those are told that changed from the slice `since` to the slice `until`.
+    Where words were tested, it tells which changed from the slice `since` to the slice `until`.
     """
     labels = model.slices.labels
     tokens = np.asarray(model.counts).sum(axis=1, dtype=np.int64).tolist() if model.vocabulary.counted else None
@@ -75,7 +75,7 @@ def warm_up(model: Model) -> None:
 
 
 def _ranking(model: Model, begin: At | None, end: At | None, options: dict[str, Any]) -> Content:
-    """Return the words that changed most; what a start page shows unless a reader asks for more is computed once."""
+    """Return the words that changed most; what the start page shows by default is computed once."""
     usual = {"metric": None, "n": 30, "min_count": None, "skip": None, "sort": RANKED, "interpolated": False}
     if begin is None and end is None and usual | options == usual:
         return model.cached("usual ranking", lambda: between(model, None, None))
@@ -103,7 +103,7 @@ def _timeline(model: Model, dated: pl.DataFrame, since: At | None, until: At | N
 
 
 def _answers(model: Model, told: list[dict[str, Any]]) -> Content:
-    """Return from what to what words moved, and when; and the farthest of all distances, for lines of one scale."""
+    """Return what words moved from and to, and when; and the farthest of all distances, so that lines share a scale."""
     for row in told:
         row["per_million"] = per_million(model, model.word_id(row["word"]))
     distances = [distance for row in told for distance in row["distance"] if distance is not None]
@@ -139,7 +139,6 @@ def between(
     `options` are those of `explore.drift`, whose defaults decide what changed most.
     """
     one_of("sort", sort, SORT_COLUMNS)
-    whole("n", n, least=1, most=MAX_ROWS)
     if begin is not None and end is not None and model.slices.index(begin) > model.slices.index(end):
         begin, end = end, begin
     ranking = explore.rank_drift(model, n=n, between=(begin, end), **options)

@@ -7,11 +7,10 @@ from typing import Any, Final
 
 import polars as pl
 
-from driftword.basics.checks import whole
 from driftword.basics.errors import OptionError
 from driftword.corpus import Corpus
 from driftword.corpus.passages import count_by_value, count_passages, find_in_document, find_lines
-from driftword.pages.content import MAX_ROWS, Content
+from driftword.pages.content import Content
 
 PASSAGES: Final = 8  # on a word's page, unless a reader asks for more
 WIDTH: Final = 100  # characters on either side of the word
@@ -26,7 +25,6 @@ def passages(
     """Return passages with a word, each with the metadata of its document."""
     if corpus is None:
         return []
-    whole("n", n, least=1, most=MAX_ROWS)
     table, ranks = find_lines(corpus, asked, at=at or None, n=n, width=WIDTH, where=where or None)
     rows = passage_rows(table)
     return [{**row, "occurrence": rank + 1} for row, rank in zip(rows, ranks, strict=True)]
@@ -81,7 +79,7 @@ def filter_columns(corpus: Corpus | None) -> pl.DataFrame:
 def choices(
     corpus: Corpus | None, asked: str, columns: pl.DataFrame, at: str | None, where: Mapping[str, str]
 ) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
-    """Return the slices and the values of columns that passages can be filtered by, with the passages that each has."""
+    """Return the slices and column values that passages can be filtered by, each with its number of passages."""
     if corpus is None:
         return {}, {}
     known = {name: value for name, value in where.items() if name in columns.columns}

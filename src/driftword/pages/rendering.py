@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
 
 from driftword.explore.drift_metrics import METRICS
 from driftword.explore.vectors import MIN_COUNT
 from driftword.models.model import Model
 from driftword.pages.content import MAX_GROUPS, MAX_ROWS, MAX_SLICES
-from driftword.pages.figures import draw, legend, sparkline, times
+from driftword.pages.figures import draw, legend, sparkline
 from driftword.pages.glance_figures import draw_journey, draw_stream, draw_timeline
+from driftword.pages.svg import times
 
 _CODE: Final = re.compile(r"`([A-Za-z_][\w.]*(?:=[^`]*)?)`")
 
 
-def templates(model: Model, *, title: str | None = None, **names: Any) -> Environment:
-    """Return the templates for a model; whatever they insert is escaped."""
+def templates(model: Model, *, href: Callable[[str], str | None], title: str | None, **names: Any) -> Environment:
+    """Return the templates for a model; whatever they insert is escaped.
+
+    `href` returns the address of a word's page; None for a word that has none.
+    """
+
+    def link(word: str) -> Markup | str:
+        address = href(word)
+        return Markup('<a href="{}">{}</a>').format(address, word) if address else word
+
     environment = Environment(
         loader=PackageLoader("driftword.pages"), autoescape=select_autoescape(), trim_blocks=True, lstrip_blocks=True,
         undefined=StrictUndefined,
@@ -31,7 +42,9 @@ def templates(model: Model, *, title: str | None = None, **names: Any) -> Enviro
         "draw_journey": partial(draw_journey, model.slices),
         "draw_stream": partial(draw_stream, model.slices),
         "draw_timeline": partial(draw_timeline, model.slices),
+        "href": href,
         "legend": legend,
+        "link": link,
         "sparkline": partial(sparkline, model.slices),
         "max_groups": MAX_GROUPS,
         "max_rows": MAX_ROWS,

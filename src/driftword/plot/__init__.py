@@ -3,20 +3,8 @@
 It imports the rooms up to `explore` that read models; others take the charts and `save`.
 """
 
-from driftword.plot.charts import (
-    KINDS,
-    OPTIONS,
-    WITHOUT_WORD,
-    changes,
-    contrast,
-    drift,
-    frequency,
-    history,
-    map,
-    neighbors,
-    similarity,
-    trajectory,
-)
+from driftword.plot.charts import KINDS, OPTIONS, WITHOUT_WORD, changes, drift, history, map, neighbors, trajectory
+from driftword.plot.line_charts import contrast, frequency, similarity
 from driftword.plot.saving import FORMATS, drawable, save
 
 __all__ = [

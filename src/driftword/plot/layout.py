@@ -11,6 +11,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from driftword.basics.errors import OptionError
 from driftword.models.model import Model
 
 #: Colours of Okabe and Ito, which colour-blind readers can tell apart.
@@ -74,7 +75,7 @@ def _named(ticks: dict[float, str]) -> alt.Axis:
 def stacked(
     heights: Sequence[float], *, least: float, places: Sequence[float] | None = None, width: float = 0
 ) -> list[float]:
-    """Push ascending heights up until they are at least this far apart, or their places as far as their width."""
+    """Push ascending heights up until those whose places are closer than `width` are at least `least` apart."""
     result: list[float] = []
     for i, height in enumerate(heights):
         near = (j for j in range(i) if places is None or abs(places[i] - places[j]) < width)
@@ -95,15 +96,16 @@ def _ticks(first: date, last: date) -> list[tuple[date, str]]:
     return [(day, f"{day:%Y-%m}") for day in chosen]
 
 
-def span(values: pl.Series) -> tuple[float, float]:
-    """Return the smallest and the largest value, a little apart where they are equal."""
-    low, high = float(values.min()), float(values.max())  # type: ignore[arg-type]
+def span(table: pl.DataFrame, *columns: str) -> tuple[float, float]:
+    """Return the smallest and the largest value in the columns that exist, a little apart if they are equal."""
+    values = table.select(pl.col(name).cast(pl.Float64) for name in columns if name in table.columns)
+    low, high = float(values.min_horizontal().min()), float(values.max_horizontal().max())  # type: ignore[arg-type]
     return (low, high) if high > low else (low - 0.5, low + 0.5)
 
 
 def spaced(table: pl.DataFrame, chosen: pl.DataFrame) -> list[float]:
     """Return where to write the lists of neighbours: near their slices, without overlap."""
-    low, high = span(table["year"])
+    low, high = span(table, "year")
     room = (high - low) * ROOM
     places = [min(max(year, low + room / 3), high - room / 6) for year in chosen["year"]]
     for i in range(1, len(places)):
@@ -137,7 +139,7 @@ def beside(dots: Any, texts: Sequence[str]) -> Any:
 
 
 def apart(places: Any, texts: Sequence[str], *, obstacles: Any, names: Sequence[str]) -> Any:
-    """Place texts one after the other, moved up or down as little as keeps them clear of what is there."""
+    """Place texts one by one, each moved up or down just enough to keep clear of what is there."""
     held, half = np.array(obstacles, dtype=float).reshape(-1, 2), _half(names)
     result = np.array(places, dtype=float)
     for i, width in enumerate(_half(texts)):
@@ -181,3 +183,9 @@ def finish(chart: Chart, model: Model, title: str, *, height: int | None = HEIGH
         .configure_axis(labelColor=DARK, titleColor=DARK, titleFontWeight="normal")
     )
     return finished
+
+
+def check_not_empty(table: pl.DataFrame, why: str) -> None:
+    """Refuse to draw an empty figure."""
+    if table.is_empty():
+        raise OptionError(f"There is nothing to draw: {why}")

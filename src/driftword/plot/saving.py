@@ -22,7 +22,7 @@ _OF_OBJECTS: Final = {
 
 
 def save(chart: Any, path: str | os.PathLike[str]) -> Path:
-    """Save a chart in the format that the name of the file ends in, replacing an older figure.
+    """Save a chart in the format that the file name ends in, replacing an older figure.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def _mended(part: Any) -> Any:
 
 
 def _safe_html(chart: Any) -> str:
-    """Return a self-contained page; words of the text that look like HTML stay words."""
+    """Return a self-contained page; words that look like HTML stay words."""
     spec = json.dumps(chart.to_dict())
     text = str(chart.to_html(inline=True))
     before, found, after = text.rpartition(spec)

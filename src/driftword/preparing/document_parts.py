@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 import polars.selectors as cs
 
+from driftword.basics.polars_faults import POLARS_ERRORS
 from driftword.corpus.slices import Slices
+from driftword.sources.dates import within_calendar
+from driftword.sources.json_files import as_text
 
+_OURS: Final = ("text", "date", "slice", "document", "left", "keyword", "right")
 _ROW_GROUP_BYTES: Final = 1 << 20  # what one passage has to read
 
 
 class DocumentParts:
-    """Files with the documents that were read, in order.
-
-    Parameters
-    ----------
-    paths
-        The files.
-    documents, text_bytes
-        How many documents they hold, and how long their texts are together.
-    """
+    """Files with so many documents in all, in order, whose texts have so many bytes together."""
 
     def __init__(self, paths: Sequence[Path], documents: int, text_bytes: int) -> None:
         self.paths, self.documents, self.text_bytes = list(paths), documents, text_bytes
@@ -52,15 +48,54 @@ class DocumentParts:
                 kinds.setdefault(name, set()).update({kind} - {pl.Null()})
         mixed = [name for name, types in kinds.items() if len(types) > 1]  # where files disagree: as text
         frames = [
-            pl.scan_parquet(part, glob=False).with_columns(
-                cs.by_name(*(name for name in mixed if name in schema)).cast(pl.String)
-            )
-            for part, schema in zip(self.paths, self._schemas, strict=True)
+            pl.scan_parquet(part, glob=False).with_columns(cs.by_name(*mixed, require_all=False).cast(pl.String))
+            for part in self.paths
         ]
         frame = pl.concat(frames, how="diagonal_relaxed")
         labels = pl.col("date").map_batches(label, return_dtype=pl.String, is_elementwise=True)
         frame = frame.with_columns(labels.alias("slice")).filter(pl.col("slice").is_not_null())
-        first = ["text", "date", "slice"]
         rows = max(1, self.documents * _ROW_GROUP_BYTES // max(self.text_bytes, 1))
-        frame = frame.select(*first, *(name for name in kinds if name not in first))
-        frame.sink_parquet(path, row_group_size=rows, maintain_order=True)
+        frame.select("text", "date", "slice", *self.columns).sink_parquet(
+            path, row_group_size=rows, maintain_order=True
+        )
+
+
+def stored_columns(batch: pl.DataFrame, used: Collection[str]) -> Iterator[pl.Series]:
+    """Yield the columns of a source as they are stored, each under a name that is free, except those that are used."""
+    taken = {*_OURS, *batch.columns}
+    for column in batch:
+        if column.name in used:
+            continue
+        free = column.name
+        while free in _OURS or _is_pattern(free) or (free != column.name and free in taken):
+            free += "_"
+        taken.add(free)
+        yield _storable(column.alias("values")).alias(free)
+
+
+def _is_pattern(name: str) -> bool:
+    """Tell whether Polars would take a name for a pattern of names."""
+    return name == "*" or (name.startswith("^") and name.endswith("$"))
+
+
+def _storable(values: pl.Series) -> pl.Series:
+    """Return a column that Parquet, CSV and Python can hold; lists and objects become JSON."""
+    kind = values.dtype
+    if kind in (pl.Date, pl.Datetime):
+        return within_calendar(values)
+    if kind == pl.Duration:
+        return values.dt.to_string("polars")
+    if kind.is_nested() or kind in (pl.Object, pl.Binary):
+        return pl.Series(values.name, [as_text(value, as_json=True) for value in to_list(values)], dtype=pl.String)
+    return values
+
+
+def to_list(values: pl.Series) -> list[Any]:
+    """Return the values of a column; null for those that Python cannot hold, such as lists of dates after 9999."""
+    unheld = (ValueError, OverflowError, *POLARS_ERRORS)
+    try:
+        return values.to_list()
+    except unheld:
+        if len(values) == 1:
+            return [None]
+        return [value for i in range(len(values)) for value in to_list(values.slice(i, 1))]

@@ -24,13 +24,14 @@ from driftword.basics.polars_faults import as_source_errors, check_forked
 from driftword.basics.progress import Progress
 from driftword.corpus.corpus import Corpus
 from driftword.corpus.from_ids import KIND, id_type, write_tables
+from driftword.corpus.options import CUSTOM
 from driftword.corpus.slices import Slices, is_grid, make_slices
 from driftword.corpus.tokenized_text import concatenated_ranges, write_facts
 from driftword.corpus.tokens import make_rule
 from driftword.preparing.ingest import Ingestion
-from driftword.preparing.languages import LanguageFilter
 from driftword.preparing.local_text import LocalIds, mend_line_breaks
 from driftword.preparing.phrases import join_known
+from driftword.preparing.text_stages import ReadingRequest
 from driftword.preparing.token_writer import TokenWriter
 from driftword.preparing.workers import Workers
 from driftword.sources.opening import ReadingOptions, inputs_of, open_source
@@ -61,32 +62,31 @@ def extend_corpus(
     """
     check_forked()
     options = corpus.options
-    if not corpus.has_documents or options.slices is None or options.tokens is None:
+    if not corpus.has_documents:
         raise OptionError("The model's corpus was made of ids, so it is not known how its text was prepared")
     if corpus.groups:
         raise OptionError("A corpus with groups cannot be extended; prepare and fit all of its documents again")
     if corpus.shuffled is not None:
         raise OptionError("The dates of the model's documents were shuffled, so there is nothing to go on from")
-    if options.tokens == "custom":
+    if options.tokens == CUSTOM:
         raise OptionError("The model's text was split by a function, which is not stored; prepare and fit it again")
-    language = None if options.language is None else LanguageFilter(options.language)
-    opened = open_source(source, ReadingOptions(options.time_from_name, options.encoding))
+    files = ReadingOptions(options.time_from_name, options.encoding)
+    rule = make_rule(options.tokens, numbers=options.numbers)
+    request = ReadingRequest(rule, text, time, options.time_format, options.language, skip_bad_dates=False, files=files)
+    opened = open_source(source, files)
     with (
         store.create(out, kind=KIND, overwrite=overwrite) as writer,
         tempfile.TemporaryDirectory(dir=writer.folder, prefix="spool-") as spool,
         Workers(threads) as workers,
         as_source_errors(),
     ):
-        rule = make_rule(options.tokens, numbers=options.numbers)
-        ingestion = Ingestion(
-            Path(spool), rule, time_format=options.time_format, language=language, workers=workers, bar=bar
-        )
-        report = ingestion.read(opened, text, time, skip_bad_dates=False)
+        ingestion = Ingestion(Path(spool), request, workers=workers, bar=bar)
+        report = ingestion.read(opened)
         slices = _longer(corpus.slices, options.slices, ingestion.days, first)
         slice_of = slices.find(ingestion.days)
         ids = LocalIds(mend_line_breaks(ingestion.stream, ingestion.words), workers, bar)
         if options.phrases:
-            ids = join_known(ids, ingestion.words, corpus.phrases, options.connectors)
+            ids = join_known(ids, ingestion.words, corpus.phrases, tuple(options.connectors))
         counts = ids.counts(len(ingestion.words))
         _check_known(corpus, ingestion.words, counts)
         words, new_id = _vocabulary(corpus, ingestion.words, counts)

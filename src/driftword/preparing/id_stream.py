@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +20,12 @@ from driftword.basics.system_calls import MOVES_OPEN_FILES
 
 BATCH_TOKENS: Final = 1 << 19
 
+#: The ids of some whole documents, and how many each document has.
+Documents = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]
 
-@dataclass(frozen=True)
-class Batch:
-    """Some whole documents of a stream."""
+
+class Batch(NamedTuple):
+    """Some whole documents of a stream, as kernels take them."""
 
     ids: npt.NDArray[np.uint32]
     ends: npt.NDArray[np.int64]  # of each document among them
@@ -37,25 +38,22 @@ class Batch:
 
 
 class IdStream:
-    """Ids of all documents, one after the other, and how many each document has."""
+    """Ids of all documents, one after the other, and how many each document has.
 
-    def __init__(self, folder: Path, saved: Path | None = None) -> None:
+    Its file, and those of streams that are made of it, are in `folder`. One that was saved is read from there, given
+    the lengths of its documents.
+    """
+
+    def __init__(self, folder: Path, saved: Path | None = None, lengths: npt.NDArray[np.int64] | None = None) -> None:
         self.folder = folder
         # It has no name and is gone with the process. On Windows it has one, and `folder` could not be removed.
         place = folder if MOVES_OPEN_FILES else None
         self._file: IO[Any] = saved.open("rb") if saved else tempfile.TemporaryFile(dir=place)  # noqa: SIM115
-        self._lengths: list[npt.NDArray[np.int64]] = []
+        self._lengths = [np.zeros(0, dtype=np.int64) if lengths is None else lengths]
         self._counts: npt.NDArray[np.int64] | None = None
 
-    @classmethod
-    def open(cls, path: Path, lengths: npt.NDArray[np.int64], folder: Path) -> IdStream:
-        """Return a stream that was saved; `folder` is where streams that are made of it have their files."""
-        stream = cls(folder, path)
-        stream._lengths = [lengths]
-        return stream
-
     def save(self, path: Path) -> None:
-        """Write the ids to a file; whoever opens it must know the lengths of the documents."""
+        """Write the ids to a file."""
         self._file.seek(0)
         with path.open("wb") as file:
             shutil.copyfileobj(self._file, file, 1 << 22)
@@ -70,7 +68,7 @@ class IdStream:
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
         """How many ids each document has."""
-        return np.concatenate(self._lengths) if self._lengths else np.zeros(0, dtype=np.int64)
+        return np.concatenate(self._lengths)
 
     def batches(self) -> Iterator[Batch]:
         """Yield the documents, some at a time."""
@@ -91,26 +89,26 @@ class IdStream:
             self._counts = np.zeros(n_ids, dtype=np.int64)
             for batch in self.batches():
                 kernels.add_counts(batch.ids, self._counts)
-        total = np.zeros(n_ids, dtype=np.int64)  # words may have joined since
-        total[: len(self._counts)] = self._counts
-        return total
+        return padded(self._counts, n_ids)
+
+    def replace(self, documents: Iterable[Documents]) -> IdStream:
+        """Return a stream of documents that were made of the batches of this one, which is closed."""
+        replaced = IdStream(self.folder)
+        for ids, lengths in documents:
+            replaced.append(ids, lengths)
+        self.close()
+        return replaced
 
     def map(self, new_id: npt.NDArray[np.uint32]) -> IdStream:
         """Return the stream with every id replaced; this one is closed."""
-        mapped = IdStream(self.folder)
-        for batch in self.batches():
-            mapped.append(new_id[batch.ids], batch.lengths)
-        self.close()
-        return mapped
+        return self.replace((new_id[batch.ids], batch.lengths) for batch in self.batches())
 
     def select(self, wanted: npt.NDArray[np.bool_]) -> IdStream:
-        """Return the stream of some of the documents; this one is closed."""
-        selected = IdStream(self.folder)
-        for batch in self.batches():
-            here = wanted[batch.first : batch.first + len(batch.ends)]
-            selected.append(batch.ids[np.repeat(here, batch.lengths)], batch.lengths[here])
-        self.close()
-        return selected
+        """Return the stream of some of the documents; this one is closed if it has others."""
+        if wanted.all():
+            return self
+        here = ((batch, wanted[batch.first : batch.first + len(batch.ends)]) for batch in self.batches())
+        return self.replace((batch.ids[np.repeat(kept, batch.lengths)], batch.lengths[kept]) for batch, kept in here)
 
     def close(self) -> None:
         """Free the disk space."""
@@ -119,3 +117,8 @@ class IdStream:
     def __del__(self) -> None:
         if hasattr(self, "_file"):
             self._file.close()
+
+
+def padded(counts: npt.NDArray[np.int64], n_ids: int) -> npt.NDArray[np.int64]:
+    """Return a copy of the counts with zeros for the ids of words that have joined since they were counted."""
+    return np.pad(counts, (0, n_ids - len(counts)))

@@ -23,10 +23,7 @@ _NO_LANGUAGE: Final = "zxx"  # what py3langid calls numbers, markup and the like
 class LanguageDetector:
     """Tells the language of texts; raises ImportError where py3langid is not installed.
 
-    Parameters
-    ----------
-    least_sure
-        Probability below which a language counts as undetermined.
+    A language whose probability is below `least_sure` counts as undetermined.
     """
 
     def __init__(self, least_sure: float = _LEAST_SURE) -> None:
@@ -36,9 +33,9 @@ class LanguageDetector:
         self._least_sure = least_sure
 
     @property
-    def languages(self) -> list[str]:
+    def languages(self) -> set[str]:
         """Codes of the languages that can be told."""
-        return sorted({code for code, _ in self._rank("") if code != _NO_LANGUAGE})
+        return {code for code, _ in self._rank("")} - {_NO_LANGUAGE}
 
     def detect(self, texts: Sequence[str]) -> list[str | None]:
         """Return the language code of each text; None where it cannot be told."""
@@ -54,32 +51,28 @@ class LanguageDetector:
 
 
 class LanguageFilter:
-    """Keeps the documents of one language, or those whose language cannot be told, and counts the others.
-
-    Parameters
-    ----------
-    language
-        Code of the language to keep, such as ``"en"``.
-    """
+    """Keeps the documents of one language, or those whose language cannot be told, and counts the others."""
 
     def __init__(self, language: str) -> None:
-        language = language.lower()
+        self.language = language.lower()
         try:
             self._detector = LanguageDetector()
         except ImportError:
             raise OptionError(
                 "To choose documents by `language`, install the language detector: pip install 'driftword[language]'"
             ) from None
-        if language not in self._detector.languages:
-            raise OptionError(f"'{language}' is not a known language; give `language` as a code such as 'en' or 'de'")
-        self.language = language
+        if self.language not in self._detector.languages:
+            raise OptionError(
+                f"'{self.language}' is not a known language; give `language` as a code such as 'en' or 'de'"
+            )
         self.others: Counter[str] = Counter()
 
     def select(self, texts: pl.Series) -> pl.Series:
         """Return which documents to keep."""
         detected = self._detector.detect(texts.to_list())
-        self.others.update(code for code in detected if code not in (None, self.language))
-        return pl.Series([code in (None, self.language) for code in detected], dtype=pl.Boolean)
+        kept = [code in (None, self.language) for code in detected]
+        self.others.update(code for code, keep in zip(detected, kept, strict=True) if code is not None and not keep)
+        return pl.Series(kept, dtype=pl.Boolean)
 
 
 class LanguageSample:
@@ -95,9 +88,9 @@ class LanguageSample:
         first = -self._seen % self._step
         self._texts += texts.gather_every(self._step, first).str.slice(0, SAMPLED_CHARACTERS).to_list()
         self._seen += len(texts)
-        while len(self._texts) > 2 * _SAMPLE:  # keep every other one, and take half as many from now on
-            self._texts = self._texts[::2]
-            self._step *= 2
+        step = sampling_step(self._seen)
+        self._texts = self._texts[:: step // self._step]
+        self._step = step
 
     def languages(self) -> dict[str, int]:
         """Return how many documents of the sample are in which language; empty where the detector is not installed."""
@@ -105,7 +98,7 @@ class LanguageSample:
 
 
 def sampling_step(n_documents: int) -> int:
-    """Return which documents of so many a `LanguageSample` has: those whose number is a multiple of it."""
+    """Return which documents of so many are sampled: those whose number is a multiple of it."""
     step = 1
     while -(-n_documents // step) > 2 * _SAMPLE:
         step *= 2

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +15,15 @@ from driftword.basics.progress import Progress
 from driftword.corpus.slices import Slices
 from driftword.corpus.tokens import BREAK, mend
 from driftword.preparing import pairs
-from driftword.preparing.id_stream import IdStream
+from driftword.preparing.id_stream import Batch, Documents, IdStream
 from driftword.preparing.ingest import Ingestion
-from driftword.preparing.languages import LanguageFilter
-from driftword.preparing.text_stages import CountedWords, ReadingRequest, ReadText
-from driftword.preparing.token_writer import TokenPlaces, count_vocabulary_words, write_by_slice
+from driftword.preparing.text_stages import CountedWords, ReadingRequest, ReadText, TokenPlaces
 from driftword.preparing.workers import Workers
 from driftword.sources.opening import Input, Source, inputs_of
 from driftword.storage.shards import ShardWriter
+
+Result = TypeVar("Result")
+State = TypeVar("State")
 
 
 class LocalText:
@@ -30,17 +34,10 @@ class LocalText:
 
     def read(self, source: Source, request: ReadingRequest) -> ReadText:
         """Read all rows; raise `SourceError` if they cannot make a corpus."""
-        language = None if request.language is None else LanguageFilter(request.language)
         self._source = source
-        self._ingestion = ingestion = Ingestion(
-            self._spool, request.rule, time_format=request.time_format, language=language, workers=self._workers,
-            bar=self._bar,
-        )  # fmt: skip
-        report = ingestion.read(source, request.text, request.time, skip_bad_dates=request.skip_bad_dates)
-        return ReadText(
-            ingestion.text, ingestion.time, ingestion.rule, report, ingestion.days, ingestion.stream.lengths,
-            ingestion.documents,
-        )  # fmt: skip
+        self._ingestion = read = Ingestion(self._spool, request, workers=self._workers, bar=self._bar)
+        report = read.read(source)
+        return ReadText(read.text, read.time, read.rule, report, read.days, read.stream.lengths, read.documents)
 
     def count_words(
         self,
@@ -51,11 +48,10 @@ class LocalText:
         needed: Collection[str],  # noqa: ARG002
     ) -> CountedWords:
         """Count the words of documents inside the slices; every one has an id."""
-        stream, words = self._ingestion.stream, self._ingestion.words
-        stream = stream if inside.all() else stream.select(inside)
+        words = self._ingestion.words
+        stream = self._ingestion.stream.select(inside)
         n_numbers = int(stream.counts(len(words))[0])
-        stream = mend_line_breaks(stream, words)
-        return CountedWords(LocalIds(stream, self._workers, self._bar), words, n_numbers)
+        return CountedWords(LocalIds(mend_line_breaks(stream, words), self._workers, self._bar), words, n_numbers)
 
     def inputs(self) -> tuple[Input, ...]:
         """Name what was read, with hashes."""
@@ -67,11 +63,11 @@ def mend_line_breaks(stream: IdStream, words: list[str]) -> IdStream:
     broken = [number for number, word in enumerate(words) if BREAK in word]
     if not broken:
         return stream
-    counts = dict(zip(words, stream.counts(len(words)).tolist(), strict=True))
+    counts = Counter(dict(zip(words, stream.counts(len(words)).tolist(), strict=True)))
     ids = {word: number for number, word in enumerate(words)}
     new_id = np.arange(len(words), dtype=np.uint32)
     for number in broken:
-        whole = mend(words[number], counts)
+        whole = mend(words[number], counts.__getitem__)
         if whole not in ids:
             ids[whole] = number
             words[number] = whole
@@ -81,17 +77,38 @@ def mend_line_breaks(stream: IdStream, words: list[str]) -> IdStream:
 
 
 class LocalIds:
-    """A stream of word ids, the threads that work on it, and a bar that shows how far they are."""
+    """A stream of word ids, the threads that work on its batches, and a bar that shows how far they are."""
 
-    def __init__(self, stream: IdStream, workers: Workers, bar: Progress | None = None) -> None:
-        self.stream, self._workers, self._bar = stream, workers, bar or Progress()
+    def __init__(self, stream: IdStream, workers: Workers | None = None, bar: Progress | None = None) -> None:
+        self.stream, self._workers, self._bar = stream, workers or Workers(1), bar or Progress()
 
     def stage(self, name: str, passes: int) -> None:
         """Begin a stage that reads the stream so many times."""
         self._bar.stage(name, total=passes * max(int(self.stream.lengths.sum()), 1))
 
-    def _progress(self, read: int) -> None:
-        self._bar.update(more=read)
+    def _each(self, task: Callable[[Batch], Result]) -> Iterator[Result]:
+        """Yield the result of a task for each batch, in order."""
+        for read, result in self._workers.map(lambda batch: (len(batch.ids), task(batch)), self.stream.batches()):
+            yield result
+            self._bar.update(more=read)
+
+    def _gather(self, make: Callable[[], State], add: Callable[[State, Batch], None]) -> list[State]:
+        """Return what the threads have gathered from all batches, each of them in a state of its own."""
+        free: SimpleQueue[State] = SimpleQueue()
+        for _ in range(self._workers.threads):
+            free.put(make())
+
+        def task(batch: Batch) -> None:
+            own = free.get()
+            try:
+                add(own, batch)
+            finally:
+                free.put(own)
+
+        deque(self._each(task), maxlen=0)
+        return [free.get() for _ in range(self._workers.threads)]
+
+    # -- phrases -------------------------------------------------------------------------
 
     def counts(self, n_ids: int) -> npt.NDArray[np.int64]:
         """Count how often each id occurs."""
@@ -99,21 +116,80 @@ class LocalIds:
 
     def count_pairs(self, shape: pairs.PairShape, floor: int) -> pairs.PairCounts:
         """Count the pairs that may occur at least `floor` times."""
-        sketch = pairs.bound_pairs(self.stream, shape, workers=self._workers, progress=self._progress)
-        return pairs.count_pairs(self.stream, shape, sketch, floor, workers=self._workers, progress=self._progress)
+        return self.count_likely_pairs(shape, floor, self.bound_pairs(shape))
+
+    def bound_pairs(self, shape: pairs.PairShape) -> pairs.Sketch:
+        """Count pairs by hash alone: an upper bound for each of them."""
+        from driftword.preparing import phrase_kernels as kernels  # Numba loads only where it is used
+
+        sketches = self._gather(
+            lambda: np.zeros(1 << pairs.SKETCH_BITS, dtype=np.uint32),
+            lambda sketch, batch: kernels.sketch_pairs(batch, shape, sketch),
+        )
+        return pairs.add_sketches(sketches)
+
+    def count_likely_pairs(self, shape: pairs.PairShape, floor: int, sketch: pairs.Sketch) -> pairs.PairCounts:
+        """Count the pairs whose upper bound reaches `floor`."""
+        counters = self._gather(
+            pairs.PairCounter, lambda counter, batch: counter.add(batch, shape, sketch=sketch, floor=floor)
+        )
+        return pairs.add_pairs([counter.counts() for counter in counters])
 
     def join(self, shape: pairs.PairShape, joins: pairs.Joins) -> LocalIds:
         """Return the ids with pairs joined into phrases; these are closed."""
-        joined = pairs.join_pairs(self.stream, shape, joins, workers=self._workers, progress=self._progress)
-        return LocalIds(joined, self._workers, self._bar)
+        from driftword.preparing import phrase_kernels as kernels
+
+        n = len(joins.pair)
+        table = pairs.HashTable.make(1 << max(4, (2 * n).bit_length()), joins.pair, np.arange(n))
+
+        def join(batch: Batch) -> Documents:
+            ids, ends = np.empty_like(batch.ids), np.empty_like(batch.ends)
+            written = kernels.join_pairs(batch, shape, table, joins, ids, ends)
+            return ids[:written], np.diff(ends, prepend=0)
+
+        return LocalIds(self.stream.replace(self._each(join)), self._workers, self._bar)
+
+    # -- tokens --------------------------------------------------------------------------
 
     def vocabulary_words(self, new_id: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
         """Count the words of the vocabulary in each document, and tell which documents have any word at all."""
-        return count_vocabulary_words(self.stream, new_id, workers=self._workers, progress=self._progress)
+        from driftword.corpus import token_kernels as kernels
+
+        lengths = np.empty(len(self.stream.lengths), dtype=np.int64)
+        has_words = np.empty(len(lengths), dtype=np.bool_)
+
+        def count(batch: Batch) -> None:
+            here = slice(batch.first, batch.first + len(batch.ends))
+            kernels.words_of_documents(batch, new_id, lengths[here], has_words[here])
+
+        deque(self._each(count), maxlen=0)
+        return lengths, has_words
 
     def write_tokens(self, folder: Path, new_id: npt.NDArray[np.int32], places: TokenPlaces) -> npt.NDArray[np.int32]:
         """Write the tokens of the vocabulary by slices into a folder; return how often each word occurs in each."""
         with ShardWriter(folder, "tokens", places.dtype, places.n_tokens) as file:
-            return write_by_slice(
-                self.stream, new_id, places, file.write, workers=self._workers, progress=self._progress
-            )
+            return self.sort_tokens(new_id, places, file.write)
+
+    def sort_tokens(
+        self, new_id: npt.NDArray[np.int32], places: TokenPlaces, write: Callable[[int, npt.NDArray[Any]], None]
+    ) -> npt.NDArray[np.int32]:
+        """Write the tokens by slices; `write` takes a position and tokens. Return the counts of words in slices."""
+        from driftword.corpus import token_kernels as kernels
+
+        def sort(batch: Batch) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+            """Return the words of a batch by slices, and where each slice begins."""
+            here = places.of_documents(batch.first, batch.first + len(batch.ends))
+            begin = np.r_[0, np.cumsum(here.sizes())]
+            words = np.empty(begin[-1], dtype=places.dtype)
+            kernels.sort_by_slice(batch, here.slice_of, new_id, begin[:-1].copy(), words)
+            return words, begin
+
+        counts = np.zeros((places.n_slices, places.n_words), dtype=np.int32)
+        cursor = np.r_[0, np.cumsum(places.sizes())]  # behind what was written of each slice
+        for words, begin in self._each(sort):
+            for t in np.flatnonzero(np.diff(begin)):
+                part = words[begin[t] : begin[t + 1]]
+                kernels.add_counts(part, counts[t])
+                write(int(cursor[t]), part)
+                cursor[t] += len(part)
+        return counts

@@ -3,7 +3,8 @@
 A *pair* is two content words with nothing, one connector or two connectors
 between them. It is one number, ``(first * n_ids + second) * n_gaps + gap``.
 Hash tables are open-addressed arrays whose size is a power of two; -1 marks an
-empty slot.
+empty slot. Batches, shapes, tables and joins are the tuples of `id_stream` and
+`pairs`.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ def _slot(key, mask):
 
 
 @njit(cache=True)
-def _pair_at(ids, i, end, role, n_connectors):
+def _pair_at(ids, i, end, shape):
     """Return the pair that starts at position i and the position of its second word; -1 for none."""
+    role, n_connectors = shape.role, shape.n_connectors
     first = ids[i]
     if role[first] != CONTENT:
         return np.int64(EMPTY), i
@@ -45,25 +47,27 @@ def _pair_at(ids, i, end, role, n_connectors):
 
 
 @njit(cache=True, nogil=True)
-def sketch_pairs(ids, ends, role, n_connectors, sketch):
+def sketch_pairs(batch, shape, sketch):
     """Count pairs by hash alone: an upper bound of each pair's count in fixed memory."""
     mask = sketch.shape[0] - 1
     begin = 0
-    for end in ends:
+    for end in batch.ends:
         for i in range(begin, end):
-            pair, _ = _pair_at(ids, i, end, role, n_connectors)
+            pair, _ = _pair_at(batch.ids, i, end, shape)
             if pair != EMPTY:
                 sketch[_slot(pair, mask)] += 1
         begin = end
 
 
 @njit(cache=True, nogil=True)
-def count_pairs(ids, ends, document, role, n_connectors, sketch, floor, keys, counts, filled):
+def count_pairs(batch, document, shape, sketch, floor, table):
     """Count exactly the pairs whose bound reaches `floor`, from a document on.
 
     Return the document before which it stopped, because it might fill the table to more than a half, or how many there
-    are; `filled[0]` is the number of slots that are not empty.
+    are.
     """
+    keys, counts, filled = table.keys, table.values, table.filled
+    ids, ends = batch.ids, batch.ends
     sketch_mask = sketch.shape[0] - 1
     mask = keys.shape[0] - 1
     begin = ends[document - 1] if document else 0
@@ -71,7 +75,7 @@ def count_pairs(ids, ends, document, role, n_connectors, sketch, floor, keys, co
         if 2 * (filled[0] + ends[d] - begin) > len(keys):
             return d
         for i in range(begin, ends[d]):
-            pair, _ = _pair_at(ids, i, ends[d], role, n_connectors)
+            pair, _ = _pair_at(ids, i, ends[d], shape)
             if pair == EMPTY or sketch[_slot(pair, sketch_mask)] < floor:
                 continue
             slot = _slot(pair, mask)
@@ -86,8 +90,9 @@ def count_pairs(ids, ends, document, role, n_connectors, sketch, floor, keys, co
 
 
 @njit(cache=True, nogil=True)
-def insert(new_keys, new_values, keys, values):
+def insert(new_keys, new_values, table):
     """Put keys with their values into a table that has room for them."""
+    keys, values = table.keys, table.values
     mask = keys.shape[0] - 1
     for k in range(new_keys.shape[0]):
         slot = _slot(new_keys[k], mask)
@@ -110,29 +115,32 @@ def _find(key, keys, values):
 
 
 @njit(cache=True, nogil=True)
-def join_pairs(ids, ends, role, n_connectors, keys, which, phrase, score, out, out_ends):
+def join_pairs(batch, shape, table, joins, out, out_ends):
     """Replace pairs by their phrase from left to right; return how many ids were written.
 
-    Where two pairs share a word, the first gives way if the second scores higher.
+    The table has the number of each pair among the joins. Where two pairs share a word, the first gives way if the
+    second scores higher.
     """
+    ids, ends, score = batch.ids, batch.ends, joins.score
+    keys, values = table.keys, table.values
     written = 0
     begin = np.int64(0)  # not a literal, for which Numba would compile `_pair_at` once more
     for d in range(ends.shape[0]):
         end = ends[d]
         i = begin
         while i < end:
-            key, j = _pair_at(ids, i, end, role, n_connectors)
-            here = _find(key, keys, which)
+            key, j = _pair_at(ids, i, end, shape)
+            here = _find(key, keys, values)
             if here != EMPTY:
-                rival, _ = _pair_at(ids, j, end, role, n_connectors)
-                after = _find(rival, keys, which)
+                rival, _ = _pair_at(ids, j, end, shape)
+                after = _find(rival, keys, values)
                 if after != EMPTY and score[after] > score[here]:
                     here = np.int64(EMPTY)
             if here == EMPTY:
                 out[written] = ids[i]
                 i += 1
             else:
-                out[written] = phrase[here]
+                out[written] = joins.phrase_id[here]
                 i = j + 1
             written += 1
         out_ends[d] = written

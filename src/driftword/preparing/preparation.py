@@ -11,10 +11,11 @@ machines, is left to a reader; see `text_stages`.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,16 +31,16 @@ from driftword.basics.polars_faults import as_source_errors, check_forked
 from driftword.basics.progress import Progress, progress
 from driftword.corpus.corpus import Corpus
 from driftword.corpus.from_ids import KIND, write_tables
-from driftword.corpus.groups import check_column, check_groups, choose_groups
+from driftword.corpus.groups import check_column, choose_groups
 from driftword.corpus.metadata import CorpusMetadata
-from driftword.corpus.options import CorpusOptions
+from driftword.corpus.options import PrepareOptions
 from driftword.corpus.passages import as_texts
-from driftword.corpus.phrases import CONNECTORS, ROUNDS, PhraseRule, PhraseTable
+from driftword.corpus.phrases import ROUNDS, PhraseRule, PhraseTable
 from driftword.corpus.preparation_report import PreparationReport
-from driftword.corpus.slices import SliceRule, Slices, check_rule, make_slices
-from driftword.corpus.subsampling import check_subsample, choose_subsample
+from driftword.corpus.slices import Slices, make_slices
+from driftword.corpus.subsampling import choose_subsample
 from driftword.corpus.tokenized_text import write_facts
-from driftword.corpus.tokens import Tokenizer, TokenRule, make_rule
+from driftword.corpus.tokens import TokenRule
 from driftword.corpus.vocabulary import choose_words, looks_unspaced
 from driftword.preparing.cluster.cluster_text import check_source, open_cluster, remove_spool
 from driftword.preparing.languages import LanguageFilter
@@ -48,44 +49,22 @@ from driftword.preparing.phrases import find_and_join
 from driftword.preparing.text_stages import ReadingRequest, ReadText, TextReader, WordIds
 from driftword.preparing.token_writer import TokenWriter
 from driftword.preparing.workers import Workers
-from driftword.sources.dates import DateReader
-from driftword.sources.opening import ReadingOptions, open_source
+from driftword.sources.opening import open_source
 from driftword.storage import store
 from driftword.storage.atomic_writes import reserved
 
 
 def prepare(
     source: Any,
+    options: PrepareOptions | None = None,
     *,
     out: str | os.PathLike[str],
-    text: str | None = None,
-    time: str | None = None,
-    slices: SliceRule = "1y",
-    vocabulary: int = 25_000,
-    min_count: int | None = None,
-    stopwords: Collection[str] = (),
-    keep: Collection[str] = (),
-    tokens: str | Tokenizer = "words",
-    numbers: bool = False,
-    phrases: bool = True,
-    phrase_threshold: float = PhraseRule.threshold,
-    phrase_min_count: int | None = None,
-    connectors: Iterable[str] = CONNECTORS,
-    subsample: float | str | None = "auto",
-    group: str | None = None,
-    groups: Sequence[str] | int | None = None,
     seed: int = 0,
-    time_format: str | None = None,
-    time_from_name: str | None = None,
-    encoding: str | None = None,
-    language: str | None = None,
-    skip_bad_dates: bool = False,
-    skip_bad_rows: bool = False,
-    skip_bad_files: bool = False,
     dask: Any = None,
     threads: int | None = None,
     overwrite: bool = False,
     show_progress: bool | None = None,
+    **changes: Any,
 ) -> Corpus:
     """Turn dated text into a corpus.
 
@@ -96,51 +75,13 @@ def prepare(
         a folder of such files or of ``.txt`` files, a Polars or pandas DataFrame, an
         iterable of (text, time) pairs, or ``"sotu"`` for the State of the Union addresses.
         Addresses such as ``"s3://bucket/*.parquet"`` need ``pip install 'driftword[dask]'``.
+    options
+        How the text is prepared. Every option of `PrepareOptions` may also be given by name, such as
+        ``text="body", time="year", slices="10y"``.
     out
         Directory to write.
-    text, time
-        Names of the columns; by default the usual names are looked for, such as ``text`` and ``year``.
-    slices
-        ``"1y"``, ``"10y"``, ``"1q"``, ``"1mo"``, ``"1w"``, ``"equal:N"``, a list of edges, or a list of periods such
-        as ``["1810-1860", "1960-2010"]``; what was written between them is left out.
-    vocabulary
-        Number of words to keep, the most frequent ones.
-    min_count
-        How often a word must occur to be kept; by default 5 times, fewer in texts of under 100,000 words.
-    stopwords, keep
-        Words to leave out, and words to keep however rare they are; the latter are not joined into phrases.
-    tokens
-        ``"words"``; ``"whitespace"`` for text whose words are separated by spaces already; ``"list"`` for a column
-        of lists of words, which is also noticed automatically; or a function from a text to its words.
-    numbers
-        Keep numbers as words.
-    phrases
-        Join frequent collocations into one word.
-    phrase_threshold, phrase_min_count, connectors
-        See `PhraseRule`.
-    subsample
-        Threshold t of the subsampling; ``"auto"`` chooses it by the size of the corpus, None keeps all tokens.
-    group
-        A column that divides the documents into groups, such as ``"country"``. A model then also has embeddings of
-        each group.
-    groups
-        Values of that column that become groups, or how many of the largest; all other documents are one group more,
-        ``"others"``. By default all values, if they are few.
     seed
         Seed of the splits and the subsampling.
-    time_format
-        Format of the dates, such as ``"%d/%m/%Y"``, or ``"seconds"`` since 1970.
-    time_from_name
-        Regular expression that finds the date in the path of a ``.txt`` file.
-    encoding
-        Encoding of text, CSV and JSON files, such as ``"cp1252"``; by default it is detected for each file.
-    language
-        Keep only documents in this language, such as ``"en"``, and those too short to tell; needs
-        ``pip install 'driftword[language]'``.
-    skip_bad_dates, skip_bad_rows
-        Leave out, and report, documents whose date cannot be read and rows that are malformed.
-    skip_bad_files
-        Leave out, and report, files that cannot be read to their end.
     dask
         Prepare files on many machines: the address of a Dask scheduler, such as ``"tcp://host:8786"``, a
         ``dask.distributed.Client``, or ``"local"`` for one process per core of this machine. The corpus is the same.
@@ -151,48 +92,27 @@ def prepare(
         Replace a corpus at `out`.
     show_progress
         Show a progress bar; by default if standard error is a terminal.
+    changes
+        Options of `PrepareOptions` by name.
     """
     check_forked()
     out, overwrite = checks.path("out", out), checks.flag("overwrite", overwrite)
-    skip_bad_dates = checks.flag("skip_bad_dates", skip_bad_dates)
-    skip_bad_rows = checks.flag("skip_bad_rows", skip_bad_rows)
-    skip_bad_files = checks.flag("skip_bad_files", skip_bad_files)
     show_progress, threads = checks.show_progress(show_progress), checks.threads(threads)
-    text = checks.optional(checks.text, "text", text, lines=True)
-    time = checks.optional(checks.text, "time", time, lines=True)
-    time_format = checks.optional(checks.text, "time_format", time_format)
-    time_from_name = checks.optional(checks.text, "time_from_name", time_from_name)
-    encoding = checks.optional(checks.text, "encoding", encoding)
-    language = checks.optional(checks.text, "language", language)
-    group = checks.optional(checks.text, "group", group, lines=True)
     source = checks.plain(source)
     if isinstance(source, str | os.PathLike):
         checks.location("source", source)
-    rule = make_rule(tokens, numbers=checks.flag("numbers", numbers))
-    options = _check_options(
-        CorpusOptions(
-            text=text, time=time, time_format=time_format, time_from_name=time_from_name, encoding=encoding,
-            language=language, slices=check_rule(slices), vocabulary=vocabulary, min_count=min_count,
-            tokens=rule.kind, numbers=rule.numbers, phrases=checks.flag("phrases", phrases),
-            phrase_threshold=phrase_threshold, phrase_min_count=phrase_min_count,
-            connectors=tuple(checks.word_list("connectors", connectors)), subsample=subsample,
-            stopwords=tuple(checks.word_list("stopwords", stopwords)), keep=tuple(checks.word_list("keep", keep)),
-            group=group, groups=check_groups(group, groups),
-        )
-    )  # fmt: skip
-    seed = checks.seed(seed)
-    files = ReadingOptions(time_from_name, encoding, skip_bad_rows, skip_bad_files)
-    request = ReadingRequest(rule, text, time, time_format, language, skip_bad_dates, files)
-    if language is not None:
-        LanguageFilter(language)
+    options, seed = PrepareOptions.of(options, changes), checks.seed(seed)
+    request = ReadingRequest.of(options)
+    if options.language is not None:
+        LanguageFilter(options.language)
     if dask is not None:
         check_dask(dask)
-        if rule.custom is not None:
+        if callable(options.tokens):
             raise OptionError(
                 "A function given as `tokens` cannot be used with `dask`; split the text first and pass "
                 '`tokens="whitespace"`, or leave out `dask`'
             )
-    opened = open_source(source, files)
+    opened = open_source(source, request.files)
     if dask is not None:
         check_source(opened)
     with (
@@ -205,8 +125,8 @@ def prepare(
         _open_reader(Path(spool), workers, bar, dask=dask, out=out) as reader,
     ):
         found = reader.read(opened, request)
-        if group is not None:
-            check_column(group, found.documents.columns)
+        if options.group is not None:
+            check_column(options.group, found.documents.columns)
         options = _spelled(options, found.rule)
         laid, slice_of = _lay_slices(found, options)
         stored = workers.submit(found.documents.store, writer.folder / "documents.parquet", laid)
@@ -232,6 +152,19 @@ def prepare(
     return Corpus.open(out)
 
 
+def _signature() -> inspect.Signature:
+    """Return the parameters of `prepare` with all options by name, as help and notebooks show them."""
+    known = list(inspect.signature(prepare).parameters.values())[:-1]
+    named = [
+        inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
+        for field in fields(PrepareOptions)
+    ]
+    return inspect.Signature([*known, *named], return_annotation=Corpus)
+
+
+prepare.__signature__ = _signature()  # type: ignore[attr-defined]
+
+
 @contextlib.contextmanager
 def _open_reader(spool: Path, workers: Workers, bar: Progress, *, dask: Any, out: Path) -> Iterator[TextReader]:
     """Yield what reads the source: this process, or a cluster."""
@@ -254,43 +187,31 @@ def _kept_until_complete(out: Path) -> Iterator[None]:
 # -- the options -----------------------------------------------------------------------
 
 
-def _check_options(options: CorpusOptions) -> CorpusOptions:
-    """Refuse options that no text could be prepared with; return them as plain numbers and texts."""
-    DateReader("date", options.time_format)
-    return replace(
-        options,
-        vocabulary=checks.whole("vocabulary", options.vocabulary, least=1),
-        min_count=checks.optional(checks.whole, "min_count", options.min_count, least=1),
-        phrase_min_count=checks.optional(checks.whole, "phrase_min_count", options.phrase_min_count, least=1),
-        phrase_threshold=checks.real("phrase_threshold", options.phrase_threshold, low=-1, high=1),
-        subsample=check_subsample(options.subsample),
-    )
-
-
-def _spelled(options: CorpusOptions, rule: TokenRule) -> CorpusOptions:
+def _spelled(options: PrepareOptions, rule: TokenRule) -> PrepareOptions:
     """Spell the words and phrases of a user's lists as the text was spelled.
 
     This has to wait for the text, since a column that holds lists of words changes the rule.
     """
 
-    def spell(words: tuple[str, ...]) -> tuple[str, ...]:
+    def spell(words: Collection[str]) -> tuple[str, ...]:
         spelled = (" ".join(filter(None, (rule.spell(part) for part in word.split()))) for word in words)
         return tuple(sorted({word for word in spelled if word}))
 
     return replace(options, stopwords=spell(options.stopwords), keep=spell(options.keep))
 
 
-def _phrase_rule(options: CorpusOptions) -> PhraseRule:
-    assert options.phrase_threshold is not None  # `_check_options` saw to it
-    return PhraseRule(options.phrase_threshold, options.phrase_min_count, options.connectors, frozenset(options.keep))
+def _phrase_rule(options: PrepareOptions) -> PhraseRule:
+    return PhraseRule(
+        options.phrase_threshold, options.phrase_min_count, tuple(options.connectors), frozenset(options.keep)
+    )
 
 
-def _min_count(options: CorpusOptions, n_tokens: int) -> int:
+def _min_count(options: PrepareOptions, n_tokens: int) -> int:
     """Return how often a word must occur to be kept, in a text of this length."""
     return min(5, 1 + n_tokens // 25_000) if options.min_count is None else options.min_count
 
 
-def _least_count(options: CorpusOptions, n_tokens: int) -> int:
+def _least_count(options: PrepareOptions, n_tokens: int) -> int:
     """Return how often a word must occur to be kept or to be part of a phrase, in a text of this length."""
     if not options.phrases:
         return _min_count(options, n_tokens)
@@ -298,7 +219,7 @@ def _least_count(options: CorpusOptions, n_tokens: int) -> int:
     return min(_min_count(options, n_tokens), _phrase_rule(options).floor(n_tokens // 4))
 
 
-def _resolve(options: CorpusOptions, found: ReadText, n_tokens: int) -> CorpusOptions:
+def _resolve(options: PrepareOptions, found: ReadText, n_tokens: int) -> PrepareOptions:
     """Replace what was left open by what was found in the source and chosen by its size."""
     return replace(
         options,
@@ -326,9 +247,8 @@ class _TokenizedText:
     n_distinct: int
 
 
-def _lay_slices(found: ReadText, options: CorpusOptions) -> tuple[Slices, npt.NDArray[np.int32]]:
+def _lay_slices(found: ReadText, options: PrepareOptions) -> tuple[Slices, npt.NDArray[np.int32]]:
     """Lay the slices over the dates; return them, and the slice of each document, -1 for those outside."""
-    assert options.slices is not None  # `check_rule` saw to it
     slices = make_slices(options.slices, found.days, found.lengths)
     slice_of = slices.find(found.days)
     if not (slice_of >= 0).any():
@@ -340,7 +260,7 @@ def _lay_slices(found: ReadText, options: CorpusOptions) -> tuple[Slices, npt.ND
 
 
 def _tokenize(
-    reader: TextReader, slices: Slices, inside: npt.NDArray[np.bool_], options: CorpusOptions
+    reader: TextReader, slices: Slices, inside: npt.NDArray[np.bool_], options: PrepareOptions
 ) -> _TokenizedText:
     """Count words, mend those broken at line ends, and join phrases."""
     counted = reader.count_words(slices, inside, least=partial(_least_count, options), needed=options.keep)
@@ -356,11 +276,10 @@ def _tokenize(
 
 
 def _choose_vocabulary(
-    text: _TokenizedText, options: CorpusOptions, report: PreparationReport
+    text: _TokenizedText, options: PrepareOptions, report: PreparationReport
 ) -> npt.NDArray[np.int64]:
     """Return the ids of the words to keep, most frequent first."""
-    assert options.vocabulary is not None  # `_check_options` and `_resolve` saw to it
-    assert options.min_count is not None
+    assert options.min_count is not None  # `_resolve` saw to it
     chosen = choose_words(
         text.words, text.counts, size=options.vocabulary, min_count=options.min_count,
         stopwords=options.stopwords, keep=options.keep,
@@ -401,12 +320,13 @@ def _write_tables(
         text.phrases.table().write_parquet(writer.folder / "phrases.parquet")
 
 
-def _write_groups(writer: store.Writer, options: CorpusOptions) -> tuple[str, ...]:
+def _write_groups(writer: store.Writer, options: PrepareOptions) -> tuple[str, ...]:
     """Write the group of each chunk; return the names of the groups, none if none were asked for."""
     if options.group is None:
         return ()
     column = pl.scan_parquet(writer.folder / "documents.parquet", glob=False).select(pl.col(options.group)).collect()
-    names, group_of = choose_groups(as_texts(column.to_series()), options.group, options.groups)
+    wanted = options.groups if isinstance(options.groups, int | None) else tuple(options.groups)
+    names, group_of = choose_groups(as_texts(column.to_series()), options.group, wanted)
     document = np.load(writer.folder / "chunk_document.npy", mmap_mode="r")
     writer.array("chunk_group", group_of[document])
     return names
@@ -419,7 +339,7 @@ def _complete_report(
     chosen: npt.NDArray[np.int64],
     token_writer: TokenWriter,
     *,
-    options: CorpusOptions,
+    options: PrepareOptions,
 ) -> PreparationReport:
     """Add what the stages after reading left out."""
     words = [text.words[i] for i in chosen]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 from driftword.basics.errors import SourceError
 from driftword.corpus.preparation_report import PreparationReport
+from driftword.preparing.text_stages import ReadingRequest
 from driftword.sources.dates import LONGEST_DATE, TWO_DIGIT_REMEDY, DateReader, has_two_digits
 from driftword.sources.text_streams import ReadingState
 
@@ -17,57 +18,31 @@ EXAMPLES: Final = 5  # of dates that cannot be read, and of files
 
 @dataclass
 class Tally:
-    """What was read so far.
-
-    Parameters
-    ----------
-    rows, no_text, bad_rows, bad_dates
-        As in `PreparationReport`.
-    examples
-        Row number and value of the first dates that cannot be read.
-    replaced
-        Characters that could not be decoded.
-    documents
-        Documents that are left.
-    other_languages, detected_encodings
-        As in `PreparationReport`, in order of appearance.
-    bad_files
-        Names of the files that cannot be read.
-    magnitudes
-        Of numbers counted from 1970; see `DateReader`.
-    """
+    """What was read so far; see `PreparationReport`."""
 
     rows: int = 0
     no_text: int = 0
     bad_rows: int = 0
     bad_dates: int = 0
-    examples: list[tuple[int, str | None]] = field(default_factory=list)
-    replaced: int = 0
-    documents: int = 0
+    examples: list[tuple[int, str | None]] = field(default_factory=list)  # row and value of the first bad dates
+    replaced: int = 0  # characters that could not be decoded
+    documents: int = 0  # that are left
     other_languages: Counter[str] = field(default_factory=Counter)
     detected_encodings: Counter[str] = field(default_factory=Counter)
-    bad_files: list[str] = field(default_factory=list)
-    magnitudes: Counter[int] = field(default_factory=Counter)
+    bad_files: list[str] = field(default_factory=list)  # names
+    magnitudes: Counter[int] = field(default_factory=Counter)  # of numbers counted from 1970; see `DateReader`
 
     def notice(self, state: ReadingState) -> None:
         """Take over what was noticed while files were read."""
         self.bad_rows, self.bad_files = state.bad_rows, list(state.bad_files)
         self.detected_encodings = Counter(state.detected_encodings)
 
-    def add(self, later: Tally) -> None:
-        """Add what was counted in the rows after these."""
-        wanted = EXAMPLES - len(self.examples)
-        self.examples += [(self.rows + row, value) for row, value in later.examples[:wanted]]
-        self.rows += later.rows
-        self.no_text += later.no_text
-        self.bad_rows += later.bad_rows
-        self.bad_dates += later.bad_dates
-        self.replaced += later.replaced
-        self.documents += later.documents
-        self.other_languages.update(later.other_languages)
-        self.detected_encodings.update(later.detected_encodings)
-        self.bad_files += later.bad_files
-        self.magnitudes.update(later.magnitudes)
+    def __add__(self, later: Tally) -> Tally:
+        """Return what was counted in these rows and in those after them."""
+        total = Tally(**{one.name: getattr(self, one.name) + getattr(later, one.name) for one in fields(Tally)})
+        examples = [*self.examples, *((self.rows + row, value) for row, value in later.examples)]
+        total.examples = examples[:EXAMPLES]
+        return total
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Tally:
@@ -79,7 +54,7 @@ class Tally:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts ready for JSON."""
-        return asdict(self)
+        return dict(vars(self))
 
     def report(self) -> PreparationReport:
         """Return what was read and left out so far."""
@@ -96,20 +71,8 @@ class Tally:
             detected_encodings=dict(self.detected_encodings),
         )
 
-    def check(self, dates: DateReader, *, skip_bad_dates: bool, language: str | None, named_files: bool) -> None:
-        """Raise `SourceError` if what was read cannot make a corpus.
-
-        Parameters
-        ----------
-        dates
-            How dates were read, and in which column.
-        skip_bad_dates
-            Whether documents without a date were to be left out.
-        language
-            The language that was asked for.
-        named_files
-            Whether dates come from the names of files.
-        """
+    def check(self, dates: DateReader, request: ReadingRequest, *, named_files: bool) -> None:
+        """Raise `SourceError` if what was read cannot make a corpus; `named_files` have their dates in their names."""
         dates.magnitudes.clear()
         dates.magnitudes.update(self.magnitudes)
         dates.check_unit()
@@ -118,10 +81,11 @@ class Tally:
             raise SourceError(f"No file of the source can be read ({named}); leave out `skip_bad_files` to see why")
         if self.rows == 0:
             raise SourceError("The source has no rows; it needs at least one document with a text and a date")
-        if self.bad_dates and (not skip_bad_dates or not (self.documents or self.other_languages)):
-            raise self._no_dates(dates.column, skipped=skip_bad_dates, named_files=named_files)
-        if not self.documents and language is not None and self.other_languages:
+        if self.bad_dates and not (request.skip_bad_dates and (self.documents or self.other_languages)):
+            raise self._no_dates(dates.column, skipped=request.skip_bad_dates, named_files=named_files)
+        if not self.documents and request.language is not None and self.other_languages:
             others = ", ".join(f"{count:,} in '{code}'" for code, count in self.other_languages.most_common())
+            language = request.language.lower()
             raise SourceError(f"No document is in the language '{language}' ({others}); give another `language`")
         if not self.documents:
             raise SourceError(f"All {self.rows:,} rows have an empty text; name another column with `text`")

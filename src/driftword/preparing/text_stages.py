@@ -8,23 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Protocol
+from pathlib import Path
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from driftword.corpus.from_ids import id_type
+from driftword.corpus.options import PrepareOptions
 from driftword.corpus.preparation_report import PreparationReport
 from driftword.corpus.slices import Slices
-from driftword.corpus.tokens import TokenRule
+from driftword.corpus.tokens import TokenRule, make_rule
 from driftword.preparing.document_parts import DocumentParts
-from driftword.preparing.phrases import PhraseIds
-from driftword.preparing.token_writer import TokenIds
+from driftword.preparing.pairs import Joins, PairCounts, PairShape
 from driftword.sources.opening import Input, ReadingOptions, Source
 
 
 @dataclass(frozen=True)
 class ReadingRequest:
-    """How a source is to be read; the names are those of the parameters of `prepare`."""
+    """How a source is to be read; the names are those of `PrepareOptions`."""
 
     rule: TokenRule
     text: str | None
@@ -34,56 +36,93 @@ class ReadingRequest:
     skip_bad_dates: bool
     files: ReadingOptions
 
+    @classmethod
+    def of(cls, options: PrepareOptions) -> ReadingRequest:
+        """Return what the options of `prepare` say about reading."""
+        return cls(
+            make_rule(options.tokens, numbers=options.numbers), options.text, options.time, options.time_format,
+            options.language, options.skip_bad_dates,
+            ReadingOptions(options.time_from_name, options.encoding, options.skip_bad_rows, options.skip_bad_files),
+        )  # fmt: skip
+
 
 @dataclass(frozen=True)
 class ReadText:
-    """A source that was read.
+    """A source that was read."""
 
-    Parameters
-    ----------
-    text, time, rule
-        The columns that hold text and time, and how text was split.
-    report
-        What was left out.
-    days, lengths
-        Date of each document, as days since 1970-01-01, and how many tokens it has.
-    documents
-        The documents themselves.
-    """
-
-    text: str
+    text: str  # the column that holds the text
     time: str
-    rule: TokenRule
-    report: PreparationReport
-    days: npt.NDArray[np.int32]
-    lengths: npt.NDArray[np.int64]
+    rule: TokenRule  # how the text was split
+    report: PreparationReport  # what was left out
+    days: npt.NDArray[np.int32]  # date of each document, as days since 1970-01-01
+    lengths: npt.NDArray[np.int64]  # how many tokens each document has
     documents: DocumentParts
 
 
-class WordIds(PhraseIds, TokenIds, Protocol):
+@dataclass(frozen=True)
+class TokenPlaces:
+    """Where the tokens of documents go: by slices, and in the order of documents within each."""
+
+    slice_of: npt.NDArray[np.int32]  # of each document
+    lengths: npt.NDArray[np.int64]  # words of the vocabulary in each document
+    n_slices: int
+    n_words: int  # of the vocabulary
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the tokens."""
+        return np.dtype(id_type(self.n_words))
+
+    @property
+    def n_tokens(self) -> int:
+        """How many tokens there are."""
+        return int(self.lengths.sum())
+
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Return how many tokens each slice has."""
+        return np.bincount(self.slice_of, weights=self.lengths, minlength=self.n_slices).astype(np.int64)
+
+    def of_documents(self, begin: int, end: int) -> TokenPlaces:
+        """Return the places of some of the documents as if there were no others."""
+        return TokenPlaces(self.slice_of[begin:end], self.lengths[begin:end], self.n_slices, self.n_words)
+
+
+class WordIds(Protocol):
     """The word ids of all documents that lie in a slice, wherever they are."""
+
+    def stage(self, name: str, passes: int) -> None:
+        """Begin a stage that reads the ids so many times."""
+        ...
+
+    def counts(self, n_ids: int) -> npt.NDArray[np.int64]:
+        """Count how often each id occurs."""
+        ...
+
+    def count_pairs(self, shape: PairShape, floor: int) -> PairCounts:
+        """Count the pairs that may occur at least `floor` times."""
+        ...
+
+    def join(self, shape: PairShape, joins: Joins) -> Self:
+        """Return the ids with pairs joined into phrases; these are closed."""
+        ...
+
+    def vocabulary_words(self, new_id: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        """Count the words of the vocabulary in each document, and tell which documents have any word at all."""
+        ...
+
+    def write_tokens(self, folder: Path, new_id: npt.NDArray[np.int32], places: TokenPlaces) -> npt.NDArray[np.int32]:
+        """Write the tokens of the vocabulary by slices into a folder; return how often each word occurs in each."""
+        ...
 
 
 @dataclass(frozen=True)
 class CountedWords:
-    """The words of all documents that lie in a slice, those broken at line ends mended.
+    """The words of all documents that lie in a slice, those broken at line ends mended."""
 
-    Parameters
-    ----------
-    ids
-        Their ids; id 0 is a token that is dropped.
-    words
-        The word of each id; empty for an id that is no word, or that several words share.
-    n_numbers
-        How many tokens are dropped.
-    nameless
-        How many different words share an id without a word, as they are too rare to matter.
-    """
-
-    ids: WordIds
-    words: list[str]
-    n_numbers: int
-    nameless: int = 0
+    ids: WordIds  # id 0 is a token that is dropped
+    words: list[str]  # of each id; empty for an id that is no word, or that several words share
+    n_numbers: int  # how many tokens are dropped
+    nameless: int = 0  # different words that share an id without a word, as they are too rare to matter
 
 
 class TextReader(Protocol):

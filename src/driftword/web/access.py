@@ -1,4 +1,4 @@
-"""Who may read the explorer, and what its pages may do: headers, host names and the token.
+"""Decides who may read the explorer, and what its pages may do: headers, host names and the token.
 
 Every request passes here first, so nothing is computed, or taken from the cache, for a reader who is not let in.
 """
@@ -8,16 +8,19 @@ from __future__ import annotations
 import hashlib
 import hmac
 import logging
+import re
 from collections.abc import Callable, Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
 from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
+from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from driftword.basics.errors import StoreError
-from driftword.web.limits import excess, raw_path, sentence
+from driftword.web.limits import raw_path, sentence, too_long
 
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
@@ -31,36 +34,19 @@ HEADERS: Final = {
 }
 #: Names by which this machine reaches itself. A foreign site could point another name at it, and read what is here.
 LOCAL: Final = ("127.0.0.1", "localhost", "[::1]")
-_RAW_HEADERS: Final = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
 
+@dataclass
 class AccessControl:
     """Middleware that lets readers in, sets the security headers, and answers a fault with a sentence.
 
-    Parameters
-    ----------
-    app
-        The application behind it.
-    hosts
-        Host names by which readers may reach it; None allows any.
-    token
-        A secret that readers must give; None lets everyone in.
-    store_error_response
-        What readers see if files of the model or the corpus were replaced or damaged.
+    `on_error` gives the response if files of the model or the corpus were replaced or damaged.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        hosts: Sequence[str] | None,
-        token: str | None,
-        store_error_response: Callable[[Request, StoreError], Response],
-    ) -> None:
-        self.app = app
-        self.hosts = hosts
-        self.token = token
-        self.store_error_response = store_error_response
+    app: ASGIApp
+    hosts: Sequence[str] | None
+    token: str | None
+    on_error: Callable[[Request, StoreError], Any]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse the request, or pass it on."""
@@ -74,9 +60,9 @@ class AccessControl:
             nonlocal response_started
             if message["type"] == "http.response.start":
                 response_started = True
-                headers = list(message["headers"])
-                present = {name for name, _ in headers}  # a figure has a policy of its own
-                message = {**message, "headers": headers + [one for one in _RAW_HEADERS if one[0] not in present]}
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)  # a figure has a policy of its own
             await send(message)
 
         response = refusal(request, self.hosts, self.token)
@@ -84,7 +70,7 @@ class AccessControl:
             if response is None:
                 await self.app(scope, receive, send_with_headers)
         except StoreError as error:
-            response = self.store_error_response(request, error)
+            response = self.on_error(request, error)
         except Exception:  # readers get a sentence; whoever runs the explorer sees the traceback
             if response_started:
                 raise
@@ -101,11 +87,11 @@ class AccessControl:
 
 def refusal(request: Request, hosts: Sequence[str] | None, token: str | None) -> Response | None:
     """Return the response to a reader who is not let in, or who first has to be given a cookie."""
-    too_much = excess(request.scope)
-    if too_much is not None:
-        return sentence(request.scope, *too_much)
-    host = request.headers.get("host", "")
-    if hosts is not None and (host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host) not in hosts:
+    refused = too_long(request.scope)
+    if refused is not None:
+        return refused
+    name = re.sub(r":[0-9]+$", "", request.headers.get("host", ""))  # without the port
+    if hosts is not None and name not in hosts:
         return sentence(request.scope, 421, "This explorer can only be read on the machine it runs on, at 127.0.0.1.")
     if token is None:
         return None

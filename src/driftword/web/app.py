@@ -1,7 +1,7 @@
 """The explorer: every page, and the same content as JSON, CSV, SVG and PNG.
 
-Nothing from an address reaches the file system. What is not a word, a slice or a number of the model ends in a
-page that says so.
+Nothing from an address reaches the file system. Whatever names no word or slice of the model, or no
+possible number, leads to a page that says so.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from fastapi.routing import APIRoute
-from markupsafe import Markup
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 
 from driftword.basics.checks import comma_separated, one_of
 from driftword.basics.errors import DriftwordError, StoreError, UnknownSliceError, UnknownWordError
@@ -28,8 +28,8 @@ from driftword.basics.tables import csv, printable
 from driftword.corpus import Corpus
 from driftword.models.model import Model
 from driftword.pages.content import suggest, word_over_time
-from driftword.pages.figures import STATIC, draw, standalone
-from driftword.pages.glance_figures import drawn_alone
+from driftword.pages.figures import STATIC
+from driftword.pages.glance_figures import saved_figure
 from driftword.pages.rendering import templates, without_backticks
 from driftword.web.access import LOCAL, AccessControl
 from driftword.web.cache import ResponseCache
@@ -73,23 +73,29 @@ def make_app(
         A secret that readers must give in the address of their first visit. None lets everyone in who reaches the
         server: on a shared machine that is every user of it, even if the server listens on 127.0.0.1 alone.
     """
-    app, store_error_response = make_pages(model, corpus, title=title)
+
+    def check_stores() -> None:
+        """Raise a `StoreError` if files are no longer those that were opened."""
+        model.check_current()
+        if corpus is not None:
+            corpus.check_current()
+
+    app = make_pages(model, corpus, title=title)
     worker, helpers = None, []
     if model.location is not None and (corpus is None or corpus.location is not None):
-        stores = (model.location, corpus.location if corpus is not None else None)
-        worker = Worker(*stores, title)
-        helpers = [Worker(*stores, title, for_pages=True) for _ in range(min(available_cores() - 1, MAX_HELPERS))]
+        task = (str(model.location), None if corpus is None else str(corpus.location), title)
+        worker = Worker(*task)
+        helpers = [Worker(*task, for_pages=True) for _ in range(min(available_cores() - 1, MAX_HELPERS))]
     # The middleware added last runs first.
     app.add_middleware(ComputationLimits, worker=worker, helpers=helpers)
-    app.add_middleware(ResponseCache, parameters=_parameters(app), check=lambda: check_stores(model, corpus))
-    app.add_middleware(AccessControl, hosts=hosts, token=token, store_error_response=store_error_response)
+    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=6)
+    app.add_middleware(ResponseCache, parameters=_parameters(app), check=check_stores)
+    app.add_middleware(AccessControl, hosts=hosts, token=token, on_error=app.exception_handlers[DriftwordError])
     return app
 
 
-def make_pages(
-    model: Model, corpus: Corpus | None, *, title: str | None
-) -> tuple[FastAPI, Callable[[Request, StoreError], Response]]:
-    """Return all addresses of the explorer, open to everyone, and the response where files were replaced."""
+def make_pages(model: Model, corpus: Corpus | None, *, title: str | None) -> FastAPI:
+    """Return all addresses of the explorer, open to everyone."""
     app = FastAPI(title="driftword", docs_url=None, redoc_url=None, redirect_slashes=False)
     endpoints = Endpoints(model, corpus)
     corpus = endpoints.corpus
@@ -105,17 +111,7 @@ def make_pages(
             return _csv(content["table"], request, content.get("columns", ()))
 
         def as_image(request: Request, figure: Name, form: Name, content: Any = Depends(endpoint)) -> Response:
-            others = drawn_alone(model.slices, content)
-            one_of("figure", figure, [*content["figures"], *others])
-            one_of("format", form, IMAGE_TYPES)
-            if figure in others:
-                title, drawn = others[figure]
-            else:
-                described = content["figures"][figure]
-                title, drawn = described["title"], draw(model.slices, described)
-            svg = standalone(drawn, title, content["cite"])
-            image = svg if form == "svg" else _png(svg)
-            return _image(image, form, request)
+            return _image(saved_figure(model.slices, content, figure), form, request)
 
         def as_page(content: Any = Depends(endpoint)) -> HTMLResponse:
             return page(template, **{name.lstrip("_"): value for name, value in content.items()})
@@ -176,15 +172,8 @@ def make_pages(
     add_page("/axis", endpoints.axis, "axis.html")
     add_page("/between", endpoints.between, "between.html")
     add_page("/slice/{label}", endpoints.one_slice, "between.html")
-    store_error_response = _add_error_pages(app, page)
-    return app, store_error_response
-
-
-def check_stores(model: Model, corpus: Corpus | None) -> None:
-    """Raise a `StoreError` if the files of the model or the corpus are no longer those that were opened."""
-    model.check_current()
-    if corpus is not None:
-        corpus.check_current()
+    _add_error_pages(app, page)
+    return app
 
 
 def _parameters(app: FastAPI) -> set[str]:
@@ -210,7 +199,7 @@ def _page_renderer(app: FastAPI, model: Model, corpus: Corpus | None, title: str
 
     environment = templates(
         model, title=title, live=True, asset={file.name: f"/static/{name}" for name, file in assets.items()},
-        link=_word_link, href=word_address, address=address, word_address=word_address,
+        href=word_address, address=address, word_address=word_address,
         print_figures=PRINT_FIGURES, passages_id="passages", has_corpus=corpus is not None,
         has_bands=corpus is not None and model.predicts,
         has_documents=corpus is not None and corpus.has_documents,
@@ -222,11 +211,8 @@ def _page_renderer(app: FastAPI, model: Model, corpus: Corpus | None, title: str
     return page
 
 
-def _add_error_pages(app: FastAPI, page: Page) -> Callable[[Request, StoreError], Response]:
-    """Answer what cannot be shown with a sentence, never with a traceback or a path of this machine.
-
-    Returns the response to requests for files that were replaced or damaged.
-    """
+def _add_error_pages(app: FastAPI, page: Page) -> None:
+    """Answer what cannot be shown with a sentence, never with a traceback or a path of this machine."""
 
     def error_response(
         request: Request, status: int, message: str, *, suggestions: Sequence[str] = (), asked: str = ""
@@ -246,14 +232,12 @@ def _add_error_pages(app: FastAPI, page: Page) -> Callable[[Request, StoreError]
         sentence = message if message.endswith((".", "?", "!")) else f"{message}."
         return page("error.html", status, title=title, message=sentence, suggestions=links, retry=retry)
 
-    def store_error_response(request: Request, error: StoreError) -> Response:
-        logging.getLogger(__name__).error("%s", without_backticks(str(error)))  # with the path, for the terminal alone
-        return error_response(request, 503, STORE_ERROR)
-
     @app.exception_handler(DriftwordError)
     def driftword_error(request: Request, error: DriftwordError) -> Response:
         if isinstance(error, StoreError):
-            return store_error_response(request, error)
+            # The path is for the terminal alone.
+            logging.getLogger(__name__).error("%s", without_backticks(str(error)))
+            return error_response(request, 503, STORE_ERROR)
         if isinstance(error, UnknownWordError):
             return error_response(request, 404, str(error), suggestions=error.suggestions, asked=error.asked)
         return error_response(request, 404 if isinstance(error, UnknownSliceError) else 422, str(error))
@@ -264,15 +248,13 @@ def _add_error_pages(app: FastAPI, page: Page) -> Callable[[Request, StoreError]
 
     @app.exception_handler(HTTPException)
     def http_error(request: Request, error: HTTPException) -> Response:
-        path = str(request.scope["path"])
+        path, query = str(request.scope["path"]), request.scope["query_string"].decode("latin-1")
         if error.status_code == 404 and path.endswith("/") and path.strip("/"):
-            return RedirectResponse(_with_query("/" + quote(path.strip("/")), request), status_code=303)
+            return RedirectResponse(f"/{quote(path.strip('/'))}?{query}".rstrip("?"), status_code=303)
         message = "Pages can only be read." if error.status_code == 405 else "There is no such page."
         response = error_response(request, error.status_code, message)
         response.headers.update(error.headers or {})
         return response
-
-    return store_error_response
 
 
 def _parameter_message(error: RequestValidationError) -> str:
@@ -291,11 +273,6 @@ def _parameter_message(error: RequestValidationError) -> str:
     return messages.get(first["type"], "") or f"'{name}' cannot be used: {first['msg'].lower()}."
 
 
-def _with_query(path: str, request: Request) -> str:
-    query = request.scope["query_string"].decode("latin-1")
-    return f"{path}?{query}" if query else path
-
-
 def _corrected_address(request: Request, asked: str, word: str) -> str:
     """Return where a suggestion leads: to the same page with that word in place of the unknown one, or to its own."""
 
@@ -309,20 +286,21 @@ def _corrected_address(request: Request, asked: str, word: str) -> str:
     return word_address(word) if after == given else f"{quote(request.scope['path'])}?{urlencode(after)}"
 
 
-def _word_link(word: str) -> Markup:
-    return Markup('<a href="{}">{}</a>').format(word_address(word), word)
-
-
 def _file_name(request: Request) -> dict[str, str]:
     """Return the header that names the file in which a browser saves an address: iraq-passages.csv."""
     parts = [part for part in request.scope["path"].split("/") if part not in ("", "word", "figure", "print")]
     return {"Content-Disposition": f"inline; filename*=UTF-8''{quote('-'.join(parts), safe='')}"}
 
 
-def _image(image: str | bytes, form: str, request: Request) -> Response:
+def _image(svg: str, form: str, request: Request) -> Response:
     """Respond with an image; an SVG has its own style, and may do nothing else."""
-    policy = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"} if form == "svg" else {}
-    return Response(image, media_type=IMAGE_TYPES[form], headers={**_file_name(request), **policy})
+    headers = _file_name(request)
+    if one_of("format", form, IMAGE_TYPES) == "svg":
+        headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
+        return Response(svg, media_type=IMAGE_TYPES[form], headers=headers)
+    import vl_convert  # slow to import, and rarely asked for
+
+    return Response(vl_convert.svg_to_png(svg, scale=2), media_type=IMAGE_TYPES[form], headers=headers)
 
 
 def _csv(rows: list[dict[str, Any]], request: Request, columns: Sequence[str] = ()) -> Response:
@@ -338,12 +316,5 @@ def _print_figure(model: Model, kind: str, form: str, request: Request, **option
 
     from driftword import plot
 
-    chart = plot.drawable(getattr(plot, kind)(model, **options)).to_dict()
-    image = vl_convert.vegalite_to_svg(chart) if form == "svg" else vl_convert.vegalite_to_png(chart, scale=2)
-    return _image(image, form, request)
-
-
-def _png(svg: str) -> bytes:
-    import vl_convert
-
-    return bytes(vl_convert.svg_to_png(svg, scale=2))
+    chart = plot.drawable(getattr(plot, kind)(model, **options))
+    return _image(vl_convert.vegalite_to_svg(chart.to_dict()), form, request)

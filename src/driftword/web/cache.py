@@ -1,37 +1,50 @@
-"""Responses are cached, because a model never changes while it is open: each address is computed once.
+"""Caches responses, because a model never changes while it is open: each address is computed once.
 
-A response depends on the path and on the parameters that some page knows, and on nothing else: this is all that the
-application below is given. Other parameters and all headers of the request end here. Texts are kept compressed.
+A response depends on the path, on the parameters that some page knows, and on whether it may be compressed: this is all
+that the application below is given. Other parameters and all headers of the request end here.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode
 
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-from driftword.web.compression import accepts_gzip, compress, decompress, is_known
 
 MAX_BYTES: Final = 64_000_000
 MAX_KEY_LENGTH: Final = 2000  # characters of an address; responses to longer ones are not cached
 _MAX_SHARE: Final = 8  # a response larger than this part of the cache would push out too many others
 _OVERHEAD: Final = 1000  # bytes of the objects that hold a response, besides what they contain
-
-#: A path, and its known parameters.
-Key = tuple[str, str]
+_KEPT_HEADERS: Final = (b"etag", b"vary", b"cache-control")  # of a response that a browser already has
 
 
-class CachedResponse(NamedTuple):
-    """A complete response."""
+class Key(NamedTuple):
+    """All that a response depends on."""
+
+    path: str
+    query: str  # the known parameters
+    gzip: bool
+
+
+@dataclass(frozen=True)
+class CachedResponse:
+    """A complete response, which can be sent like any other of Starlette's."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
     body: bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        """Send the response; HEAD requests get no body."""
+        await send({"type": "http.response.start", "status": self.status, "headers": list(self.headers)})
+        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else self.body})
 
 
 async def complete_response(app: ASGIApp, scope: Scope) -> CachedResponse:
@@ -49,38 +62,22 @@ async def complete_response(app: ASGIApp, scope: Scope) -> CachedResponse:
     return CachedResponse(messages[0]["status"], list(messages[0]["headers"]), body)
 
 
+@dataclass
 class ResponseCache:
     """Middleware that caches successful responses up to a size; the least recently used go first.
 
-    Readers who ask for the same address at the same time wait for one computation.
-
-    Parameters
-    ----------
-    app
-        The application that computes responses.
-    parameters
-        The names of all parameters that it knows; None: every name. The others are dropped.
-    check
-        Called before a response is taken from the cache, and again after one was computed. What it raises ends the
-        request, and what was computed is not used.
-    max_bytes
-        How much memory cached responses may take, with their addresses and headers.
+    Readers who ask for the same address at the same time wait for one computation. Only the named `parameters` are
+    passed on. `check` is called before a response is taken from the cache, and again after one was computed: what it
+    raises ends the request, and what was computed is not used.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        parameters: Collection[str] | None = None,
-        check: Callable[[], None] = lambda: None,
-        max_bytes: int = MAX_BYTES,
-    ) -> None:
-        self.app = app
-        self.parameters = None if parameters is None else frozenset(parameters)
-        self.check = check
-        self.max_bytes = max_bytes
-        self.responses: OrderedDict[Key, CachedResponse] = OrderedDict()
-        self.pending: dict[Key, asyncio.Task[CachedResponse]] = {}
-        self.bytes = 0
+    app: ASGIApp
+    parameters: Collection[str] | None = None  # None: whatever is given
+    check: Callable[[], None] = lambda: None
+    max_bytes: int = MAX_BYTES
+    responses: OrderedDict[Key, CachedResponse] = field(default_factory=OrderedDict, init=False)
+    pending: dict[Key, asyncio.Task[CachedResponse]] = field(default_factory=dict, init=False)
+    stored_bytes: int = field(default=0, init=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond from the cache, or from the application."""
@@ -88,7 +85,9 @@ class ResponseCache:
             await self.app(scope, receive, send)
             return
         self.check()
-        key = (scope["path"], self.normalized(scope["query_string"]))
+        path, headers = scope["path"], Headers(scope=scope)
+        gzip = not path.endswith(".png") and accepts_gzip(headers.get("accept-encoding", ""))
+        key = Key(path, self.normalized(scope["query_string"]), gzip)
         response = self.responses.get(key)
         if response is not None:
             self.responses.move_to_end(key)
@@ -97,29 +96,31 @@ class ResponseCache:
                 self.pending[key] = asyncio.create_task(self._compute(key, scope))
             # A reader who leaves must not cancel what others wait for.
             response = await asyncio.shield(self.pending[key])
-        await _send(response, scope, send)
+        known = [tag.strip().encode("latin-1") for tag in headers.get("if-none-match", "").split(",")]
+        if response.status == 200 and dict(response.headers)[b"etag"] in known:
+            kept = [(name, value) for name, value in response.headers if name in _KEPT_HEADERS]
+            response = CachedResponse(304, kept, b"")
+        await response(scope, receive, send)
 
     def normalized(self, query: bytes) -> str:
         """Return the parameters that the application knows, in the order in which they were given."""
-        if not query:
-            return ""
         given = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
         return urlencode([item for item in given if self.parameters is None or item[0] in self.parameters])
 
     async def _compute(self, key: Key, scope: Scope) -> CachedResponse:
-        path, query = key
         request: Scope = {
             **scope,
             "method": "GET",
-            "path": path,
-            "raw_path": quote(path).encode(),
-            "query_string": query.encode("latin-1"),
-            "headers": [],
+            "path": key.path,
+            "raw_path": quote(key.path).encode(),
+            "query_string": key.query.encode("latin-1"),
+            "headers": [(b"accept-encoding", b"gzip")] if key.gzip else [],
         }
         try:
-            computed = await complete_response(self.app, request)
+            response = await complete_response(self.app, request)
             self.check()
-            response = CachedResponse(computed.status, *compress(computed.headers, computed.body))
+            tag = hashlib.sha256(response.body).hexdigest()[:20]
+            response.headers.append((b"etag", f'W/"{tag}"'.encode()))
             self._store(key, response)
         finally:
             del self.pending[key]
@@ -127,28 +128,25 @@ class ResponseCache:
 
     def _store(self, key: Key, response: CachedResponse) -> None:
         size = size_of(key, response)
-        too_large = size > self.max_bytes // _MAX_SHARE or sum(map(len, key)) > MAX_KEY_LENGTH
+        too_large = size > self.max_bytes // _MAX_SHARE or len(key.path) + len(key.query) > MAX_KEY_LENGTH
         if response.status != 200 or too_large or any(name == b"set-cookie" for name, _ in response.headers):
             return
         self.responses[key] = response
-        self.bytes += size
-        while self.bytes > self.max_bytes:
-            self.bytes -= size_of(*self.responses.popitem(last=False))
+        self.stored_bytes += size
+        while self.stored_bytes > self.max_bytes:
+            self.stored_bytes -= size_of(*self.responses.popitem(last=False))
 
 
-async def _send(response: CachedResponse, scope: Scope, send: Send) -> None:
-    """Send a response as the reader's program understands it, or only that it has it already."""
-    status, headers, body = response
-    if status == 200 and is_known(scope["headers"], headers):
-        kept = [(name, text) for name, text in headers if name in (b"etag", b"vary", b"cache-control")]
-        status, headers, body = 304, kept, b""
-    elif not accepts_gzip(scope["headers"]):
-        headers, body = decompress(headers, body)
-    await send({"type": "http.response.start", "status": status, "headers": list(headers)})
-    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+def accepts_gzip(offered: str) -> bool:
+    """Tell from the header Accept-Encoding whether compressed responses are understood."""
+    for offer in offered.lower().replace(" ", "").split(","):
+        name, _, weight = offer.partition(";")
+        if name in ("gzip", "*") and weight not in ("q=0", "q=0.0", "q=0.00", "q=0.000"):
+            return True
+    return False
 
 
 def size_of(key: Key, response: CachedResponse) -> int:
     """Return how many bytes a cached response takes, with its address and headers."""
-    texts = [*key, response.body, *(text for header in response.headers for text in header)]
+    texts = [key.path, key.query, response.body, *(text for header in response.headers for text in header)]
     return _OVERHEAD + sum(map(sys.getsizeof, texts))

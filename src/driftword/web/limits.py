@@ -1,4 +1,4 @@
-"""What one reader can ask for: addresses of bounded length, and a bounded number of computations at once."""
+"""Bounds on what readers can ask for: the length of addresses, and the number of computations at once."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import parse_qsl, quote
 
+from anyio import CapacityLimiter
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -29,13 +30,15 @@ _HEAVY: Final = re.compile(r".*/print/.*|.*\.png|.*/band\.json")
 _HEAVY_METRICS: Final = ("thirds", "farthest", "path", "step", "neighbors", "ranks")  # need all slices or neighbours
 
 
-def excess(scope: Scope) -> tuple[int, str] | None:
-    """Return the status and the sentence with which a too long address is refused, before any of it is read."""
+def too_long(scope: Scope) -> Response | None:
+    """Refuse an address that is too long, before any of it is read."""
     query = scope["query_string"]
     if len(raw_path(scope)) + len(query) > MAX_ADDRESS_LENGTH:
-        return 414, f"The address is longer than {MAX_ADDRESS_LENGTH:,} characters; ask for less at once."
+        return sentence(
+            scope, 414, f"The address is longer than {MAX_ADDRESS_LENGTH:,} characters; ask for less at once."
+        )
     if query.count(b"&") >= MAX_PARAMETERS:
-        return 414, f"The address has more than {MAX_PARAMETERS} parameters; ask for less at once."
+        return sentence(scope, 414, f"The address has more than {MAX_PARAMETERS} parameters; ask for less at once.")
     return None
 
 
@@ -44,47 +47,13 @@ def raw_path(scope: Scope) -> bytes:
     return bytes(scope.get("raw_path") or quote(scope["path"]).encode())
 
 
-class _Lane:
-    """A bounded number of computations at once, and a bounded number that wait."""
-
-    def __init__(self, at_once: int, max_waiting: int) -> None:
-        self.semaphore = asyncio.Semaphore(at_once)
-        self.max_waiting = max_waiting
-        self.waiting = 0
-
-    @property
-    def full(self) -> bool:
-        return self.semaphore.locked() and self.waiting >= self.max_waiting
-
-    async def __aenter__(self) -> None:
-        self.waiting += 1
-        try:
-            await self.semaphore.acquire()
-        finally:
-            self.waiting -= 1
-
-    async def __aexit__(self, *_: object) -> None:
-        self.semaphore.release()
-
-
 class ComputationLimits:
     """Middleware that bounds how much is computed at once, so that heavy questions do not hold up the others.
 
     Figures for print, PNG files and long lists are answered one after another, by a process of their own. Pages are
     computed a few at once, and what takes milliseconds never waits. Once pages have had to wait, further processes
-    compute some of them, since Python runs one thread at a time. Who finds too many others waiting is asked to come
-    back.
-
-    Parameters
-    ----------
-    app
-        The application that computes responses.
-    worker
-        The process for heavy questions; without it they are answered here.
-    helpers
-        Processes for pages, which start once readers wait for one another.
-    pages_at_once, max_waiting
-        How many pages are computed at once, and how many requests may wait; a quarter of them for heavy questions.
+    compute some of them, since Python runs one thread at a time: the `helpers`. Whoever finds too many others waiting
+    is asked to come back. Without a `worker`, heavy questions are answered here; a quarter as many may wait for them.
     """
 
     def __init__(
@@ -97,33 +66,40 @@ class ComputationLimits:
         self.idle_helpers: list[Worker] = []
         self.computed_here = 0
         self.starting: asyncio.Task[None] | None = None
-        self.pages = _Lane(pages_at_once or max(2, available_cores()), max_waiting)
-        self.heavy = _Lane(1, max_waiting // 4)
+        self.pages = CapacityLimiter(pages_at_once or max(2, available_cores()))
+        self.heavy = CapacityLimiter(1)
+        self.max_waiting = max_waiting
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Wait for a turn, and pass the request on."""
         if scope["type"] != "http" or scope["method"] != "GET" or _LIGHT.fullmatch(scope["path"]):
             await self.app(scope, receive, send)
             return
-        lane = self.heavy if is_heavy(scope["path"], scope["query_string"]) else self.pages
-        if lane.full:
+        heavy = is_heavy(scope["path"], scope["query_string"])
+        lane = self.heavy if heavy else self.pages
+        waiting = lane.statistics().tasks_waiting
+        if not lane.available_tokens and waiting >= (self.max_waiting // 4 if heavy else self.max_waiting):
             message = "Too many readers are waiting for answers like this one; try again in a few seconds."
             await sentence(scope, 429, message, {"Retry-After": "5"})(scope, receive, send)
             return
-        if lane is self.pages and lane.waiting and self.unused_helpers and self.starting is None:
+        if waiting and not heavy and self.unused_helpers and self.starting is None:
             self.starting = asyncio.create_task(self._start_helper(scope))
         async with lane:
-            if lane is self.pages:
+            if not heavy:
                 await self._show_page(scope, receive, send)
             elif self.worker is None:
                 await self.app(scope, receive, send)
             else:
-                await _answer_by(self.worker, scope, receive, send)
+                try:
+                    response: ASGIApp = await _ask(self.worker, scope)
+                except OptionError as error:
+                    response = sentence(scope, 422, f"{error}.")
+                await response(scope, receive, send)
 
     async def _show_page(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Compute a page in this process, or, while it computes another one, in one that is idle."""
-        if self.computed_here and self.idle_helpers and (page := await self._ask(self.idle_helpers.pop(), scope)):
-            await _send(page, send)
+        if self.computed_here and self.idle_helpers and (page := await self._help(self.idle_helpers.pop(), scope)):
+            await page(scope, receive, send)
             return
         self.computed_here += 1
         try:
@@ -133,32 +109,21 @@ class ComputationLimits:
 
     async def _start_helper(self, scope: Scope) -> None:
         """Start a process and let it compute a page that nobody waits for: the first one takes seconds."""
-        await self._ask(self.unused_helpers.pop(), scope)
+        await self._help(self.unused_helpers.pop(), scope)
         self.starting = None
 
-    async def _ask(self, helper: Worker, scope: Scope) -> CachedResponse | None:
+    async def _help(self, helper: Worker, scope: Scope) -> CachedResponse | None:
         """Return a page that a helper computed, which is then idle again; None, and no such helper, if it failed."""
         try:
-            page = await run_in_threadpool(helper.respond, scope["path"], scope["query_string"])
+            page = await _ask(helper, scope)
         except (DriftwordError, RuntimeError):  # it was killed, or has said why; pages are computed here
             return None
         self.idle_helpers.append(helper)
         return page
 
 
-async def _answer_by(worker: Worker, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer a request by a process beside this one."""
-    try:
-        response = await run_in_threadpool(worker.respond, scope["path"], scope["query_string"])
-    except OptionError as error:
-        await sentence(scope, 422, f"{error}.")(scope, receive, send)
-        return
-    await _send(response, send)
-
-
-async def _send(response: CachedResponse, send: Send) -> None:
-    await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
-    await send({"type": "http.response.body", "body": response.body})
+async def _ask(worker: Worker, scope: Scope) -> CachedResponse:
+    return await run_in_threadpool(worker.respond, scope["path"], scope["query_string"])
 
 
 def is_heavy(path: str, query: bytes) -> bool:

@@ -61,7 +61,7 @@ DriftOptions = Annotated[dict[str, Any], Depends(drift_options)]
 
 
 class Endpoints:
-    """What each address shows of a model; names that begin with `_` are for the page alone, not for its JSON."""
+    """The content of each address; names that begin with `_` are for the page alone, not for its JSON."""
 
     def __init__(self, model: Model, everything: Corpus | None) -> None:
         self.model = model
@@ -145,7 +145,7 @@ class Endpoints:
         return found | {"passages": passages}
 
     def band(self, word: Word, group: Text = "") -> Content:
-        """Show how sure the distance of a word from its first use is, in all text or in a group."""
+        """Show the interval around the distance of a word from its first use, in all text or in a group."""
         return content.band(self.model, self.resolve_word(word), self.everything, group or None)
 
     def words(self, like: Text) -> Content:
@@ -222,21 +222,18 @@ class Endpoints:
                 return ""  # there is no such column, or no single value in it
             return this_page(passages_at=page["groups"]["slice"], where=[f"{column}={group}"]) + "#passages"
 
-        return (
-            page
-            | passages
-            | {
-                "passages_at": passages_at,
-                "passages_n": passages_n,
-                "where": filters,
-                "n": n,
-                "_query": {name: value for name, value in query.items() if value},
-                "_this_page": this_page,
-                "_toggle_pin": toggle_pin,
-                "_passages_href": passages_href,
-                "_group_passages": group_passages,
-            }
-        )
+        return page | {
+            **passages,
+            "passages_at": passages_at,
+            "passages_n": passages_n,
+            "where": filters,
+            "n": n,
+            "_query": {name: value for name, value in query.items() if value},
+            "_this_page": this_page,
+            "_toggle_pin": toggle_pin,
+            "_passages_href": passages_href,
+            "_group_passages": group_passages,
+        }
 
     def _passages(self, word: str, at: str, n: int, filters: dict[str, str]) -> Content:
         """Return passages with a word, and what they can be filtered by."""

@@ -1,8 +1,8 @@
-"""The server of `driftword explore`: uvicorn, with bounds on connections that uvicorn has none for.
+"""The server of `driftword explore`: uvicorn, with bounds on connections that it lacks.
 
-A reader sends a request at once. Connections that do not, or that do not take their response, are closed after some
-seconds, and of too many connections those go first that have been silent longest: whoever opens a thousand of them
-keeps nobody out.
+A reader sends a request at once. Connections that do not, or that do not take their response, are closed after a few
+seconds; when there are too many, those that have been silent longest are closed first. So whoever opens a thousand
+connections keeps nobody out.
 """
 
 from __future__ import annotations
@@ -31,10 +31,6 @@ class BoundedProtocol(H11Protocol):
     max_connections = MAX_CONNECTIONS
     max_silence = 10.0  # seconds until a request is complete, counted from the connection or the last response
 
-    silent_since = 0.0
-    _timer: asyncio.TimerHandle | None = None
-    _unsent = 0
-
     @property
     def waiting(self) -> bool:
         """Whether the client has to act next: to send a request, or to take the response."""
@@ -50,11 +46,12 @@ class BoundedProtocol(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget a connection."""
-        self._cancel_timer()
+        self._timer.cancel()
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
+        self._timer.cancel()
         self._expect_request()
         super().on_response_complete()
 
@@ -62,13 +59,6 @@ class BoundedProtocol(H11Protocol):
         """Close the connection at once, even if the client takes nothing."""
         self.connections.discard(self)
         self.transport.abort()
-
-    def shutdown(self) -> None:
-        """End with the server: at once, unless a response is being computed."""
-        if self.waiting and not self.transport.get_write_buffer_size():
-            self.drop()
-        else:
-            super().shutdown()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002
         """Refuse what is not HTTP, or has too long a head, in a sentence."""
@@ -89,7 +79,6 @@ class BoundedProtocol(H11Protocol):
         self.transport.close()
 
     def _expect_request(self) -> None:
-        self._cancel_timer()
         self.silent_since = time.monotonic()
         self._unsent = self.transport.get_write_buffer_size()
         self._timer = self.loop.call_later(self.max_silence, self._drop_if_silent)
@@ -104,22 +93,14 @@ class BoundedProtocol(H11Protocol):
         else:
             self.drop()
 
-    def _cancel_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
 
 def make_server(app: ASGIApp, protocol: type[BoundedProtocol] = BoundedProtocol) -> uvicorn.Server:
     """Return a server for an application; its connections stay within the open files that the system allows."""
-
-    class Protocol(protocol):  # type: ignore[misc, valid-type]
-        max_connections = max(min(protocol.max_connections, _open_files() - _BACKLOG - _OTHER_FILES), 20)
-
+    most = max(min(protocol.max_connections, _open_files() - _BACKLOG - _OTHER_FILES), 20)
     config = uvicorn.Config(
-        app, http=Protocol, ws="none", access_log=False,
+        app, http=type("Protocol", (protocol,), {"max_connections": most}), ws="none", access_log=False,
         log_level="error",  # warnings would let strangers fill the terminal
-        backlog=_BACKLOG, h11_max_incomplete_event_size=MAX_HEAD_BYTES, timeout_keep_alive=5,
+        backlog=_BACKLOG, h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         server_header=False, timeout_graceful_shutdown=10,
     )  # fmt: skip
     return uvicorn.Server(config)
@@ -136,8 +117,9 @@ def _open_files() -> int:
     if resource is None:  # Windows has no such limit on sockets
         return needed
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < needed:
-        wanted = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        soft = wanted
-    return needed if soft == resource.RLIM_INFINITY else int(soft)
+    if soft == resource.RLIM_INFINITY:
+        return needed
+    if soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return int(soft)

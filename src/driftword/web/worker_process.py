@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pickle
 import sys
 import traceback
 
-from starlette.types import Scope
-
-from driftword.basics.errors import DriftwordError
+from driftword.basics.errors import DriftwordError, StoreError
 from driftword.corpus import Corpus
 from driftword.models.model import Model
 from driftword.web.app import make_pages
 from driftword.web.cache import complete_response
-from driftword.web.worker import read, write
-
-
-def _request(path: str, query: bytes) -> Scope:
-    return {
-        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http",
-        "path": path, "query_string": query, "root_path": "", "headers": [], "client": None, "server": None,
-    }  # fmt: skip
+from driftword.web.worker import send
 
 
 def main() -> None:
@@ -29,28 +21,27 @@ def main() -> None:
     responses = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever prints something must not print it between responses
     requests = sys.stdin.buffer
-    model_path, corpus_path, title, for_pages = read(requests)
+    model, corpus, title, for_pages = pickle.load(requests)
     if hasattr(os, "nice") and not for_pages:
         os.nice(10)  # pages come first
     try:
-        model = Model.open(model_path)
-        app, _ = make_pages(model, None if corpus_path is None else Corpus.open(corpus_path), title=title)
+        app = make_pages(Model.open(model), None if corpus is None else Corpus.open(corpus), title=title)
     except DriftwordError as error:
-        write(responses, str(error))
+        send(responses, StoreError(str(error)))
         return
-    write(responses, None)
+    send(responses, None)
     with asyncio.Runner() as runner:
         while True:
             try:
-                path, query = read(requests)
+                path, query = pickle.load(requests)
             except EOFError:
                 return
+            request = {"type": "http", "method": "GET", "path": path, "query_string": query, "headers": []}
             try:
-                response: tuple[object, ...] | None = tuple(runner.run(complete_response(app, _request(path, query))))
+                send(responses, runner.run(complete_response(app, request)))
             except Exception:
                 traceback.print_exc()
-                response = None
-            write(responses, response)
+                send(responses, RuntimeError("The process for heavy questions failed; the lines above say why"))
 
 
 if __name__ == "__main__":

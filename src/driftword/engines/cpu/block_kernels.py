@@ -7,27 +7,75 @@ it is called with, so numbers such as `_ZERO` have a type here.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 from numba import float32, int32, njit, uint32, uint64
 
 from driftword.corpus.token_kernels import mix
 from driftword.engines.cpu.adagrad_kernels import fetch, take_step
 from driftword.engines.cpu.matmul_kernels import LANES, TILE, add_product, padded
 from driftword.engines.cpu.thread_barrier import add_and_get, wait_for_all
+from driftword.engines.parameters import INTERCEPT_UNIT
 
 _ZERO = np.int64(0)
+_UNIT = np.float32(INTERCEPT_UNIT)
 _AHEAD = 6  # rows that are fetched before it is their turn
 _FAST = {"fastmath": {"reassoc", "contract", "arcp", "nsz"}, "cache": True, "nogil": True, "error_model": "numpy"}
 
 
+class Options(NamedTuple):
+    """The numbers that every block of a round is worked on with."""
+
+    half_window: int
+    pool_size: int
+    weight: np.float32  # of each negative in the pool
+    learning_rate: np.float32
+    frozen: int  # words, the first ones, whose context vectors do not move
+
+
+class Gradients(NamedTuple):
+    """The gradients of the blocks of a wave: for each block a list of words, with a gradient for each occurrence."""
+
+    words: npt.NDArray[np.int32]  # (wave, rows)
+    values: npt.NDArray[np.float32]  # (wave, rows, columns)
+    sizes: npt.NDArray[np.int64]  # (wave,) rows that each block has filled
+
+    @classmethod
+    def allocate(cls, blocks: int, rows: int, columns: int) -> Gradients:
+        """Make room for the gradients of so many blocks."""
+        values = np.empty((blocks, rows, padded(columns, LANES)), np.float32)
+        return cls(np.empty((blocks, rows), np.int32), values, np.empty(blocks, np.int64))
+
+
+class Workspace(NamedTuple):
+    """The arrays in which a thread works on one block after the other."""
+
+    context: npt.NDArray[np.float32]  # (B, K)
+    context_transposed: npt.NDArray[np.float32]  # (K, B)
+    context_gradient: npt.NDArray[np.float32]  # (B, K)
+    negative_vectors: npt.NDArray[np.float32]  # (M, K)
+    negative_residual: npt.NDArray[np.float32]  # (M, B) eta of the negatives, later its gradient
+    token_vectors: npt.NDArray[np.float32]  # (tokens, K) alpha of the tokens of a run
+    prefix_sums: npt.NDArray[np.float32]  # (tokens + 2, K)
+
+    @classmethod
+    def allocate(cls, rows: int, columns: int, pool: int, tokens: int) -> Workspace:
+        """Make room for a block of so many rows, with vectors of so many columns."""
+        width = padded(columns, LANES)
+        shapes = (rows, width), (columns, rows), (rows, width), (pool, width), (pool, rows)
+        return cls(*(np.zeros(shape, np.float32) for shape in (*shapes, (tokens, width), (tokens + 2, width))))
+
+
 @njit(**_FAST, inline="always")
-def _draw(key, counter, threshold, alias):
+def _draw(sampler, key, counter):
     """Draw a word, as `Sampler.draw` does."""
     random = mix(uint64(key) ^ uint64(counter))
-    word = ((random >> uint64(32)) * uint64(len(alias))) >> uint64(32)
-    if uint32(random & uint64(0xFFFFFFFF)) <= threshold[word]:
+    word = ((random >> uint64(32)) * uint64(len(sampler.alias))) >> uint64(32)
+    if uint32(random & uint64(0xFFFFFFFF)) <= sampler.threshold[word]:
         return int32(word)
-    return alias[word]
+    return sampler.alias[word]
 
 
 @njit(**_FAST, inline="always")
@@ -49,12 +97,14 @@ def sigmoid(x):
 
 
 @njit(**_FAST)
-def _adagrad(words, gradients, count, thread, threads, frozen, values, accumulator, learning_rate):
+def _adagrad(gradients_of_blocks, b, table, t, learning_rate, frozen, thread, threads):
     """Take the Adagrad step of one block, for the words of one thread; the first `frozen` ones do not move.
 
     All squared gradients are accumulated first, then every word is updated: the order of words does not matter.
     """
-    width = values.shape[1]
+    words, gradients = gradients_of_blocks.words[b], gradients_of_blocks.values[b]
+    values, accumulator = table.values[t], table.accumulator[t]
+    count, width = gradients_of_blocks.sizes[b], values.shape[1]
     for r in range(count):
         word = words[r]
         if r + _AHEAD < count and words[r + _AHEAD] % threads == thread:
@@ -97,158 +147,81 @@ def _window_sums(rows, begin, end, prefix_sums, half_window, start, stop, out):
                 out[i - start, k] = upper[k] - lower[k]
 
 
+@njit(**_FAST, inline="always")
+def _tokens_of_run(blocks, r, half_window):
+    """Return where the tokens that the positions of a run have in their contexts begin and end."""
+    left = max(blocks.chunk_begin[r], blocks.run_begin[r] - half_window)
+    return left, min(blocks.chunk_end[r], blocks.run_end[r] + half_window)
+
+
 @njit(**_FAST)
 def likelihood_step(
-    ids,
-    run_begin,
-    run_end,
-    chunk_begin,
-    chunk_end,
-    run_offsets,
-    wave_offsets,
-    slice_of,
-    number,
-    key,
-    threshold,
-    alias,
-    rho,
-    rho_accumulator,
-    alpha,
-    alpha_accumulator,
-    rho_words,
-    rho_gradients,
-    n_rho,
-    alpha_words,
-    alpha_gradients,
-    n_alpha,
-    log_likelihood,
-    counters,
-    thread,
-    threads,
-    max_rows,
-    pool,
-    weight,
-    half_window,
-    intercept,
-    learning_rate,
-    frozen,
+    blocks, sampler, rho, alpha, options, rho_gradients, alpha_gradients, work, totals, counters, thread, threads
 ):
     """Take the steps of all blocks, wave by wave, as one of several threads that call this at the same time.
 
-    Each block of a wave writes its gradients to its own row of `rho_gradients` (wave, rows and negatives, K) and
-    `alpha_gradients` (wave, tokens, K). Then every thread takes the steps of its share of the words, block by block.
+    Each block of a wave writes its gradients to a place of its own: those of rho for its positions and then its
+    negatives, those of alpha for the tokens in their contexts. Then every thread takes the steps of its share of the
+    words, block by block. The log-likelihood of each block goes to `totals`. Of the `counters`, all 0 at first, one
+    counts threads that have arrived, the others the blocks of each wave that are taken.
     """
-    columns_of_rho = rho.shape[2]
-    width = rho_gradients.shape[2]
-    rows = padded(padded(max_rows, LANES), TILE)
-    columns = padded(pool, TILE)
-    max_tokens = alpha_gradients.shape[1]
-    context = np.zeros((rows, width), dtype=np.float32)
-    context_transposed = np.zeros((columns_of_rho, rows), dtype=np.float32)  # (K, B)
-    context_gradient = np.zeros((rows, width), dtype=np.float32)
-    negative_vectors = np.zeros((columns, width), dtype=np.float32)  # (M, K)
-    negative_residual = np.zeros((columns, rows), dtype=np.float32)  # eta of the negatives, later its gradient
-    token_vectors = np.zeros((max_tokens, width), dtype=np.float32)  # alpha of the tokens
-    prefix_sums = np.zeros((max_tokens + 2, width), dtype=np.float32)
-    for w in range(len(wave_offsets) - 1):
-        first = wave_offsets[w]
+    for w in range(len(blocks.wave_offsets) - 1):
+        first, end = blocks.wave_offsets[w], blocks.wave_offsets[w + 1]
         while True:
             b = first + add_and_get(counters, w + 1, 1) - 1
-            if b >= wave_offsets[w + 1]:
+            if b >= end:
                 break
-            log_likelihood[b] = _gradients(
-                ids, run_begin, run_end, chunk_begin, chunk_end, run_offsets[b], run_offsets[b + 1],
-                rho[slice_of[b]], alpha[min(slice_of[b], len(alpha) - 1)], key, uint64(number[b]), threshold, alias,
-                pool, weight, half_window, intercept,
-                rho_words[b - first], rho_gradients[b - first], n_rho[b - first : b - first + 1],
-                alpha_words[b - first], alpha_gradients[b - first], n_alpha[b - first : b - first + 1],
-                context, context_transposed, context_gradient, negative_vectors, negative_residual, token_vectors,
-                prefix_sums, rows, columns,
-            )  # fmt: skip
-        wait_for_all(counters, 0, threads)
-        for b in range(first, wave_offsets[w + 1]):
-            j, t = b - first, slice_of[b]
-            a = min(t, len(alpha) - 1)
-            _adagrad(
-                rho_words[j],
-                rho_gradients[j],
-                n_rho[j],
-                thread,
-                threads,
-                _ZERO,
-                rho[t],
-                rho_accumulator[t],
-                learning_rate,
+            totals[b] = _block_gradients(
+                blocks, b, sampler, rho, alpha, options, rho_gradients, alpha_gradients, b - first, work
             )
-            _adagrad(
-                alpha_words[j], alpha_gradients[j], n_alpha[j], thread, threads, frozen, alpha[a],
-                alpha_accumulator[a], learning_rate,
-            )  # fmt: skip
+        wait_for_all(counters, 0, threads)
+        for b in range(first, end):
+            t = np.int64(blocks.slice_of[b])  # the type of `a`, so that the step is compiled once
+            a = min(t, len(alpha.values) - 1)
+            _adagrad(rho_gradients, b - first, rho, t, options.learning_rate, _ZERO, thread, threads)
+            _adagrad(alpha_gradients, b - first, alpha, a, options.learning_rate, options.frozen, thread, threads)
         wait_for_all(counters, 0, threads)
 
 
 @njit(**_FAST)
-def _gradients(
-    ids,
-    run_begin,
-    run_end,
-    chunk_begin,
-    chunk_end,
-    first_run,
-    end_run,
-    values,
-    alpha,
-    key,
-    number,
-    threshold,
-    alias,
-    pool,
-    weight,
-    half_window,
-    intercept,
-    rho_words,
-    rho_gradients,
-    n_rho,
-    alpha_words,
-    alpha_gradients,
-    n_alpha,
-    context,
-    context_transposed,
-    context_gradient,
-    negative_vectors,
-    negative_residual,
-    token_vectors,
-    prefix_sums,
-    rows,
-    columns,
-):
+def _block_gradients(blocks, b, sampler, rho, alpha, options, rho_gradients, alpha_gradients, place, work):
     """Write the gradients of a block, one for each occurrence; return the text's log-likelihood."""
-    dim, columns_of_rho, width = alpha.shape[1], values.shape[1], context.shape[1]
+    ids, runs, t = blocks.ids, range(blocks.run_offsets[b], blocks.run_offsets[b + 1]), blocks.slice_of[b]
+    values, vectors = rho.values[t], alpha.values[min(t, len(alpha.values) - 1)]
+    pool, half_window = options.pool_size, options.half_window
+    rho_words, rho_gradient = rho_gradients.words[place], rho_gradients.values[place]
+    alpha_words, alpha_gradient = alpha_gradients.words[place], alpha_gradients.values[place]
+    context, context_transposed, context_gradient = work.context, work.context_transposed, work.context_gradient
+    negative_vectors, negative_residual = work.negative_vectors, work.negative_residual
+    token_vectors, prefix_sums = work.token_vectors, work.prefix_sums
+    dim, columns_of_rho, width = vectors.shape[1], values.shape[1], context.shape[1]
+    columns, rows = negative_residual.shape
     n_rows = _ZERO
-    for r in range(first_run, end_run):
-        for j in range(max(chunk_begin[r], run_begin[r] - half_window), min(chunk_end[r], run_end[r] + half_window)):
-            fetch(alpha, ids[j])
-        for j in range(run_begin[r], run_end[r]):
+    for r in runs:
+        left, right = _tokens_of_run(blocks, r, half_window)
+        for j in range(left, right):
+            fetch(vectors, ids[j])
+        for j in range(blocks.run_begin[r], blocks.run_end[r]):
             rho_words[n_rows] = ids[j]
             n_rows += 1
+    number = uint64(blocks.number[b])
     for m in range(pool):
-        rho_words[n_rows + m] = _draw(key, number * uint64(pool) + uint64(m), threshold, alias)
+        rho_words[n_rows + m] = _draw(sampler, blocks.key, number * uint64(pool) + uint64(m))
     for r in range(n_rows + pool):
         fetch(values, rho_words[r])
     n_rows = _ZERO
-    for r in range(first_run, end_run):
-        length = run_end[r] - run_begin[r]
-        left = max(chunk_begin[r], run_begin[r] - half_window) - run_begin[r]
-        right = min(chunk_end[r], run_end[r] + half_window) - run_begin[r]
+    for r in runs:
+        begin, end = blocks.run_begin[r], blocks.run_end[r]
+        left, right = _tokens_of_run(blocks, r, half_window)
         for j in range(left, right):
-            word = ids[run_begin[r] + j]
+            word = ids[j]
             for k in range(dim):
-                token_vectors[j - left, k] = alpha[word, k]
-        _window_sums(token_vectors, left, right, prefix_sums, half_window, _ZERO, length, context[n_rows:])
-        n_rows += length
+                token_vectors[j - left, k] = vectors[word, k]
+        _window_sums(token_vectors, left, right, prefix_sums, half_window, begin, end, context[n_rows:])
+        n_rows += end - begin
     if columns_of_rho > dim:
         for i in range(n_rows):
-            context[i, dim] = intercept
+            context[i, dim] = _UNIT
     for m in range(pool):
         word = rho_words[n_rows + m]
         for k in range(columns_of_rho):
@@ -262,7 +235,7 @@ def _gradients(
         residual = float32(1.0) - sigmoid(eta)
         total += np.log(max(float32(1.0) - residual, float32(1e-30)))
         for k in range(columns_of_rho):
-            rho_gradients[i, k] = residual * context[i, k]
+            rho_gradient[i, k] = residual * context[i, k]
             context_gradient[i, k] = residual * values[word, k]
     for i in range(n_rows):
         for k in range(columns_of_rho):
@@ -277,57 +250,46 @@ def _gradients(
     add_product(negative_vectors, context_transposed, columns, n_padded, columns_of_rho, negative_residual)
     for m in range(pool):
         for i in range(n_rows):
-            negative_residual[m, i] = -weight * sigmoid(negative_residual[m, i])
+            negative_residual[m, i] = -options.weight * sigmoid(negative_residual[m, i])
     add_product(negative_residual.T, negative_vectors, padded(n_rows, TILE), width, pool, context_gradient)
     for m in range(n_rows, n_rows + columns):
         for k in range(width):
-            rho_gradients[m, k] = float32(0.0)
-    add_product(negative_residual, context, columns, width, n_rows, rho_gradients[n_rows:])
-    n_rho[0] = n_rows + pool
+            rho_gradient[m, k] = float32(0.0)
+    add_product(negative_residual, context, columns, width, n_rows, rho_gradient[n_rows:])
+    rho_gradients.sizes[place] = n_rows + pool
 
-    row = 0
-    n_tokens = 0
-    for r in range(first_run, end_run):
-        length = run_end[r] - run_begin[r]
-        left = max(chunk_begin[r], run_begin[r] - half_window) - run_begin[r]
-        right = min(chunk_end[r], run_end[r] + half_window) - run_begin[r]
+    row = n_tokens = _ZERO
+    for r in runs:
+        begin, end = blocks.run_begin[r], blocks.run_end[r]
+        left, right = _tokens_of_run(blocks, r, half_window)
         # The gradient of a context vector is a sum over the positions that see it: the same windows.
         _window_sums(
-            context_gradient[row:], _ZERO, length, prefix_sums, half_window, left, right, alpha_gradients[n_tokens:]
+            context_gradient[row:], begin, end, prefix_sums, half_window, left, right, alpha_gradient[n_tokens:]
         )
         for j in range(left, right):
-            alpha_words[n_tokens + j - left] = ids[run_begin[r] + j]
+            alpha_words[n_tokens + j - left] = ids[j]
         n_tokens += right - left
-        row += length
-    n_alpha[0] = n_tokens
+        row += end - begin
+    alpha_gradients.sizes[place] = n_tokens
     return total
 
 
 @njit(**_FAST)
-def prior_step(
-    values,
-    accumulator,
-    low,
-    high,
-    learning_rate,
-    precision,
-    walk,
-    intercept_precision,
-    intercept_walk,
-    dim,
-    mean_context,
-):
+def prior_step(table, low, high, learning_rate, chain, intercepts, mean_context):
     """Take the proximal step of the prior for words low..high-1: tridiagonal systems (Thomas algorithm).
 
-    `walk` has a column for each word, or one for all. Column `dim`, if there is one, holds intercepts: they have a
-    chain of their own. What the mean context (of each slice, or of all) contributes to log odds, in their unit, is then
-    added to them.
+    The walk of `chain` has a column for each word, or one for all. A column beyond those of `mean_context` holds
+    intercepts, which have a chain of their own. What the mean context (of each slice, or of all) contributes to log
+    odds, in their unit, is then added to them.
     """
+    values, accumulator = table.values, table.accumulator
+    precision, walk = chain.precision, chain.walk
+    dim = mean_context.shape[1]
     last = len(values) - 1
-    upper = np.zeros((last + 1, dim), dtype=np.float32)
-    rhs = np.zeros((last + 1, dim), dtype=np.float32)
-    carried = np.zeros(dim, dtype=np.float32)  # what earlier slices add to the diagonal
-    shifts = np.zeros(last + 1, dtype=np.float32)
+    upper = np.empty((last + 1, dim), dtype=np.float32)
+    rhs = np.empty((last + 1, dim), dtype=np.float32)
+    carried = np.empty(dim, dtype=np.float32)  # what earlier slices add to the diagonal
+    shifts = np.empty(last + 1, dtype=np.float32)
     inverse_learning_rate = float32(1.0) / learning_rate
     for v in range(low, high):
         w = min(v, walk.shape[1] - 1)
@@ -366,23 +328,21 @@ def prior_step(
                 shift += value * mean[k]
             shifts[t] = shift
         if values.shape[2] > dim:
-            _intercept_step(
-                values, accumulator, v, inverse_learning_rate, intercept_precision, intercept_walk[:, 0], upper[:, 0],
-                rhs[:, 0],
-            )  # fmt: skip
+            _intercept_step(table, v, inverse_learning_rate, intercepts, upper[:, 0], rhs[:, 0])
             for t in range(last + 1):
                 values[t, v, dim] += shifts[t]
 
 
 @njit(**_FAST)
-def _intercept_step(values, accumulator, v, inverse_learning_rate, precision, walk, upper, rhs):
+def _intercept_step(table, v, inverse_learning_rate, chain, upper, rhs):
     """Take the same step for one word's intercepts, in the last column."""
+    values, accumulator = table.values, table.accumulator
     n_slices, column = len(values), values.shape[2] - 1
     carried = value = before = float32(0.0)
     for t in range(n_slices):
-        after = walk[t] if t + 1 < n_slices else float32(0.0)
+        after = chain.walk[t, 0] if t + 1 < n_slices else float32(0.0)
         metric = np.sqrt(accumulator[t, v, column]) * inverse_learning_rate
-        diagonal = metric + precision[t] + carried
+        diagonal = metric + chain.precision[t] + carried
         inverse_pivot = float32(1.0) / (diagonal + after)
         upper[t] = after * inverse_pivot
         rhs[t] = (metric * values[t, v, column] + before * value) * inverse_pivot
@@ -394,30 +354,14 @@ def _intercept_step(values, accumulator, v, inverse_learning_rate, precision, wa
 
 
 @njit(**_FAST)
-def score(
-    ids,
-    offsets,
-    slice_of,
-    position,
-    low,
-    high,
-    key,
-    threshold,
-    alias,
-    rho,
-    alpha,
-    negatives,
-    half_window,
-    intercept,
-    positive,
-    negative,
-):
+def score(text, low, high, sampler, key, negatives, half_window, rho, alpha, scores):
     """Score the words of chunks low..high-1: log sigmoid(eta), and the summed log sigmoid(-eta) of their negatives."""
+    ids, offsets = text.ids, text.offsets
     dim, columns = alpha.shape[2], rho.shape[2]
-    context = np.zeros(columns, dtype=np.float32)
+    context = np.empty(columns, dtype=np.float32)
     for c in range(low, high):
-        values = rho[min(slice_of[c], len(rho) - 1)]
-        vectors = alpha[min(slice_of[c], len(alpha) - 1)]
+        values = rho[min(text.slice_of[c], len(rho) - 1)]
+        vectors = alpha[min(text.slice_of[c], len(alpha) - 1)]
         for i in range(offsets[c], offsets[c + 1]):
             context[:] = float32(0.0)
             for j in range(max(offsets[c], i - half_window), min(offsets[c + 1], i + half_window + 1)):
@@ -425,19 +369,19 @@ def score(
                     for k in range(dim):
                         context[k] += vectors[ids[j], k]
             if columns > dim:
-                context[dim] = intercept
+                context[dim] = _UNIT
             eta = float32(0.0)
             for k in range(columns):
                 eta += values[ids[i], k] * context[k]
-            positive[i] = _log_sigmoid(np.float64(eta))
+            scores[0, i] = _log_sigmoid(np.float64(eta))
             total = 0.0
             for n in range(negatives):
-                word = _draw(key, uint64(position[i]) * uint64(negatives) + uint64(n), threshold, alias)
+                word = _draw(sampler, key, uint64(text.position[i]) * uint64(negatives) + uint64(n))
                 eta = float32(0.0)
                 for k in range(columns):
                     eta += values[word, k] * context[k]
                 total += _log_sigmoid(-np.float64(eta))
-            negative[i] = total
+            scores[1, i] = total
 
 
 @njit(**_FAST, inline="always")

@@ -118,7 +118,7 @@ class RankPart:
         if piece + 1 < pieces:
             self.ahead = (following, self.reader.submit(self.engine.read, self.corpus, following))
         counts = torch.tensor(
-            [[part.positions for part in self.rounds], [part.count for part in self.rounds]], dtype=torch.float64
+            [[part.positions for part in self.rounds], [part.n_blocks for part in self.rounds]], dtype=torch.float64
         )
         self.ranks.add(counts)
         self.block_counts = counts[1].tolist()
@@ -154,7 +154,7 @@ class RankPart:
         """Take over the part of a held-out text that lies in our slices."""
         text = self.ranks.deal(parts)
         first = np.int32(self.low - self.outside[0])
-        self.texts[number] = dataclasses.replace(text, slice_of=text.slice_of - first)
+        self.texts[number] = text._replace(slice_of=text.slice_of - first)
 
     def score(self, number: int, **options: Any) -> list[npt.NDArray[np.float32]]:
         """Score our part of a text; return the scores of all processes."""

@@ -50,8 +50,8 @@ class DeviceRound:
     done: int  # blocks before them, since the accumulators were reset
 
     @property
-    def count(self) -> int:
-        """How many blocks there are."""
+    def n_blocks(self) -> int:
+        """The number of blocks."""
         return len(self.blocks)
 
     def part(self, begin: float, end: float) -> DeviceRound:
@@ -195,12 +195,12 @@ class DeviceCorpus:
 
 def make_rounds(ids: Tensor, chunk_offsets: Tensor, chunk_slice: Tensor, plan: PassPlan) -> list[DeviceRound]:
     """Divide a text, sorted by slice, into rounds of blocks, as `rounds.make_rounds` does."""
-    capacity = max(plan.block - plan.run + 1, 1)
+    capacity = max(plan.block_size - plan.run_length + 1, 1)
     device = ids.device
-    runs_in_chunk = (torch.diff(chunk_offsets) + plan.run - 1) // plan.run
+    runs_in_chunk = (torch.diff(chunk_offsets) + plan.run_length - 1) // plan.run_length
     chunk = torch.repeat_interleave(torch.arange(len(runs_in_chunk), device=device, dtype=torch.int32), runs_in_chunk)
     begin = torch.arange(len(chunk), device=device) - _offsets(runs_in_chunk)[chunk]
-    begin = begin * plan.run + chunk_offsets[chunk]
+    begin = begin * plan.run_length + chunk_offsets[chunk]
     order_key = _shift(_bits(plan.key("order"), begin), 17) + (chunk_slice[chunk] << 47)
     order = torch.argsort(order_key, stable=True)
     del order_key
@@ -208,7 +208,7 @@ def make_rounds(ids: Tensor, chunk_offsets: Tensor, chunk_slice: Tensor, plan: P
     del order
 
     slice_of = chunk_slice[chunk]
-    before = _offsets(_run_lengths(begin, chunk_offsets[chunk + 1], plan.run))
+    before = _offsets(_run_lengths(begin, chunk_offsets[chunk + 1], plan.run_length))
     starts_block = torch.ones(len(begin), dtype=torch.bool, device=device)
     starts_block[1:] = slice_of[1:] != slice_of[:-1]
     bin_of = (before[:-1] - before[:-1][starts_block][torch.cumsum(starts_block, 0) - 1]) // capacity
@@ -224,8 +224,8 @@ def make_rounds(ids: Tensor, chunk_offsets: Tensor, chunk_slice: Tensor, plan: P
     place = _shift(_bits(plan.key("turns"), counters.long()), 1)
     run_offsets = torch.cat([first, first.new_tensor([len(begin)])])
     key = plan.key("negatives")
-    max_rows = max(plan.block, plan.run)
-    whole = DevicePass(ids, chunk_offsets, begin, chunk, plan.run, run_offsets, block_slice, key, max_rows)
+    max_rows = max(plan.block_size, plan.run_length)
+    whole = DevicePass(ids, chunk_offsets, begin, chunk, plan.run_length, run_offsets, block_slice, key, max_rows)
     positions = torch.bincount(round_of, weights=torch.diff(before[run_offsets]).double(), minlength=plan.rounds)
     # Slices are mixed, so that blocks which run at the same time rarely share one.
     when = (rank_in_slice.double() + 0.5) / torch.clamp(blocks_in_slice, min=1)

@@ -121,7 +121,7 @@ class TorchEngine:
 
     def read(self, corpus: Corpus, plan: PassPlan) -> list[DeviceRound]:
         """Return the rounds of a pass."""
-        for name, size in (("block", plan.block), ("run", plan.run)):
+        for name, size in (("block_size", plan.block_size), ("run_length", plan.run_length)):
             if size > MAX_ROWS:
                 raise OptionError(
                     f"`{name}` is {size}, and the torch engine takes blocks of at most {MAX_ROWS} positions; "
@@ -168,7 +168,7 @@ class TorchEngine:
     def _prepare(self, whole: DevicePass, blocks: Tensor, step: Step) -> BlockBatch:
         """Make a batch; on a GPU beside the work that is under way there, as it depends on nothing of that."""
         options: dict[str, Any] = {
-            "half_window": step.half_window, "pool": step.pool, "sampler": self._device_sampler,
+            "half_window": step.half_window, "pool": step.pool_size, "sampler": self._device_sampler,
         }  # fmt: skip
         if self._beside is None or not self._rho.resident:  # otherwise which blocks these are is still being found out
             return make_batch(whole, blocks, **options)
@@ -209,7 +209,7 @@ class TorchEngine:
         if self._triton and self._reproducible:
             waves = wave_offsets(count, self._blocks_done, most=ORDERED_BLOCKS).tolist()
             steps = _triton_launch().OrderedSteps(
-                batch, waves, pool=step.pool, rho=rho_and_accumulator[0], alpha=alpha_and_accumulator[0]
+                batch, waves, pool=step.pool_size, rho=rho_and_accumulator[0], alpha=alpha_and_accumulator[0]
             )
             steps.take(rho_and_accumulator, alpha_and_accumulator, step, totals=totals, precision=self.precision)
             self._blocks_done += count

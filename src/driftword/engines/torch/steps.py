@@ -49,7 +49,7 @@ def likelihood_step(
     own, negative = rho[t, words], rho[t, pool]  # (G, B, C), (G, M, C)
     eta = (own * context).sum(-1)  # (G, B)
     residual = torch.sigmoid(-eta) * row_mask
-    weight = row_mask[..., None] * (-step.negatives / step.pool)
+    weight = row_mask[..., None] * (-step.negatives / step.pool_size)
     negative_residual = torch.sigmoid(context @ negative.mT) * weight  # (G, B, M)
     context_gradient = (residual[..., None] * own + negative_residual @ negative)[..., :dim]  # (G, B, K)
 

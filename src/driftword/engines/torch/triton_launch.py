@@ -58,9 +58,9 @@ def likelihood_step(
         *rho_and_accumulator, *alpha_and_accumulator, batch.row_word, batch.row_offsets, batch.token_word,
         batch.token_rows, batch.token_offsets, batch.slice_of, batch.negatives, totals,
         *(gradients or (totals, totals)), first_negative, low, words, _alpha_stride(alpha_and_accumulator[0]),
-        step.learning_rate, step.negatives / step.pool, INTERCEPT_UNIT if columns > dim else 0.0, step.frozen,
-        DIM=dim, COLUMNS=columns, WIDTH=_tile(columns), ROWS=_tile(batch.max_rows), POOL=step.pool,
-        POOL_WIDTH=_tile(step.pool), TOKENS=TOKENS, PRECISION=precision, WRITE_DOWN=gradients is not None,
+        step.learning_rate, step.negatives / step.pool_size, INTERCEPT_UNIT if columns > dim else 0.0, step.frozen,
+        DIM=dim, COLUMNS=columns, WIDTH=_tile(columns), ROWS=_tile(batch.max_rows), POOL=step.pool_size,
+        POOL_WIDTH=_tile(step.pool_size), TOKENS=TOKENS, PRECISION=precision, WRITE_DOWN=gradients is not None,
         **options,
     )  # fmt: skip
 

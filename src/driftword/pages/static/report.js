@@ -398,7 +398,7 @@ function listChanged(first, last) {
   const note = textItem(
     list.children.length
       ? `${list.children.length} of ${all.toLocaleString("en")} significant words: in each slice those that moved farthest. `
-      : "No word that changed then occurs often enough to say from what to what it moved. ",
+      : "No word that changed then occurs often enough to say what it moved from and what it moved to. ",
   );
   note.append(everything);
   list.prepend(note);

@@ -12,9 +12,10 @@ import contextlib
 import os
 import re
 import secrets
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from itertools import pairwise
+from functools import reduce
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,13 +30,13 @@ from driftword.basics.progress import Progress
 from driftword.corpus.slices import Slices
 from driftword.preparing import pairs
 from driftword.preparing.cluster import partitions
-from driftword.preparing.cluster.partitions import Place, ReadingJob, ReadPartition
+from driftword.preparing.cluster.partitions import Place, ReadingJob
 from driftword.preparing.document_parts import DocumentParts
+from driftword.preparing.id_stream import padded
 from driftword.preparing.ingest import Ingestion
-from driftword.preparing.languages import SAMPLED_CHARACTERS, detected_languages, sampling_step
+from driftword.preparing.languages import detected_languages, sampling_step
 from driftword.preparing.reading_tally import Tally
-from driftword.preparing.text_stages import CountedWords, ReadingRequest, ReadText
-from driftword.preparing.token_writer import TokenPlaces
+from driftword.preparing.text_stages import CountedWords, ReadingRequest, ReadText, TokenPlaces
 from driftword.sources.dates import DateReader
 from driftword.sources.file_formats import kind_of
 from driftword.sources.opening import Input, Source
@@ -127,37 +128,33 @@ class ClusterText:
 
     def __init__(self, spool: Path, work: Path, tasks: Tasks, bar: Progress) -> None:
         self.spool, self.work, self.tasks, self.bar = spool, work, tasks, bar
-        self.partitions: list[ReadPartition] = []
-        self._places: list[Place] = []
+        self.places: list[Place] = []
+        self._read: list[Mapping[str, Any]] = []  # the facts of each partition that was read
 
     # -- reading -------------------------------------------------------------------------
 
     def read(self, source: Source, request: ReadingRequest) -> ReadText:
         """Read all rows; raise `SourceError` if they cannot make a corpus."""
-        noticed = Ingestion(self.work, request.rule, time_format=request.time_format)
-        noticed.look(source, request.text, request.time)
-        settled = replace(request, text=noticed.text, time=noticed.time, rule=noticed.rule)
-        jobs = self._jobs(source, settled if noticed.text else request, settled=bool(noticed.text))
+        noticed = Ingestion(self.work, request)
+        noticed.look(source)
+        if noticed.text:
+            request = replace(request, text=noticed.text, time=noticed.time, rule=noticed.rule)
+        jobs = self._jobs(source, request, settled=bool(noticed.text))
         if kind_of(source.files[0]) == "json":
             jobs = self._with_keys(jobs)
         self.bar.stage("reading", total=len(jobs))
-        self.partitions = self.tasks.map(partitions.read_partition, [(job,) for job in jobs])
-        tally = Tally()
-        for partition in self.partitions:
-            tally.add(Tally.from_dict(partition.facts["tally"]))
-        tally.check(
-            DateReader(settled.time or "", request.time_format),
-            skip_bad_dates=request.skip_bad_dates,
-            language=request.language,
-            named_files=source.named_files,
-        )
+        self._read = self.tasks.map(partitions.read_partition, [(job,) for job in jobs])
+        tally = sum((Tally.from_dict(facts["tally"]) for facts in self._read), Tally())
+        tally.check(DateReader(noticed.time, request.time_format), request, named_files=source.named_files)
         report = tally.report()
         if request.language is None:
             report = replace(report, language_sample=self._sampled_languages(tally.documents))
-        return ReadText(
-            noticed.text, noticed.time, noticed.rule, report, self._arrays("days"), self._arrays("lengths"),
-            self._documents(),
-        )  # fmt: skip
+        paths = [job.folder / part for job, facts in zip(jobs, self._read, strict=True) for part in facts["documents"]]
+        documents = DocumentParts(paths, tally.documents, sum(facts["text_bytes"] for facts in self._read))
+        days, lengths = (
+            np.concatenate([np.load(job.folder / name) for job in jobs]) for name in ("days.npy", "lengths.npy")
+        )
+        return ReadText(noticed.text, noticed.time, noticed.rule, report, days, lengths, documents)
 
     def _jobs(self, source: Source, request: ReadingRequest, *, settled: bool) -> list[ReadingJob]:
         files = [Path(os.path.abspath(file)) if isinstance(file, Path) else file for file in source.files]  # noqa: PTH100
@@ -167,6 +164,7 @@ class ClusterText:
         for options in (asked, asked["files"]):  # a partition without anything bad is the same with and without these
             for name in [name for name in options if name.startswith("skip_")]:
                 del options[name]
+        common = {"format": _FORMAT, "versions": versions(), "root": root, "several": several, "request": asked}
         return [
             ReadingJob(
                 folder=self._folder(number),
@@ -175,15 +173,8 @@ class ClusterText:
                 root=root,
                 several=several,
                 request=request,
-                identity={
-                    "format": _FORMAT,
-                    "versions": versions(),
-                    "files": [[str(file), size_of(file), stamp_of(file)] for file in group],
-                    "root": root,
-                    "several": several,
-                    "request": asked,
-                },
                 settled=settled,
+                identity={**common, "files": [[str(file), size_of(file), stamp_of(file)] for file in group]},
             )
             for number, group in enumerate(plan(files))
         ]
@@ -201,26 +192,13 @@ class ClusterText:
     def _folder(self, number: int) -> Path:
         return self.spool / f"partition-{number:05}"
 
-    def _arrays(self, name: str) -> npt.NDArray[Any]:
-        """Return an array of all partitions, one after the other."""
-        return np.concatenate([np.load(self._folder(i) / f"{name}.npy") for i in range(len(self.partitions))])
-
-    def _documents(self) -> DocumentParts:
-        paths = [
-            self._folder(i) / part
-            for i, partition in enumerate(self.partitions)
-            for part in partition.facts["documents"]
-        ]
-        documents = sum(partition.facts["tally"]["documents"] for partition in self.partitions)
-        return DocumentParts(paths, documents, sum(partition.facts["text_bytes"] for partition in self.partitions))
-
     def _sampled_languages(self, n_documents: int) -> dict[str, int]:
         """Return the languages of a sample of the documents: of the same ones that one process would look at."""
-        step, before, jobs = sampling_step(n_documents), 0, []
-        for i, partition in enumerate(self.partitions):
-            here = partition.facts["tally"]["documents"]
+        step, jobs, before = sampling_step(n_documents), [], 0
+        for i, facts in enumerate(self._read):
+            here = facts["tally"]["documents"]
             if (first := -before % step) < here:
-                jobs.append((self._folder(i), partition.facts["documents"], first, step, SAMPLED_CHARACTERS))
+                jobs.append((self._folder(i), facts["documents"], first, step))
             before += here
         self.bar.stage("looking at languages", total=len(jobs))
         found = self.tasks.map(partitions.sample_texts, jobs)
@@ -228,7 +206,7 @@ class ClusterText:
 
     def inputs(self) -> tuple[Input, ...]:
         """Name what was read, with hashes."""
-        return tuple(Input(*entry) for partition in self.partitions for entry in partition.facts["inputs"])
+        return tuple(Input(*entry) for facts in self._read for entry in facts["inputs"])
 
     # -- words ---------------------------------------------------------------------------
 
@@ -241,9 +219,9 @@ class ClusterText:
         needed: Collection[str],
     ) -> CountedWords:
         """Count the words of documents inside the slices; those too rare to matter share an id."""
-        n_partitions = len(self.partitions)
-        self._places = [Place(self._folder(i), self.work, i, slices) for i in range(n_partitions)]
-        n_buckets = 1 + sum(partition.facts["words"] for partition in self.partitions) // BUCKET_WORDS
+        n_partitions = len(self._read)
+        self.places = [Place(self._folder(i), self.work, i, slices) for i in range(n_partitions)]
+        n_buckets = 1 + sum(facts["words"] for facts in self._read) // BUCKET_WORDS
         self.bar.stage("counting words", total=2 * n_partitions + n_buckets)
         counted = self.map(partitions.count_words, n_buckets)
         n_numbers, n_tokens = (sum(numbers) for numbers in zip(*counted, strict=True))
@@ -269,29 +247,19 @@ class ClusterText:
 
     # -- what the ids of all stages share ------------------------------------------------
 
-    @property
-    def n_partitions(self) -> int:
-        """How many partitions there are."""
-        return len(self._places)
-
     def map(self, task: Callable[..., Any], *options: Any) -> list[Any]:
         """Return the result of a task for each partition."""
-        return self.tasks.map(task, [(place, *options) for place in self._places])
+        return self.tasks.map(task, [(place, *options) for place in self.places])
 
     def add(self, task: Callable[..., Any], add_up: Callable[[Sequence[Any]], Any], *options: Any) -> Any:
         """Return Dask's promise of the sum of a task's results for all partitions."""
-        return self.tasks.add(task, [(place, *options) for place in self._places], add_up)
+        return self.tasks.add(task, [(place, *options) for place in self.places], add_up)
 
     def share(self, name: str, **arrays: npt.ArrayLike) -> Path:
         """Write arrays for all workers; return their file."""
         with partitions.complete(self.work / name) as path, path.open("wb") as file:
             np.savez(file, **arrays)  # type: ignore[arg-type]
         return self.work / name
-
-    def remove(self, stage: int) -> None:
-        """Remove the ids of a stage, once there is a later one."""
-        for place in self._places:
-            place.remove(stage)
 
 
 class ClusterIds:
@@ -302,13 +270,11 @@ class ClusterIds:
 
     def stage(self, name: str, passes: int) -> None:
         """Begin a stage that reads the ids so many times."""
-        self._text.bar.stage(name, total=passes * self._text.n_partitions)
+        self._text.bar.stage(name, total=passes * len(self._text.places))
 
     def counts(self, n_ids: int) -> npt.NDArray[np.int64]:
         """Count how often each id occurs."""
-        total = np.zeros(n_ids, dtype=np.int64)  # words may have joined since
-        total[: len(self._counts)] = self._counts
-        return total
+        return padded(self._counts, n_ids)
 
     def count_pairs(self, shape: pairs.PairShape, floor: int) -> pairs.PairCounts:
         """Count the pairs that may occur at least `floor` times."""
@@ -321,15 +287,16 @@ class ClusterIds:
     def join(self, shape: pairs.PairShape, joins: pairs.Joins) -> ClusterIds:
         """Return the ids with pairs joined into phrases; these are closed."""
         text = self._text
-        shared = text.share(f"joins-{self._stage}", **vars(joins))
+        shared = text.share(f"joins-{self._stage}", **joins._asdict())
         n_words = max(len(shape.role), int(joins.phrase_id.max(initial=0)) + 1)
         counted = text.add(partitions.join_pairs, add_arrays, self._stage, self._share(shape), shared, n_words)
         joined = ClusterIds(text, self._stage + 1, text.tasks.get(counted))
-        text.remove(self._stage)
+        for place in text.places:
+            place.remove(self._stage)
         return joined
 
     def _share(self, shape: pairs.PairShape) -> Path:
-        return self._text.share(f"shape-{self._stage}", role=shape.role, n_connectors=shape.n_connectors)
+        return self._text.share(f"shape-{self._stage}", **shape._asdict())
 
     def vocabulary_words(self, new_id: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
         """Count the words of the vocabulary in each document, and tell which documents have any word at all."""
@@ -350,48 +317,38 @@ class ClusterIds:
         )
         borders = np.r_[0, np.cumsum(self._documents)]
         sizes = np.array([places.of_documents(*ends).sizes() for ends in pairwise(borders)])  # (partitions, slices)
-        pieces = _Pieces.of(sizes)
         lengths = shards.shard_sizes(places.n_tokens)
-        jobs, begin = [], 0
-        for name, length in zip(shards.shard_names("tokens", len(lengths)), lengths, strict=True):
-            listed = text.share(f"pieces-{name}", **pieces.between(begin, begin + length))
+        names = shards.shard_names("tokens", len(lengths))
+        jobs = []
+        for name, ends in zip(names, pairwise(accumulate(lengths, initial=0)), strict=True):
+            listed = text.work / f"pieces-{name}"
+            partitions.save_array(listed, pieces_between(sizes, *ends))
             jobs.append((folder / f"{name}.npy", text.work, places.dtype.str, listed))
-            begin += length
         text.bar.stage("writing files", total=len(jobs))
         text.tasks.map(partitions.write_shard, jobs)
         counts: npt.NDArray[np.int32] = text.tasks.get(counted)
         return counts
 
     def _share_vocabulary(self, new_id: npt.NDArray[np.int32]) -> Path:
-        return self._text.share("vocabulary", new_id=new_id)
+        path = self._text.work / "vocabulary"
+        partitions.save_array(path, new_id)
+        return path
 
 
-class _Pieces:
-    """The pieces that tokens are made of, in order: of the first slice from all partitions, then of the next one."""
+def pieces_between(sizes: npt.NDArray[np.int64], first: int, last: int) -> npt.NDArray[np.int64]:
+    """Return the pieces that a range of tokens is made of: partition, beginning there, and length, ``(3, pieces)``.
 
-    def __init__(self, partition: npt.NDArray[np.int64], begin: npt.NDArray[np.int64], end: npt.NDArray[np.int64]):
-        self._partition, self._begin, self._end = partition, begin, end
-        self._before = np.r_[0, np.cumsum(end - begin)]  # tokens before each piece
-
-    @classmethod
-    def of(cls, sizes: npt.NDArray[np.int64]) -> _Pieces:
-        """Return all pieces, given how many tokens partitions have in slices, ``(partitions, slices)``."""
-        end = np.cumsum(sizes, axis=1)
-        partition = np.broadcast_to(np.arange(len(sizes))[:, None], sizes.shape)
-        return cls(*(array.T.ravel() for array in (partition, end - sizes, end)))
-
-    def between(self, first: int, last: int) -> dict[str, npt.NDArray[np.int64]]:
-        """Return the pieces of a range of tokens, the first and the last one cut."""
-        low = np.maximum(self._before[:-1], first)
-        high = np.minimum(self._before[1:], last)
-        inside = np.flatnonzero(high > low)
-        begin = self._begin[inside] + (low - self._before[:-1])[inside]
-        return {"partition": self._partition[inside], "begin": begin, "length": (high - low)[inside]}
+    Tokens are in order of slices, and within a slice in order of partitions; `sizes` tells how many tokens partitions
+    have in slices, ``(partitions, slices)``. The first and the last piece may be cut.
+    """
+    partition = np.broadcast_to(np.arange(len(sizes))[:, None], sizes.shape).T.ravel()
+    begin = (np.cumsum(sizes, axis=1) - sizes).T.ravel()
+    before = np.r_[0, np.cumsum(sizes.T.ravel())]  # tokens before each piece
+    low, high = np.maximum(before[:-1], first), np.minimum(before[1:], last)
+    inside = np.flatnonzero(high > low)
+    return np.stack([partition, begin + low - before[:-1], high - low])[:, inside]
 
 
 def add_arrays(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     """Return the sum of arrays of one shape."""
-    total = arrays[0].copy()
-    for array in arrays[1:]:
-        total += array
-    return total
+    return reduce(np.add, arrays)

@@ -12,7 +12,7 @@ import json
 import secrets
 import socket
 import tempfile
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,13 +27,12 @@ from driftword.basics.errors import SourceError, StoreError
 from driftword.basics.polars_faults import as_source_errors
 from driftword.corpus.slices import Slices
 from driftword.corpus.tokens import BREAK, mend
-from driftword.preparing import pairs
 from driftword.preparing.id_stream import IdStream
 from driftword.preparing.ingest import Ingestion
-from driftword.preparing.languages import LanguageFilter
-from driftword.preparing.text_stages import ReadingRequest
-from driftword.preparing.token_writer import TokenPlaces, count_vocabulary_words, write_by_slice
-from driftword.preparing.workers import Workers
+from driftword.preparing.languages import SAMPLED_CHARACTERS
+from driftword.preparing.local_text import LocalIds
+from driftword.preparing.pairs import Joins, PairCounts, PairShape, Sketch
+from driftword.preparing.text_stages import ReadingRequest, TokenPlaces
 from driftword.sources.opening import Source, inputs_of, open_files
 from driftword.sources.remote_files import SourceFile
 from driftword.storage import store
@@ -47,38 +46,31 @@ RARE: Final = 1
 _BLOCK: Final = 1 << 22  # values that are copied at a time
 
 
+# -- reading -----------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class ReadingJob:
-    """A partition to be read.
+    """A partition to be read."""
 
-    Parameters
-    ----------
-    folder
-        Where to keep what was read.
-    files, name, root, several
-        Its files, and the source that they are a part of; see `open_files`.
-    request
-        How it is read.
-    identity
-        What must be equal for a partition that was kept to be used again.
-    settled
-        Whether `request` says which columns hold text and time, as noticed at the beginning of the source.
-    keys
-        Keys of JSON objects in the partitions before this one, whose columns its documents have, too.
-    """
-
-    folder: Path
+    folder: Path  # where to keep what was read
     files: tuple[SourceFile, ...]
-    name: str
+    name: str  # of the source that the files are a part of; see `open_files`
     root: str
     several: bool
     request: ReadingRequest
-    identity: Mapping[str, Any]
-    settled: bool
-    keys: tuple[str, ...] = ()
+    settled: bool  # whether the request says what was noticed at the beginning of the source; see `Ingestion`
+    identity: Mapping[str, Any]  # what must be equal for a partition that was kept to be used again
+    keys: tuple[str, ...] = ()  # of JSON objects in earlier partitions, whose columns these documents have, too
 
     def open(self) -> Source:
-        """Return the files as a source."""
+        """Return the files as a source; refuse those that are not here: they are not bad, but elsewhere."""
+        for file in self.files:
+            if isinstance(file, Path) and not file.exists():
+                raise SourceError(
+                    f"'{file}' is not on the machine {socket.gethostname()}, where a worker should read it; put the "
+                    "source on storage that this process and all workers share, under the same path"
+                )
         source = open_files(self.files, self.request.files, root=self.root, name=self.name, several=self.several)
         source.state.keys.update(dict.fromkeys(self.keys))
         return source
@@ -103,14 +95,6 @@ class ReadingJob:
         return all(kept[name] == wanted or not tally[name] for name, wanted in self.skips.items())
 
 
-@dataclass(frozen=True)
-class ReadPartition:
-    """What is known of a partition that was read: the facts in its store, and whether it was kept from before."""
-
-    facts: Mapping[str, Any]
-    reused: bool
-
-
 def read_keys(job: ReadingJob) -> list[str]:
     """Return the keys of the JSON objects of a partition in order of appearance, and keep them."""
     kept = job.folder.with_name(job.folder.name.replace("partition", "keys"))
@@ -118,7 +102,6 @@ def read_keys(job: ReadingJob) -> list[str]:
         facts = unseal_json(kept.read_bytes())
         if job.is_own(facts):
             return list(facts["found"])
-    _check_seen(job)
     source = job.open()
     with as_source_errors():
         deque(source.frames, maxlen=0)
@@ -127,54 +110,35 @@ def read_keys(job: ReadingJob) -> list[str]:
     return list(source.state.keys)
 
 
-def read_partition(job: ReadingJob) -> ReadPartition:
-    """Read a partition, unless it was read before, and keep what was read."""
-    if (facts := _kept(job)) is not None:
-        return ReadPartition(facts, reused=True)
-    _check_seen(job)
-    request = job.request
+def read_partition(job: ReadingJob) -> Mapping[str, Any]:
+    """Read a partition, unless it was read before, and keep what was read; return the facts in its store."""
+    if (kept := _kept(job)) is not None:
+        return kept
+    source = job.open()
     made = job.folder.with_name(f"{job.folder.name}.{secrets.token_hex(4)}")  # as others may try the same
     with store.create(made, kind=KIND) as writer, as_source_errors():
-        language = None if request.language is None else LanguageFilter(request.language)
-        ingestion = Ingestion(writer.folder, request.rule, time_format=request.time_format, language=language)
-        if job.settled:
-            ingestion.begin_as(request.text or "", request.time or "", request.rule)
-        source = job.open()
-        tally = ingestion.read_rows(source, request.text, request.time, skip_bad_dates=request.skip_bad_dates)
-        documents, lengths = ingestion.documents, ingestion.stream.lengths
-        ingestion.stream.save(writer.folder / "ids.bin")
-        writer.array("lengths", lengths)
-        writer.array("days", ingestion.days)
-        pl.DataFrame({"word": ingestion.words}, schema={"word": pl.String}).write_parquet(
-            writer.folder / "words.parquet"
-        )
-        inputs = inputs_of(source, ingestion.digest)
-        facts = {
+        read = Ingestion(writer.folder, job.request, settled=job.settled)
+        tally = read.read_rows(source)
+        read.stream.save(writer.folder / "ids.bin")
+        writer.array("lengths", read.stream.lengths)
+        writer.array("days", read.days)
+        words = pl.DataFrame({"word": read.words}, schema={"word": pl.String})
+        words.write_parquet(writer.folder / "words.parquet")
+        writer.meta = {
             "identity": job.identity,
             "keys": list(job.keys),
             "skips": job.skips,
             "tally": tally.to_dict(),
-            "documents": [path.name for path in documents.paths],
-            "text_bytes": documents.text_bytes,
-            "words": len(ingestion.words),
-            "inputs": [[entry.name, entry.sha256] for entry in inputs],
+            "documents": [path.name for path in read.documents.paths],
+            "text_bytes": read.documents.text_bytes,
+            "words": len(read.words),
+            "inputs": [[entry.name, entry.sha256] for entry in inputs_of(source, read.digest)],
         }
-        writer.meta = facts
     with contextlib.suppress(OSError):  # another try of the same task was quicker
         made.rename(job.folder)
     if made.exists():
         discard(made, job.folder)
-    return ReadPartition(facts, reused=False)
-
-
-def _check_seen(job: ReadingJob) -> None:
-    """Refuse files that are not here: they are no bad files, but such as other machines may see."""
-    for file in job.files:
-        if isinstance(file, Path) and not file.exists():
-            raise SourceError(
-                f"'{file}' is not on the machine {socket.gethostname()}, where a worker should read it; put the source "
-                "on storage that this process and all workers share, under the same path"
-            )
+    return writer.meta
 
 
 def _kept(job: ReadingJob) -> dict[str, Any] | None:
@@ -190,26 +154,29 @@ def _kept(job: ReadingJob) -> dict[str, Any] | None:
     return None
 
 
+def sample_texts(folder: Path, parts: Collection[str], first: int, step: int) -> list[str]:
+    """Return the beginnings of every `step`-th text of a partition."""
+    found: list[str] = []
+    for part in parts:
+        texts = pl.scan_parquet(folder / part, glob=False).select(pl.col("text").str.slice(0, SAMPLED_CHARACTERS))
+        height = int(texts.select(pl.len()).collect().item())
+        if first < height:  # of a large source, most files have no text of the sample
+            found += texts.collect()["text"].gather_every(step, first).to_list()
+        first = (first - height) % step if first < height else first - height
+    return found
+
+
+# -- the files of the later stages -------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Place:
-    """Where one partition is: what was read of it, and its files of the later stages.
+    """Where one partition is: what was read of it, and its files of the later stages."""
 
-    Parameters
-    ----------
-    folder
-        Its store.
-    work
-        A folder for all partitions, whose files are thrown away in the end.
-    number
-        Which partition it is.
-    slices
-        The slices; documents outside them are left out.
-    """
-
-    folder: Path
-    work: Path
+    folder: Path  # its store
+    work: Path  # a folder for all partitions, whose files are thrown away in the end
     number: int
-    slices: Slices
+    slices: Slices  # documents outside them are left out
 
     def file(self, name: str) -> Path:
         """Return the place of a file of this partition."""
@@ -220,27 +187,20 @@ class Place:
         return self.slices.find(np.load(self.folder / "days.npy"))
 
     @contextlib.contextmanager
-    def stream_read(self) -> Iterator[IdStream]:
+    def ids_read(self) -> Iterator[IdStream]:
         """Yield the ids of the documents inside the slices, numbered as the partition numbers its words."""
-        inside = self.slice_of() >= 0
-        with tempfile.TemporaryDirectory(prefix="driftword-") as scratch:
-            stream = IdStream.open(self.folder / "ids.bin", np.load(self.folder / "lengths.npy"), Path(scratch))
-            stream = stream if inside.all() else stream.select(inside)
-            yield stream
-            stream.close()
+        with _open_stream(self.folder / "ids.bin", self.folder / "lengths.npy") as stream:
+            yield stream.select(self.slice_of() >= 0)
 
     @contextlib.contextmanager
-    def stream(self, stage: int) -> Iterator[IdStream]:
+    def ids(self, stage: int) -> Iterator[LocalIds]:
         """Yield the ids of a stage, numbered as all partitions number their words."""
-        with tempfile.TemporaryDirectory(prefix="driftword-") as scratch:
-            stream = IdStream.open(self.file(f"ids-{stage}"), np.load(self.file(f"lengths-{stage}")), Path(scratch))
-            yield stream
-            stream.close()
+        with _open_stream(self.file(f"ids-{stage}"), self.file(f"lengths-{stage}")) as stream:
+            yield LocalIds(stream)
 
     def save(self, stream: IdStream, stage: int) -> None:
         """Keep the ids of a stage."""
-        with complete(self.file(f"lengths-{stage}")) as path, path.open("wb") as file:
-            np.save(file, stream.lengths)
+        save_array(self.file(f"lengths-{stage}"), stream.lengths)
         with complete(self.file(f"ids-{stage}")) as path:
             stream.save(path)
 
@@ -248,6 +208,14 @@ class Place:
         """Remove the ids of a stage, once there is a later one."""
         self.file(f"ids-{stage}").unlink(missing_ok=True)
         self.file(f"lengths-{stage}").unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _open_stream(ids: Path, lengths: Path) -> Iterator[IdStream]:
+    with tempfile.TemporaryDirectory(prefix="driftword-") as scratch:
+        stream = IdStream(Path(scratch), ids, np.load(lengths))
+        yield stream
+        stream.close()
 
 
 @contextlib.contextmanager
@@ -261,16 +229,16 @@ def complete(target: Path) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
-def sample_texts(folder: Path, parts: Collection[str], first: int, step: int, length: int) -> list[str]:
-    """Return the beginnings of every `step`-th text of a partition."""
-    found: list[str] = []
-    for part in parts:
-        texts = pl.scan_parquet(folder / part, glob=False).select(pl.col("text").str.slice(0, length))
-        height = int(texts.select(pl.len()).collect().item())
-        if first < height:  # of a large source, most files have no text of the sample
-            found += texts.collect()["text"].gather_every(step, first).to_list()
-        first = (first - height) % step if first < height else first - height
-    return found
+def save_array(target: Path, values: npt.NDArray[Any]) -> None:
+    """Write an array into a file of just this name."""
+    with complete(target) as path, path.open("wb") as file:
+        np.save(file, values)
+
+
+def read_shared(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """Return arrays that the client wrote for all workers."""
+    with np.load(path, allow_pickle=False) as arrays:
+        return dict(arrays)
 
 
 # -- words -------------------------------------------------------------------------------
@@ -283,7 +251,7 @@ def count_words(place: Place, n_buckets: int) -> tuple[int, int]:
     with and without hyphens, are in the same one.
     """
     words = pl.read_parquet(place.folder / "words.parquet", glob=False)["word"]
-    with place.stream_read() as stream:
+    with place.ids_read() as stream:
         counts = stream.counts(len(words))
     table = pl.DataFrame({"word": words, "count": counts})[1:].filter(pl.col("count") > 0)
     buckets = [_bucket(word, n_buckets) for word in table["word"]] if n_buckets > 1 else [0] * table.height
@@ -316,8 +284,8 @@ def merge_bucket(work: Path, n_partitions: int, bucket: int, choice: WordChoice)
     table = found.group_by("word").agg(pl.col("count").sum()).collect(engine="streaming")
     broken = table.filter(pl.col("word").str.contains(BREAK, literal=True))["word"].to_list()
     forms = {word.replace(BREAK, joint) for word in broken for joint in ("", "-")}
-    counts = dict(table.filter(pl.col("word").is_in(list(forms))).iter_rows())
-    whole = {word: mend(word, counts) for word in broken}
+    counts = Counter(dict(table.filter(pl.col("word").is_in(list(forms))).iter_rows()))
+    whole = {word: mend(word, counts.__getitem__) for word in broken}
     table = table.with_columns(pl.col("word").replace(whole).alias("whole"))
     total = pl.col("count").sum().over("whole")
     # A word with a space may also arise as a phrase, however rare it is itself.
@@ -339,41 +307,34 @@ def map_words(place: Place) -> None:
     known = words.join(pl.read_parquet(place.work / "words", glob=False), on="word", how="left", maintain_order="left")
     new_id = known["id"].fill_null(RARE).to_numpy().astype(np.uint32)
     new_id[0] = 0
-    with place.stream_read() as stream:
+    with place.ids_read() as stream:
         place.save(stream.map(new_id), 0)
 
 
 # -- phrases -----------------------------------------------------------------------------
 
 
-def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """Return arrays that the client wrote for all workers."""
-    with np.load(path, allow_pickle=False) as arrays:
-        return dict(arrays)
+def _shape(path: Path) -> PairShape:
+    arrays = read_shared(path)
+    return PairShape(arrays["role"], int(arrays["n_connectors"]))
 
 
-def _shape(path: Path) -> pairs.PairShape:
-    arrays = read_arrays(path)
-    return pairs.PairShape(arrays["role"], int(arrays["n_connectors"]))
-
-
-def bound_pairs(place: Place, stage: int, shape: Path) -> pairs.Sketch:
+def bound_pairs(place: Place, stage: int, shape: Path) -> Sketch:
     """Return an upper bound for the count of each pair of a partition."""
-    with place.stream(stage) as stream:
-        return pairs.bound_pairs(stream, _shape(shape), workers=Workers(1), progress=_silent)
+    with place.ids(stage) as ids:
+        return ids.bound_pairs(_shape(shape))
 
 
-def count_pairs(place: Place, stage: int, shape: Path, floor: int, sketch: pairs.Sketch) -> pairs.PairCounts:
+def count_pairs(place: Place, stage: int, shape: Path, floor: int, sketch: Sketch) -> PairCounts:
     """Count the pairs of a partition whose upper bound reaches `floor`."""
-    with place.stream(stage) as stream:
-        return pairs.count_pairs(stream, _shape(shape), sketch, floor, workers=Workers(1), progress=_silent)
+    with place.ids(stage) as ids:
+        return ids.count_likely_pairs(_shape(shape), floor, sketch)
 
 
 def join_pairs(place: Place, stage: int, shape: Path, joins: Path, n_words: int) -> npt.NDArray[np.int64]:
     """Join pairs into phrases; return how often each word then occurs in the partition."""
-    with place.stream(stage) as stream:
-        found = pairs.Joins(**read_arrays(joins))
-        joined = pairs.join_pairs(stream, _shape(shape), found, workers=Workers(1), progress=_silent)
+    with place.ids(stage) as ids:
+        joined = ids.join(_shape(shape), Joins(**read_shared(joins))).stream
         place.save(joined, stage + 1)
         return joined.counts(n_words)
 
@@ -383,12 +344,9 @@ def join_pairs(place: Place, stage: int, shape: Path, joins: Path, n_words: int)
 
 def vocabulary_words(place: Place, stage: int, new_id: Path) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """Count the words of the vocabulary in each document, and tell which documents have any word at all."""
-    with place.stream(stage) as stream:
-        lengths, has_words = count_vocabulary_words(
-            stream, read_arrays(new_id)["new_id"], workers=Workers(1), progress=_silent
-        )
-    with complete(place.file("known")) as path, path.open("wb") as file:
-        np.save(file, lengths)
+    with place.ids(stage) as ids:
+        lengths, has_words = ids.vocabulary_words(np.load(new_id))
+    save_array(place.file("known"), lengths)
     return lengths, has_words
 
 
@@ -396,26 +354,23 @@ def sort_tokens(place: Place, stage: int, new_id: Path, n_words: int) -> npt.NDA
     """Write the tokens of a partition by slices; return how often each word occurs in each slice."""
     slice_of = place.slice_of()
     places = TokenPlaces(slice_of[slice_of >= 0], np.load(place.file("known")), len(place.slices), n_words)
-    with place.stream(stage) as stream, complete(place.file("tokens")) as path, path.open("wb") as file:
+    with place.ids(stage) as ids, complete(place.file("tokens")) as path, path.open("wb") as file:
 
         def write(position: int, values: npt.NDArray[Any]) -> None:
             file.seek(position * places.dtype.itemsize)
             file.write(values.data)
 
-        return write_by_slice(
-            stream, read_arrays(new_id)["new_id"], places, write, workers=Workers(1), progress=_silent
-        )
+        return ids.sort_tokens(np.load(new_id), places, write)
 
 
 def write_shard(target: Path, work: Path, dtype: str, pieces: Path) -> None:
     """Write one file of tokens, from pieces of the files of partitions."""
-    arrays = read_arrays(pieces)
     kind = np.dtype(dtype)
     partial = work / f"{target.name}.{secrets.token_hex(4)}"
     with partial.open("wb") as file:
-        write_header(file, kind, int(arrays["length"].sum()))
-        columns = (arrays[name].tolist() for name in ("partition", "begin", "length"))
-        for number, begin, length in zip(*columns, strict=True):
+        partition, begins, lengths = np.load(pieces)
+        write_header(file, kind, int(lengths.sum()))
+        for number, begin, length in zip(partition.tolist(), begins.tolist(), lengths.tolist(), strict=True):
             with (work / f"tokens-{number:05}").open("rb") as source:
                 source.seek(begin * kind.itemsize)
                 for size in (min(_BLOCK, length - done) for done in range(0, length, _BLOCK)):
@@ -424,7 +379,3 @@ def write_shard(target: Path, work: Path, dtype: str, pieces: Path) -> None:
                         raise OSError(f"{source.name} ends too early")
                     file.write(data)
     partial.replace(target)
-
-
-def _silent(_: int) -> None:
-    """Take no notice of progress within a partition."""

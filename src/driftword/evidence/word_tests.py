@@ -1,0 +1,238 @@
+"""Tests of many words: in threads, on a device of PyTorch, or by the workers of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from driftword.basics import randomness
+from driftword.basics.dask_tasks import Tasks, check_workers, connect
+from driftword.basics.errors import OptionError, StoreError
+from driftword.basics.progress import Progress
+from driftword.corpus import Corpus
+from driftword.engines.registry import check_package, choose_engine
+from driftword.evidence import change_dates, permutation_test
+from driftword.evidence.change_dates import ChangeDate
+from driftword.evidence.document_scores import FREQUENT, DocumentScores, Scores
+from driftword.evidence.false_discovery import false_discovery_rates
+from driftword.evidence.occurrences import Array, read_documents
+from driftword.evidence.permutation_test import LEAST_DOCUMENTS, CenteredScores, TestResult, WordDocuments
+from driftword.models.model import Model
+from driftword.models.significance_table import HALF_WIDTH, LEVEL, SCHEMA
+
+BATCH: Final = 64  # words whose expected contexts are computed at a time
+_DEVICE_BATCH: Final = 1024  # on a device
+THREADS: Final = 4  # that test words, at most: more wait for each other, so that it takes longer (docs/scale.md)
+_PARTS_PER_WORKER: Final = 3  # into which words are divided: each reads the text again, and the last one is waited for
+
+
+@dataclass(frozen=True)
+class TestDesign:
+    """What is tested: whether the documents of a word depend on their time, or on what takes its place."""
+
+    time: Array  # (slices,) the time that each stands for; -1 where documents are left out
+    permutations: int
+    seed: int
+    cells: Array | None = None  # (chunks,) what takes the place of slices; see `read_documents`
+    strata: Array | None = None  # of each document of the corpus, within which times are exchanged
+    strata_of_slice: Array | None = None  # (slices,) the same, where slices decide
+    dated: bool = False  # whether to find when words changed
+
+    @property
+    def n_times(self) -> int:
+        """The number of times."""
+        return int(self.time.max()) + 1
+
+    def documents(self, scores: DocumentScores, v: int) -> WordDocuments:
+        """Return the documents of a word that are tested."""
+        own = scores.of_word(v)
+        here = self.time[own.slice_of] >= 0
+        if not here.all():
+            own = Scores(*(array[here] for array in own))
+        strata = None
+        if self.strata_of_slice is not None:
+            strata = self.strata_of_slice[own.slice_of]
+        elif self.strata is not None:
+            strata = self.strata[scores.text.document[own.document]]
+        return WordDocuments(own, self.time[own.slice_of], strata)
+
+    def change(self, scores: DocumentScores, word: CenteredScores, result: TestResult) -> ChangeDate | None:
+        """Return when a word changed, if that is wanted and the word may be significant."""
+        return change_dates.find(word, scores.variance) if self.dated and result.p <= LEVEL else None
+
+
+@dataclass
+class WordResult:
+    """What was found about a word."""
+
+    documents: int
+    slices: int
+    test: TestResult | None = None  # None where it cannot be tested
+    change: ChangeDate | None = None
+
+
+def score_documents(model: Model, corpus: Corpus, design: TestDesign, *, threads: int, bar: Progress) -> DocumentScores:
+    """Read the text that is tested."""
+    bar.stage("reading")
+    with _pool(threads) as pool:
+        text = read_documents(corpus, threads, cells=design.cells, n_cells=len(design.time))
+        return DocumentScores(model, text, seed=design.seed, pool=pool, threads=threads)
+
+
+def run_tests(
+    scores: DocumentScores, words: Array, design: TestDesign, *, threads: int, bar: Progress, device: str | None
+) -> dict[int, WordResult]:
+    """Test words, given by their ids, in threads or on a device of PyTorch; return what was found about each."""
+    if len(words) > 1:
+        _ = scores.text.by_word  # sorted once, by one thread
+    bar.stage("testing words", total=len(words))
+    results: dict[int, WordResult] = {}
+    with _pool(threads if device is not None else min(threads, THREADS)) as pool:
+        if device is None:
+            batches = [words[i : i + BATCH] for i in range(0, len(words), BATCH)]
+            done = as_completed([pool.submit(_test_batch, scores, batch, design) for batch in batches])
+            found: Iterator[dict[int, WordResult]] = (batch.result() for batch in done)
+        else:
+            found = _test_on_device(scores, words, design, pool, device)
+        for some in found:
+            results |= some
+            bar.update(done=len(results))
+    return results
+
+
+@contextmanager
+def _pool(threads: int) -> Iterator[ThreadPoolExecutor]:
+    """Run threads, and give up what they have not begun when there is an error or an interrupt."""
+    pool = ThreadPoolExecutor(threads)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def run_on_cluster(
+    model: Model, corpus: Corpus, words: Array, design: TestDesign, *, dask: Any, bar: Progress
+) -> dict[int, WordResult]:
+    """Test words on the workers of a cluster."""
+    bar.stage("connecting")
+    with connect(dask) as client:
+        check_workers(client)
+        number = min(len(words), _PARTS_PER_WORKER * len(client.scheduler_info(n_workers=-1)["workers"]))
+        parts = [words[i::number] for i in range(number)]  # frequent words take longer, so every part has some
+        bar.stage("testing words", total=number)
+        tasks = Tasks(client, bar)
+        try:
+            found = tasks.map(_run_on_worker, [(model.location, corpus.location, part, design) for part in parts])
+        except BaseException:
+            tasks.cancel()
+            raise
+    return {v: result for part in found for v, result in part.items()}
+
+
+def _run_on_worker(model: str, corpus: str, words: Array, design: TestDesign) -> dict[int, WordResult]:
+    """Test some words, as a task of a cluster."""
+    try:
+        opened = Model.open(model), Corpus.open(corpus)
+    except StoreError as error:
+        raise OptionError(
+            f"A worker cannot open what this process can ({error}); keep the model and its corpus on storage that all "
+            "share, under the same path"
+        ) from error
+    scores = score_documents(*opened, design, threads=1, bar=Progress())
+    return run_tests(scores, words, design, threads=1, bar=Progress(), device=None)
+
+
+def _test_batch(scores: DocumentScores, words: Array, design: TestDesign) -> dict[int, WordResult]:
+    """Test a few words."""
+    documents = {v: design.documents(scores, v) for v in words.tolist()}
+    found = _untested(documents)
+    for frequent in (False, True):
+        chosen = _testable(found, frequent=frequent)
+        for v, expected in zip(chosen, scores.expected(np.array(chosen), frequent=frequent), strict=True):
+            word = permutation_test.prepare(documents[v], expected, scores.smoothing, n_times=design.n_times)
+            if word is not None:
+                result = permutation_test.run(word, permutations=design.permutations, seed=design.seed, v=v)
+                found[v].test, found[v].change = result, design.change(scores, word.documents, result)
+    return found
+
+
+def _test_on_device(
+    scores: DocumentScores, words: Array, design: TestDesign, pool: ThreadPoolExecutor, device: str
+) -> Iterator[dict[int, WordResult]]:
+    """Test words on a device of PyTorch; yield what was found, some words at a time."""
+    import torch
+
+    from driftword.evidence import torch_permutations
+
+    def change(word: WordDocuments, result: TestResult | None, expected: Array) -> ChangeDate | None:
+        if result is None:
+            return None
+        return design.change(scores, permutation_test.center(word.scores, expected, word.strata), result)
+
+    expected_contexts = torch_permutations.ExpectedContexts(scores, device)
+    for first in range(0, len(words), _DEVICE_BATCH):
+        block = words[first : first + _DEVICE_BATCH].tolist()
+        documents = dict(zip(block, pool.map(lambda v: design.documents(scores, v), block), strict=True))
+        found = _untested(documents)
+        generator = torch.Generator(device).manual_seed(randomness.key(design.seed, "permutations", first) >> 1)
+        for frequent in (False, True):
+            testable = _testable(found, frequent=frequent)
+            for batch in torch_permutations.batches(testable, documents, design.permutations):
+                tested = [documents[v] for v in batch]
+                expected = expected_contexts(batch, frequent=frequent)
+                results = torch_permutations.run_batch(
+                    tested, expected, scores.smoothing, n_times=design.n_times, permutations=design.permutations,
+                    generator=generator,
+                )  # fmt: skip
+                changes = pool.map(change, tested, results, expected[0].cpu().numpy())
+                for v, result, when in zip(batch, results, changes, strict=True):
+                    found[v].test, found[v].change = result, when
+        yield found
+
+
+def _untested(documents: dict[int, WordDocuments]) -> dict[int, WordResult]:
+    """Return in how many documents and slices words occur."""
+    return {v: WordResult(len(own.time), len(np.unique(own.scores.slice_of))) for v, own in documents.items()}
+
+
+def _testable(found: dict[int, WordResult], *, frequent: bool) -> list[int]:
+    """Return the words that can be tested and are frequent, or are not."""
+    return [
+        v
+        for v, word in found.items()
+        if (word.documents >= FREQUENT) == frequent and word.documents >= LEAST_DOCUMENTS and word.slices > 1
+    ]
+
+
+def torch_device(engine: str, device: str | None) -> str | None:
+    """Return the device of PyTorch to use; None for the CPU without PyTorch."""
+    if choose_engine(engine, device) != "torch":
+        return None
+    check_package("torch")
+    from driftword.engines.torch.engine import find_device
+
+    return str(find_device(device))
+
+
+def results_table(model: Model, found: dict[int, WordResult]) -> pl.DataFrame:
+    """Return what was found about words as a table, in the order of their ids."""
+    tests = {v: word.test for v, word in sorted(found.items()) if word.test is not None}
+    rates = false_discovery_rates(list(tests.values()), np.array([found[v].documents for v in tests]))
+    q = dict(zip(tests, rates.tolist(), strict=True))
+    labels, rows = model.slices.labels, []
+    for v, word in sorted(found.items()):
+        values: tuple[float | None, ...] = (None,) * 5
+        dates: tuple[str | None, ...] = (None,) * 3
+        if (test := word.test) is not None:
+            half = HALF_WIDTH * test.error
+            values = (test.effect, test.effect - half, test.effect + half, test.p, q[v])
+            if q[v] <= LEVEL and word.change is not None:
+                dates = tuple(labels[t] for t in word.change)
+        rows.append((model.words[v], *values, *dates, word.documents, word.slices))
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")

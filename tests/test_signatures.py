@@ -1,0 +1,85 @@
+"""One order of arguments, everywhere: what is asked, then words, then options by name; one name for one option."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import commands_page
+import driftword as dw
+
+#: What may be given by position after the first argument.
+AFTER: dict[str, tuple[str, ...]] = {
+    "model": ("word", "words", "others", "a", "b", "c", "gold", "source"),
+    "corpus": ("spec",),
+    "source": ("options",),
+    "chart": ("path",),
+    "vectors": (), "files": (), "folder": (), "path": (),
+}  # fmt: skip
+#: Options of every command, or of how a terminal differs from Python.
+OF_COMMANDS = {"help", "format", "as_json", "as_csv", "paper"}
+#: Options of Python that a command does not need: it shows progress by itself.
+OF_PYTHON = {"show_progress"}
+#: What commands do besides the function of their name, and what they leave to Python.
+BESIDES: dict[str, set[str]] = {
+    "prepare": {"skip_bad", "connectors"},
+    "prepare-gold": {"vocabulary", "overwrite"},
+    "fit": {"significance", "shuffle_dates", "tune"},
+    "extend": {"significance"},
+    "significance": {"n"},
+    "plan": {"dim", "spec"},
+    "trajectory": {"metric", "min_count"},
+    "contrast": {"words"},
+}
+FUNCTIONS = {"prepare-gold": "prepare_gold", "gold": "score_gold"}
+
+
+def functions() -> Iterator[tuple[str, Any]]:
+    for owner, name in [(dw, name) for name in dw.__all__] + [
+        (part, name) for part in (dw.plot, dw.baselines) for name in part.__all__
+    ]:
+        if inspect.isfunction(value := getattr(owner, name)):
+            yield f"{owner.__name__}.{name}", value
+
+
+def test_arguments_come_in_one_order() -> None:
+    for name, function in functions():
+        parameters = list(inspect.signature(function).parameters.values())
+        by_position = [p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY]
+        first, *rest = [one for one in by_position if one not in ("changes", "options") or first_is_source(by_position)]
+        assert first in AFTER, f"{name}({first}, ...)"
+        assert set(rest) <= {*AFTER[first], "changes"}, f"{name}({', '.join(by_position)})"
+
+
+def first_is_source(names: list[str]) -> bool:
+    return names[0] == "source"
+
+
+def test_what_is_written_and_switches_are_named() -> None:
+    methods = [
+        (f"{owner.__name__}.{name}", value)
+        for owner in (dw.Corpus, dw.Model, dw.Slices)
+        for name, value in inspect.getmembers(owner, inspect.isroutine)
+        if not name.startswith("_")
+    ]
+    for name, function in [*functions(), *methods]:
+        for parameter in inspect.signature(function).parameters.values():
+            if parameter.name in ("out", "overwrite", "corpus_out") or isinstance(parameter.default, bool):
+                assert parameter.kind is inspect.Parameter.KEYWORD_ONLY, f"{name}: {parameter.name}"
+
+
+@pytest.mark.parametrize("name", sorted(commands_page.COMMANDS))
+def test_an_option_has_one_name(name: str) -> None:
+    function = getattr(dw, FUNCTIONS.get(name, name), None)
+    if not inspect.isfunction(function):
+        return  # info, passages, plot, explore, demo
+    asked = {one.name for one in commands_page.COMMANDS[name].params} - OF_COMMANDS
+    known = set(inspect.signature(function).parameters) - OF_PYTHON
+    if "spec" in known:
+        asked, known = asked - set(dw.Spec().to_dict()), known - {"spec"}
+    first = next(iter(inspect.signature(function).parameters))
+    asked = {first if one in ("path", "data") else one for one in asked}
+    assert asked ^ known <= BESIDES.get(name, set()) | {"options", first}, f"{name}: {sorted(asked ^ known)}"
