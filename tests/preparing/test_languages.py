@@ -50,7 +50,7 @@ def test_a_sample_covers_all_documents_evenly() -> None:
     sample = LanguageSample()
     for begin in range(0, 10_000, 37):
         sample.add(pl.Series([str(i) for i in range(begin, min(begin + 37, 10_000))]))
-    chosen = [int(text) for text in sample._texts]
+    chosen = [int(text) for text in sample.texts]
     assert 200 <= len(chosen) <= 400
     assert {b - a for a, b in pairwise(chosen)} == {32}
     assert chosen[0] == 0

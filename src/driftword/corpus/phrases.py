@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 import polars as pl
@@ -60,15 +61,26 @@ class PhraseRule:
         return self.min_count if self.min_count is not None else max(10, round(n_tokens * 1e-6))
 
 
+#: A phrase, its parts, the round that found it, its count and its score.
+PhraseRow = tuple[str, list[str], int, int, float]
+
+
 @dataclass
 class PhraseTable:
-    """Phrases in the order they were joined; for each round, scores by first part and by the parts after it."""
+    """Phrases in the order they were joined."""
 
-    rounds: list[dict[str, dict[tuple[str, ...], float]]] = field(default_factory=list)
-    rows: list[tuple[str, list[str], int, int, float]] = field(default_factory=list)
+    rows: list[PhraseRow] = field(default_factory=list)
+
+    @cached_property
+    def rounds(self) -> list[dict[str, dict[tuple[str, ...], float]]]:
+        """For each round, the scores of phrases by first part and by the parts after it."""
+        rounds: list[dict[str, dict[tuple[str, ...], float]]] = [{} for _ in range(ROUNDS)]
+        for _, parts, number, _, score in self.rows:
+            rounds[number - 1].setdefault(parts[0], {})[tuple(parts[1:])] = score
+        return rounds
 
     def table(self) -> pl.DataFrame:
-        """Return phrase, its parts, the round that found it, its count and score."""
+        """Return one row per phrase."""
         schema: dict[str, pl.DataType | type[pl.DataType]] = {
             "phrase": pl.String,
             "parts": pl.List(pl.String),
@@ -81,10 +93,7 @@ class PhraseTable:
     @classmethod
     def from_table(cls, table: pl.DataFrame) -> PhraseTable:
         """Read back what `table` returned."""
-        phrases = cls([{} for _ in range(ROUNDS)], table.rows())
-        for _, parts, number, _, score in phrases.rows:
-            phrases.rounds[number - 1].setdefault(parts[0], {})[tuple(parts[1:])] = score
-        return phrases
+        return cls(table.rows())
 
 
 def join_strings(

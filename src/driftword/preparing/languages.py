@@ -76,25 +76,21 @@ class LanguageFilter:
 
 
 class LanguageSample:
-    """A sample of documents, evenly over all of them, to notice a corpus in several languages."""
+    """The beginnings of some texts, evenly over all of them, to notice a corpus in several languages."""
 
     def __init__(self) -> None:
-        self._texts: list[str] = []
+        self.texts: list[str] = []
         self._seen = 0
         self._step = 1
 
     def add(self, texts: pl.Series) -> None:
         """Look at more documents."""
         first = -self._seen % self._step
-        self._texts += texts.gather_every(self._step, first).str.slice(0, SAMPLED_CHARACTERS).to_list()
+        self.texts += texts.gather_every(self._step, first).str.slice(0, SAMPLED_CHARACTERS).to_list()
         self._seen += len(texts)
         step = sampling_step(self._seen)
-        self._texts = self._texts[:: step // self._step]
+        self.texts = self.texts[:: step // self._step]
         self._step = step
-
-    def languages(self) -> dict[str, int]:
-        """Return how many documents of the sample are in which language; empty where the detector is not installed."""
-        return detected_languages(self._texts)
 
 
 def sampling_step(n_documents: int) -> int:

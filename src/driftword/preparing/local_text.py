@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -39,15 +39,8 @@ class LocalText:
         report = read.read(source)
         return ReadText(read.text, read.time, read.rule, report, read.days, read.stream.lengths, read.documents)
 
-    def count_words(
-        self,
-        slices: Slices,  # noqa: ARG002 - where the text is elsewhere, they are laid there
-        inside: npt.NDArray[np.bool_],
-        *,
-        least: Callable[[int], int],  # noqa: ARG002 - all words fit into the memory of the machine that read them
-        needed: Collection[str],  # noqa: ARG002
-    ) -> CountedWords:
-        """Count the words of documents inside the slices; every one has an id."""
+    def count_words(self, slices: Slices, inside: npt.NDArray[np.bool_], **_least_and_needed: Any) -> CountedWords:  # noqa: ARG002
+        """Count the words of documents inside the slices; here, where all of them fit into memory, each has an id."""
         words = self._ingestion.words
         stream = self._ingestion.stream.select(inside)
         n_numbers = int(stream.counts(len(words))[0])

@@ -82,27 +82,21 @@ class WordIds(Protocol):
 
     def stage(self, name: str, passes: int) -> None:
         """Begin a stage that reads the ids so many times."""
-        ...
 
     def counts(self, n_ids: int) -> npt.NDArray[np.int64]:
         """Count how often each id occurs."""
-        ...
 
     def count_pairs(self, shape: PairShape, floor: int) -> PairCounts:
         """Count the pairs that may occur at least `floor` times."""
-        ...
 
     def join(self, shape: PairShape, joins: Joins) -> Self:
         """Return the ids with pairs joined into phrases; these are closed."""
-        ...
 
     def vocabulary_words(self, new_id: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
         """Count the words of the vocabulary in each document, and tell which documents have any word at all."""
-        ...
 
     def write_tokens(self, folder: Path, new_id: npt.NDArray[np.int32], places: TokenPlaces) -> npt.NDArray[np.int32]:
         """Write the tokens of the vocabulary by slices into a folder; return how often each word occurs in each."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -120,7 +114,6 @@ class TextReader(Protocol):
 
     def read(self, source: Source, request: ReadingRequest) -> ReadText:
         """Read all rows; raise `SourceError` if they cannot make a corpus."""
-        ...
 
     def count_words(
         self, slices: Slices, inside: npt.NDArray[np.bool_], *, least: Callable[[int], int], needed: Collection[str]
@@ -130,8 +123,6 @@ class TextReader(Protocol):
         Words that occur fewer times than `least` says, for a text of so many words, need no id of their own, unless
         they are `needed`.
         """
-        ...
 
     def inputs(self) -> tuple[Input, ...]:
         """Name what was read, with hashes."""
-        ...

@@ -225,8 +225,7 @@ class ClusterText:
         self.bar.stage("counting words", total=2 * n_partitions + n_buckets)
         counted = self.map(partitions.count_words, n_buckets)
         n_numbers, n_tokens = (sum(numbers) for numbers in zip(*counted, strict=True))
-        chosen = partitions.WordChoice(least(n_tokens), tuple(needed))
-        jobs = [(self.work, n_partitions, bucket, chosen) for bucket in range(n_buckets)]
+        jobs = [(self.work, n_partitions, bucket, least(n_tokens), tuple(needed)) for bucket in range(n_buckets)]
         rare = self.tasks.map(partitions.merge_bucket, jobs)
         words, counts = self._number_words(n_buckets)
         counts[0], counts[partitions.RARE] = n_numbers, sum(tokens for _, tokens in rare)
