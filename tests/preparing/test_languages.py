@@ -9,7 +9,7 @@ import pytest
 
 import driftword as dw
 from driftword.basics.errors import OptionError, SourceError
-from driftword.preparing.languages import LanguageDetector, LanguageSample
+from driftword.preparing.languages import LanguageSample, detect_languages
 
 ENGLISH = "The committee discussed the report on the harbour and the ships that had come in during the night. "
 FRENCH = "Le comité a examiné le rapport sur le port et sur les navires qui étaient arrivés pendant la nuit. "
@@ -18,7 +18,7 @@ MIXED = [(text, 1900 + i % 3) for i, text in enumerate([ENGLISH] * 20 + [FRENCH]
 
 
 def test_languages_are_told() -> None:
-    assert LanguageDetector().detect([ENGLISH, FRENCH, GERMAN, "", "12 34", "自由と平和"]) == [
+    assert detect_languages([ENGLISH, FRENCH, GERMAN, "", "12 34", "自由と平和"]) == [
         "en",
         "fr",
         "de",

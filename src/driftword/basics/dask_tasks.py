@@ -31,7 +31,7 @@ _STARTING: Final = 60.0
 _RETRIES: Final = 3  # of a task that failed for a reason that may pass
 _FAN: Final = 8  # results that one task adds up
 _AGAIN: Final = "run the same command again"
-#: Packages whose versions decide what a worker computes, or whether it understands what it is told.
+#: Packages whose versions decide what a worker computes, or whether it understands its tasks.
 _DECISIVE: Final = ("driftword", "python", "dask", "distributed", "numpy", "polars")
 
 
@@ -257,7 +257,7 @@ class Tasks:
             return promised.result()
 
     def cancel(self) -> None:
-        """Give up what is not done; tasks that run are not stopped, and leave nothing that is half-written."""
+        """Give up what is not done; running tasks are not stopped, but they leave nothing half-written."""
         with contextlib.suppress(Exception):
             self._client.cancel(self._futures)
 

@@ -54,7 +54,7 @@ def extend_corpus(
     overwrite: bool = False,
     bar: Progress,
 ) -> Corpus:
-    """Store a corpus with the documents of another and new ones; return it.
+    """Store a corpus that has the documents of another and new ones; return it.
 
     New documents must be in slices from number `first` on, which by default is the one after the last.
     """

@@ -21,7 +21,7 @@ from driftword.corpus.preparation_report import PreparationReport
 from driftword.corpus.tokens import TokenRule
 from driftword.preparing.document_parts import DocumentParts, stored_columns, to_list
 from driftword.preparing.id_stream import IdStream
-from driftword.preparing.languages import LanguageFilter, LanguageSample, detected_languages
+from driftword.preparing.languages import LanguageFilter, LanguageSample, count_languages
 from driftword.preparing.reading_tally import EXAMPLES, Tally, shown_value
 from driftword.preparing.text_stages import ReadingRequest
 from driftword.preparing.workers import Workers
@@ -100,7 +100,7 @@ class Ingestion:
         tally = self.read_rows(source)
         tally.check(self._dates, self._request, named_files=source.named_files)
         report = tally.report()
-        return report if self._language else replace(report, language_sample=detected_languages(self._sample.texts))
+        return report if self._language else replace(report, language_sample=count_languages(self._sample.texts))
 
     def read_rows(self, source: Source) -> Tally:
         """Read all rows, which may be a part of a larger source, and return what was counted."""

@@ -47,7 +47,7 @@ class LocalText:
         return CountedWords(LocalIds(mend_line_breaks(stream, words), self._workers, self._bar), words, n_numbers)
 
     def inputs(self) -> tuple[Input, ...]:
-        """Name what was read, with hashes."""
+        """Return the names of what was read, with hashes."""
         return inputs_of(self._source, self._ingestion.digest)
 
 
@@ -76,7 +76,7 @@ class LocalIds:
         self.stream, self._workers, self._bar = stream, workers or Workers(1), bar or Progress()
 
     def stage(self, name: str, passes: int) -> None:
-        """Begin a stage that reads the stream so many times."""
+        """Begin a stage that reads the stream `passes` times."""
         self._bar.stage(name, total=passes * max(int(self.stream.lengths.sum()), 1))
 
     def _each(self, task: Callable[[Batch], Result]) -> Iterator[Result]:
@@ -129,7 +129,7 @@ class LocalIds:
         return pairs.add_pairs([counter.counts() for counter in counters])
 
     def join(self, shape: pairs.PairShape, joins: pairs.Joins) -> LocalIds:
-        """Return the ids with pairs joined into phrases; these are closed."""
+        """Return the ids with pairs joined into phrases, and close these."""
         from driftword.preparing import phrase_kernels as kernels
 
         n = len(joins.pair)

@@ -1,4 +1,4 @@
-"""Work on batches in threads: results in the order of the batches, and only a few of these in memory."""
+"""Work on batches in threads: results come in the order of the batches, and only a few batches are in memory."""
 
 from __future__ import annotations
 

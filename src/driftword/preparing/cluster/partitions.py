@@ -61,7 +61,7 @@ class ReadingJob:
     request: ReadingRequest
     settled: bool  # whether the request says what was noticed at the beginning of the source; see `Ingestion`
     identity: Mapping[str, Any]  # what must be equal for a partition that was kept to be used again
-    keys: tuple[str, ...] = ()  # of JSON objects in earlier partitions, whose columns these documents have, too
+    keys: tuple[str, ...] = ()  # of JSON objects in earlier partitions: these documents have their columns as well
 
     def open(self) -> Source:
         """Return the files as a source; refuse those that are not here: they are not bad, but elsewhere."""
@@ -220,7 +220,7 @@ def _open_stream(ids: Path, lengths: Path) -> Iterator[IdStream]:
 
 @contextlib.contextmanager
 def complete(target: Path) -> Iterator[Path]:
-    """Yield a path to write to, which then takes the place of `target`, whoever else writes the same."""
+    """Yield a path to write to, which then replaces `target`, even if another task writes the same file."""
     partial = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
     try:
         yield partial
@@ -230,7 +230,7 @@ def complete(target: Path) -> Iterator[Path]:
 
 
 def save_array(target: Path, values: npt.NDArray[Any]) -> None:
-    """Write an array into a file of just this name."""
+    """Write an array to a file, whose name is kept as it is."""
     with complete(target) as path, path.open("wb") as file:
         np.save(file, values)
 
