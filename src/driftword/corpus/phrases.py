@@ -37,24 +37,12 @@ NEVER_IN_PHRASES: Final = frozenset(_NEVER_IN_PHRASES_TEXT.split())
 
 @dataclass(frozen=True)
 class PhraseRule:
-    """When two words are joined into a phrase.
+    """When two words are joined into a phrase."""
 
-    Parameters
-    ----------
-    threshold
-        Smallest normalised PMI of a phrase, from 0 (together by chance) to 1 (never apart).
-    min_count
-        How often a phrase must occur; None for 10 times, or once in a million words if that is more.
-    connectors
-        Words that may occur inside a phrase but not at its ends.
-    never_in_phrases
-        Words that are never part of a phrase, besides those of `NEVER_IN_PHRASES`.
-    """
-
-    threshold: float = 0.45
-    min_count: int | None = None
-    connectors: tuple[str, ...] = CONNECTORS
-    never_in_phrases: frozenset[str] = frozenset()
+    threshold: float = 0.45  # smallest normalised PMI of a phrase, from 0 (together by chance) to 1 (never apart)
+    min_count: int | None = None  # how often it must occur; None for 10 times, or once in a million words if more
+    connectors: tuple[str, ...] = CONNECTORS  # words that may occur inside a phrase but not at its ends
+    never_in_phrases: frozenset[str] = frozenset()  # besides those of `NEVER_IN_PHRASES`
 
     def floor(self, n_tokens: int) -> int:
         """Return how often a phrase must occur in a text of this length."""

@@ -39,19 +39,6 @@ class Ingestion:
 
     With `settled`, the request says which columns hold text and time, and how text is split, as was noticed at the
     beginning of a source of which this reads a part.
-
-    Attributes
-    ----------
-    text, time
-        The columns that hold text and time.
-    rule
-        How text is split; lists of words are noticed in the source.
-    words
-        Distinct words in order of appearance; id 0 means a token that is dropped.
-    stream
-        The ids of all documents.
-    digest
-        Hash of the rows, where they come from no file.
     """
 
     def __init__(
@@ -63,11 +50,11 @@ class Ingestion:
         workers: Workers | None = None,
         bar: Progress | None = None,
     ) -> None:
-        self.rule = request.rule
-        self.text, self.time = (request.text or "", request.time or "") if settled else ("", "")
-        self.words = [""]
-        self.stream = IdStream(spool)
-        self.digest = hashlib.sha256()
+        self.rule = request.rule  # another one if the source turns out to hold lists of words
+        self.text, self.time = (request.text or "", request.time or "") if settled else ("", "")  # columns
+        self.words = [""]  # in order of appearance; id 0 means a token that is dropped
+        self.stream = IdStream(spool)  # the ids of all documents
+        self.digest = hashlib.sha256()  # of the rows, where they come from no file
         self._spool, self._request, self._settled = spool, request, settled
         self._workers, self._bar = workers or Workers(1), bar or Progress()
         self._numbers = _WordNumbers(self.words)
