@@ -454,4 +454,4 @@ def test_partitions_know_which_texts_one_process_would_sample(number: int) -> No
     texts = pl.Series([str(i) for i in range(number)], dtype=pl.String)
     for begin in range(0, number, 77):
         sample.add(texts[begin : begin + 77])
-    assert sample._texts == texts.to_list()[:: sampling_step(number)]
+    assert sample.texts == texts.to_list()[:: sampling_step(number)]

@@ -9,7 +9,7 @@ import pytest
 
 import driftword as dw
 from driftword.basics.errors import OptionError, SourceError
-from driftword.preparing.languages import LanguageDetector, LanguageSample
+from driftword.preparing.languages import LanguageSample, detect_languages
 
 ENGLISH = "The committee discussed the report on the harbour and the ships that had come in during the night. "
 FRENCH = "Le comité a examiné le rapport sur le port et sur les navires qui étaient arrivés pendant la nuit. "
@@ -18,7 +18,7 @@ MIXED = [(text, 1900 + i % 3) for i, text in enumerate([ENGLISH] * 20 + [FRENCH]
 
 
 def test_languages_are_told() -> None:
-    assert LanguageDetector().detect([ENGLISH, FRENCH, GERMAN, "", "12 34", "自由と平和"]) == [
+    assert detect_languages([ENGLISH, FRENCH, GERMAN, "", "12 34", "自由と平和"]) == [
         "en",
         "fr",
         "de",
@@ -50,7 +50,7 @@ def test_a_sample_covers_all_documents_evenly() -> None:
     sample = LanguageSample()
     for begin in range(0, 10_000, 37):
         sample.add(pl.Series([str(i) for i in range(begin, min(begin + 37, 10_000))]))
-    chosen = [int(text) for text in sample._texts]
+    chosen = [int(text) for text in sample.texts]
     assert 200 <= len(chosen) <= 400
     assert {b - a for a, b in pairwise(chosen)} == {32}
     assert chosen[0] == 0

@@ -14,35 +14,16 @@ from driftword.sources.opening import Input
 
 @dataclass(frozen=True)
 class CorpusMetadata:
-    """Everything about a corpus that is not an array or a table.
+    """Everything about a corpus that is not an array or a table."""
 
-    Parameters
-    ----------
-    seed
-        Seed of the splits and of the subsampling.
-    subsample
-        Threshold t of the subsampling; None keeps every token.
-    inputs
-        What the corpus was made from.
-    citation
-        What users of the text are asked to cite.
-    options, report
-        What `prepare` was asked for, with every default resolved (None for a corpus made of ids), and what it read
-        and left out.
-    groups
-        Names of the groups of documents, if there are any.
-    versions
-        Versions of the packages that decide the result.
-    """
-
-    seed: int
-    subsample: float | None
-    inputs: tuple[Input, ...]
-    citation: str | None = None
-    options: PrepareOptions | None = None
+    seed: int  # of the splits and of the subsampling
+    subsample: float | None  # threshold t of the subsampling; None keeps every token
+    inputs: tuple[Input, ...]  # what the corpus was made from
+    citation: str | None = None  # what users of the text are asked to cite
+    options: PrepareOptions | None = None  # of `prepare`, every default resolved; None for a corpus made of ids
     report: PreparationReport = field(default_factory=PreparationReport)
-    groups: tuple[str, ...] = ()
-    versions: Mapping[str, str] = field(default_factory=versions)
+    groups: tuple[str, ...] = ()  # names of the groups of documents, if there are any
+    versions: Mapping[str, str] = field(default_factory=versions)  # of the packages that decide the result
 
     @classmethod
     def from_dict(cls, meta: Mapping[str, Any]) -> CorpusMetadata:

@@ -12,7 +12,7 @@ import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, timedelta
-from itertools import accumulate, pairwise
+from itertools import accumulate, groupby, pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -85,7 +85,7 @@ def find_in_document(corpus: TokenizedText, document: int, word: str) -> tuple[d
     total = corpus.documents.select(pl.len()).collect().item()
     if not 0 <= document < total:
         raise OptionError(f"There is no document {document}; they are numbered from 0 to {total - 1}")
-    row = next(_read(corpus, [document]))[document]
+    row = next(_read(corpus, [document]))[1].row(0, named=True)
     chunks = np.flatnonzero(corpus.chunk_document == document)
     if not len(chunks):
         return row, []
@@ -212,49 +212,51 @@ def _occurrence(corpus: TokenizedText, position: int, chunk: int) -> _Occurrence
 
 def _table(corpus: TokenizedText, occurrences: list[_Occurrence], width: int, bar: Progress) -> pl.DataFrame:
     """Return a line for each occurrence, with the other columns of its document."""
-    documents: dict[int, dict[str, Any]] = {}
-    lines = {one: _words_around(corpus, one, width) for one in occurrences} if not corpus.has_documents else {}
+    documents = pl.DataFrame(schema={"document": pl.Int64})
     if corpus.has_documents:
-        wanted: dict[int, list[_Occurrence]] = {}
-        for one in occurrences:
-            wanted.setdefault(one.document, []).append(one)
-        bar.stage("reading the texts", total=len(wanted))
-        for rows in _read(corpus, sorted(wanted)):
-            texts = [row.pop("text") for row in rows.values()]
-            here = [(i, one) for i, document in enumerate(rows) for one in wanted[document]]
-            queries = [OccurrenceQuery(i, corpus.words[one.word], one.rank, one.total) for i, one in here]
-            for (i, one), span in zip(here, locate(corpus, texts, queries), strict=True):
-                lines[one] = _line(corpus, one, texts[i], span, width=width)
-            documents |= rows
-            bar.update(more=len(rows))
+        lines, documents = _read_lines(corpus, occurrences, width, bar)
+    else:
+        lines = {one: _words_around(corpus, one, width) for one in occurrences}
     table = pl.DataFrame(
         [(*lines[one], corpus.slices.labels[corpus.chunk_slice[one.chunk]], one.document) for one in occurrences],
         schema={"left": pl.String, "keyword": pl.String, "right": pl.String, "slice": pl.String, "document": pl.Int64},
         orient="row",
     )
-    schema = corpus.documents.collect_schema() if corpus.has_documents else {}
-    return table.with_columns(
-        pl.Series(name, [documents[one.document][name] for one in occurrences], dtype=kind)
-        for name, kind in schema.items()
-        if name not in ("text", "slice")
-    )
+    return table.join(documents, on="document", how="left", maintain_order="left")
 
 
-def _read(corpus: TokenizedText, documents: list[int]) -> Iterator[dict[int, dict[str, Any]]]:
-    """Read documents, a batch at a time: many of them block by block, few of them one by one."""
-    many = len(documents) > _BATCH
-    blocks: dict[int, list[int]] = {}
-    for document in documents:
-        blocks.setdefault(document // _BATCH if many else 0, []).append(document)
+def _read_lines(
+    corpus: TokenizedText, occurrences: list[_Occurrence], width: int, bar: Progress
+) -> tuple[dict[_Occurrence, _Line], pl.DataFrame]:
+    """Cut the lines out of the documents; return them, and the other columns of the documents."""
+    wanted: dict[int, list[_Occurrence]] = {}
+    for one in occurrences:
+        wanted.setdefault(one.document, []).append(one)
+    lines: dict[_Occurrence, _Line] = {}
+    documents = []
+    bar.stage("reading the texts", total=len(wanted))
+    for numbers, frame in _read(corpus, sorted(wanted)):
+        texts = frame["text"].to_list()
+        here = [(i, one) for i, document in enumerate(numbers) for one in wanted[document]]
+        queries = [OccurrenceQuery(i, corpus.words[one.word], one.rank, one.total) for i, one in here]
+        for (i, one), span in zip(here, locate(corpus, texts, queries), strict=True):
+            lines[one] = _line(corpus, one, texts[i], span, width=width)
+        documents.append(frame.drop("text", "slice").with_columns(pl.Series("document", numbers, dtype=pl.Int64)))
+        bar.update(more=len(numbers))
+    return lines, pl.concat(documents)
+
+
+def _read(corpus: TokenizedText, documents: list[int]) -> Iterator[tuple[list[int], pl.DataFrame]]:
+    """Yield documents with their numbers, a batch at a time: many of them block by block, few of them one by one."""
     try:
-        for block, numbers in blocks.items():
-            if many:
-                frame = corpus.documents.slice(block * _BATCH, _BATCH).collect()
-                rows = {document: frame.row(document - block * _BATCH, named=True) for document in numbers}
-            else:
-                frames = pl.collect_all([corpus.documents.slice(document, 1) for document in numbers])
-                rows = {document: frame.row(0, named=True) for document, frame in zip(numbers, frames, strict=True)}
-            yield rows
+        if len(documents) <= _BATCH:
+            empty = corpus.documents.head(0)
+            yield documents, pl.concat(pl.collect_all([empty, *(corpus.documents.slice(i, 1) for i in documents)]))
+            return
+        for block, numbers in groupby(documents, lambda document: document // _BATCH):
+            inside = [document - block * _BATCH for document in numbers]
+            frame = corpus.documents.slice(block * _BATCH, _BATCH).collect()
+            yield [block * _BATCH + i for i in inside], frame[inside]
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         assert corpus.path is not None
         raise store.damaged(corpus.path, "documents.parquet cannot be read") from error
@@ -336,7 +338,7 @@ def check_columns(corpus: TokenizedText, names: list[str], *, option: str) -> No
 
 
 def document_values(corpus: TokenizedText, name: str, *, option: str) -> npt.NDArray[np.int64]:
-    """Return a number for the value that each document has in a column; those without one have a number, too."""
+    """Return a number for the value that each document has in a column; documents without one share a number."""
     check_columns(corpus, [name], option=option)
     texts = as_texts(corpus.documents.select(name).collect()[name])
     return texts.rank("dense").fill_null(0).to_numpy().astype(np.int64)
@@ -361,7 +363,7 @@ def check_where(where: Mapping[str, Any] | None) -> dict[str, str] | None:
 
 
 def _common_values(column: pl.Series) -> str:
-    """Say which values a column has, the most frequent ones."""
+    """Return the most frequent values of a column, as part of a sentence."""
     names = [checks.quoted(value) for value in documents_by_value(as_texts(column))]
     return f"has {', '.join(names[:_MAX_NAMED])}{', ...' if len(names) > _MAX_NAMED else ''}" if names else "is empty"
 

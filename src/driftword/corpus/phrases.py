@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 import polars as pl
@@ -32,39 +33,40 @@ NEVER_IN_PHRASES: Final = frozenset(_NEVER_IN_PHRASES_TEXT.split())
 
 @dataclass(frozen=True)
 class PhraseRule:
-    """When two words are joined into a phrase.
+    """When two words are joined into a phrase."""
 
-    Parameters
-    ----------
-    threshold
-        Smallest normalised PMI of a phrase, from 0 (together by chance) to 1 (never apart).
-    min_count
-        How often a phrase must occur; None for 10 times, or once in a million words if that is more.
-    connectors
-        Words that may occur inside a phrase but not at its ends.
-    never_in_phrases
-        Words that are never part of a phrase, besides those of `NEVER_IN_PHRASES`.
-    """
-
-    threshold: float = PHRASE_THRESHOLD
-    min_count: int | None = None
-    connectors: tuple[str, ...] = CONNECTORS
-    never_in_phrases: frozenset[str] = frozenset()
+    threshold: float = (
+        PHRASE_THRESHOLD  # smallest normalised PMI of a phrase, from 0 (together by chance) to 1 (never apart)
+    )
+    min_count: int | None = None  # how often it must occur; None for 10 times, or once in a million words if more
+    connectors: tuple[str, ...] = CONNECTORS  # words that may occur inside a phrase but not at its ends
+    never_in_phrases: frozenset[str] = frozenset()  # besides those of `NEVER_IN_PHRASES`
 
     def floor(self, n_tokens: int) -> int:
         """Return how often a phrase must occur in a text of this length."""
         return self.min_count if self.min_count is not None else max(10, round(n_tokens * 1e-6))
 
 
+#: A phrase, its parts, the round that found it, its count and its score.
+PhraseRow = tuple[str, list[str], int, int, float]
+
+
 @dataclass
 class PhraseTable:
-    """Phrases in the order they were joined; for each round, scores by first part and by the parts after it."""
+    """Phrases in the order they were joined."""
 
-    rounds: list[dict[str, dict[tuple[str, ...], float]]] = field(default_factory=list)
-    rows: list[tuple[str, list[str], int, int, float]] = field(default_factory=list)
+    rows: list[PhraseRow] = field(default_factory=list)
+
+    @cached_property
+    def rounds(self) -> list[dict[str, dict[tuple[str, ...], float]]]:
+        """For each round, the scores of phrases by first part and by the parts after it."""
+        rounds: list[dict[str, dict[tuple[str, ...], float]]] = [{} for _ in range(ROUNDS)]
+        for _, parts, number, _, score in self.rows:
+            rounds[number - 1].setdefault(parts[0], {})[tuple(parts[1:])] = score
+        return rounds
 
     def table(self) -> pl.DataFrame:
-        """Return phrase, its parts, the round that found it, its count and score."""
+        """Return one row per phrase."""
         schema: dict[str, pl.DataType | type[pl.DataType]] = {
             "phrase": pl.String,
             "parts": pl.List(pl.String),
@@ -77,10 +79,7 @@ class PhraseTable:
     @classmethod
     def from_table(cls, table: pl.DataFrame) -> PhraseTable:
         """Read back what `table` returned."""
-        phrases = cls([{} for _ in range(ROUNDS)], table.rows())
-        for _, parts, number, _, score in phrases.rows:
-            phrases.rounds[number - 1].setdefault(parts[0], {})[tuple(parts[1:])] = score
-        return phrases
+        return cls(table.rows())
 
 
 def join_strings(

@@ -28,8 +28,8 @@ class PreparationReport:
     # Their words
     tokens_read: int = 0
     distinct_words: int = 0
-    numbers: int = 0  # tokens that were left out, as they are numbers
-    rare_tokens: int = 0  # tokens that were left out, as they are outside the vocabulary
+    numbers: int = 0  # tokens left out because they are numbers
+    rare_tokens: int = 0  # tokens left out because they are outside the vocabulary
     # What is worth a note
     replaced_characters: int = 0  # that could not be decoded, and became U+FFFD
     detected_encodings: Mapping[str, int] = field(default_factory=dict)  # files that are not UTF-8, by encoding

@@ -2,7 +2,7 @@
 
 A word is found by splitting the text as it was split when the corpus was made. The whole text is seldom needed for
 that: only what looks like the word is split, with the characters around it. If that gives as many occurrences as the
-corpus has counted in the document, they are all of them.
+corpus has counted in the document, none is missing.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class SplitText:
     def __init__(self, text: str, raw: list[str], spelled: list[str]) -> None:
         self.text, self.raw, self.spelled = text, raw, spelled
         self._begins: list[int] = []  # of the words asked for so far, and all before them
-        self._end = 0  # of the last of these
+        self._end = 0  # of the last of those words
 
     def begins(self, n: int | None = None) -> list[int]:
         """Return where at least the first n words begin: each at the first such letters after the one before."""
@@ -105,7 +105,9 @@ def find_in_windows(
         if len(text) != len(lowered[key[0]]):  # some letter has a longer small form, so positions differ
             continue
         alike = [match.start() for match in patterns[key[1]].finditer(lowered[key[0]])]
-        if len(alike) >= total and 4 * _AROUND * len(alike) < len(text):  # or the whole text is no more work
+        if len(alike) >= total and 4 * _AROUND * len(alike) < len(
+            text
+        ):  # else splitting the whole text is no more work
             spans[key] = []
             windows += [(key, *_around(text, position), position) for position in alike]
     parts = _split(corpus, [texts[key[0]][begin:end] for key, begin, end, _ in windows])

@@ -27,20 +27,10 @@ ENOUGH_WORDS: Final = 10 * SHORTEST_PIECE
 def cut(
     lengths: npt.NDArray[np.int64], slice_of: npt.NDArray[np.int32], n_slices: int, *, seed: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Divide documents into chunks and assign each chunk to a split.
+    """Divide documents into chunks and assign each chunk to a split, given the words and slice of each document.
 
-    Parameters
-    ----------
-    lengths, slice_of
-        Words and slice of each document, in the order they are stored (by slice).
-    n_slices
-        Number of slices.
-    seed
-        Seed of the split.
-
-    Returns
-    -------
-    Length, document and split of each chunk, in stored order.
+    Documents are in the order in which they are stored, by slice. Return the length, document and split of each chunk
+    in the same order.
     """
     words = np.bincount(slice_of, weights=lengths, minlength=n_slices)
     longest = np.clip(words // 100, SHORTEST_PIECE, LONGEST_PIECE).astype(np.int64)

@@ -130,7 +130,7 @@ def _counted(number: int, what: str) -> str:
 
 
 def _first(names: Sequence[str], n: int, *, of: int) -> str:
-    """Return the first names of so many."""
+    """Join the first n names of a list that has `of` in all."""
     return ", ".join(names[:n]) + (", ..." if of > n else "")
 
 

@@ -57,7 +57,7 @@ class TokenizedText:
         self.words = tuple(words)
         self.slices = slices
         self.path = stored.folder if stored else None
-        self.location = stored.location if stored else None  # wherever this process works
+        self.location = stored.location if stored else None  # whatever the working directory becomes
         self._store = stored
         self._recorded = fingerprint  # as it was computed when the corpus was stored
         self._metadata = metadata
@@ -193,7 +193,7 @@ class TokenizedText:
 
 
 def write_facts(writer: Writer, metadata: CorpusMetadata) -> None:
-    """Store what is known of a corpus, when all else is written: so that nobody has to read all of its text for it."""
+    """Store the facts of a corpus once all else is written, so that nobody has to read all of its text for them."""
     names = (
         "offsets",
         "chunk_slice",

@@ -87,7 +87,7 @@ class TokenRule:
 
 
 def mend(word: str, count: Callable[[str], int]) -> str:
-    """Join a word that was broken at the end of a line, as the corpus writes it elsewhere; `count` tells how often."""
+    """Join a word broken at the end of a line as the corpus writes it elsewhere, given a function that counts words."""
     if BREAK not in word:
         return word
     joined, hyphened = word.replace(BREAK, ""), word.replace(BREAK, "-")

@@ -24,18 +24,9 @@ _UNSPACED_RUN: Final = re.compile("[\u3040-\u309f\u3400-\u9fff]{6,}")
 
 
 class Vocabulary:
-    """What a corpus and the models fitted to it have in common.
+    """What a corpus and the models fitted to it have in common: words, most frequent first, slices and counts.
 
-    Parameters
-    ----------
-    words
-        The words, most frequent first; a word's id is its position.
-    slices
-        Labels and date ranges of the slices.
-    counts
-        Occurrences of each word in each slice, ``(T, V)``; `UNKNOWN` where a word occurs but was not counted.
-    train_counts
-        The same in the training text alone: what a model can have learnt from.
+    The id of a word is its position.
     """
 
     def __init__(
@@ -57,7 +48,7 @@ class Vocabulary:
 
     @property
     def train_counts(self) -> npt.NDArray[Any]:
-        """Occurrences of each word in the training text of each slice, ``(T, V)``."""
+        """The same in the training text alone: what a model can have learnt from."""
         return whole(self._train_counts)
 
     @cached_property

@@ -20,7 +20,7 @@ _ROW_GROUP_BYTES: Final = 1 << 20  # what one passage has to read
 
 
 class DocumentParts:
-    """Files with so many documents in all, in order, whose texts have so many bytes together."""
+    """Files of documents, in order; how many documents they hold, and how long the texts are in all."""
 
     def __init__(self, paths: Sequence[Path], documents: int, text_bytes: int) -> None:
         self.paths, self.documents, self.text_bytes = list(paths), documents, text_bytes
@@ -36,7 +36,7 @@ class DocumentParts:
         return [name for name in names if name not in ("text", "date")]
 
     def store(self, path: Path, slices: Slices) -> None:
-        """Store the documents that lie in the slices as one table, with the labels of these."""
+        """Store the documents dated within the slices as one table, with the labels of their slices."""
 
         def label(days: pl.Series) -> pl.Series:
             slice_of = slices.find(days.to_physical().to_numpy())

@@ -26,15 +26,14 @@ from driftword.corpus.corpus import Corpus
 from driftword.corpus.from_ids import KIND, id_type, write_tables
 from driftword.corpus.options import CUSTOM
 from driftword.corpus.slices import Slices, is_grid, make_slices
-from driftword.corpus.tokenized_text import concatenated_ranges, write_facts
+from driftword.corpus.tokenized_text import ranges_of, write_facts
 from driftword.corpus.tokens import make_rule
-from driftword.preparing.ingest import Ingestion
-from driftword.preparing.local_text import LocalIds, mend_line_breaks
+from driftword.preparing.local_text import LocalText
 from driftword.preparing.phrases import join_known
 from driftword.preparing.text_stages import ReadingRequest
 from driftword.preparing.token_writer import TokenWriter
 from driftword.preparing.workers import Workers
-from driftword.sources.opening import ReadingOptions, inputs_of, open_source
+from driftword.sources.opening import ReadingOptions, open_source
 from driftword.storage import store
 from driftword.storage.shards import read_shards, remove_shards
 
@@ -56,7 +55,7 @@ def extend_corpus(
     overwrite: bool = False,
     bar: Progress,
 ) -> Corpus:
-    """Store a corpus with the documents of another and new ones; return it.
+    """Store a corpus that has the documents of another and new ones; return it.
 
     New documents must be in slices from number `first` on, which by default is the one after the last.
     """
@@ -80,44 +79,43 @@ def extend_corpus(
         Workers(threads) as workers,
         as_source_errors(),
     ):
-        ingestion = Ingestion(Path(spool), request, workers=workers, bar=bar)
-        report = ingestion.read(opened)
-        slices = _longer(corpus.slices, options.slices, ingestion.days, first)
-        slice_of = slices.find(ingestion.days)
-        ids = LocalIds(mend_line_breaks(ingestion.stream, ingestion.words), workers, bar)
+        reader = LocalText(Path(spool), workers, bar)
+        read = reader.read(opened, request)
+        slices = _longer(corpus.slices, options.slices, read.days, first)
+        slice_of = slices.find(read.days)
+        found = reader.count_words(slices, slice_of >= 0)
+        ids = found.ids
         if options.phrases:
-            ids = join_known(ids, ingestion.words, corpus.phrases, tuple(options.connectors))
-        counts = ids.counts(len(ingestion.words))
-        _check_known(corpus, ingestion.words, counts)
-        words, new_id = _vocabulary(corpus, ingestion.words, counts)
+            ids = join_known(ids, found.words, corpus.phrases, tuple(options.connectors))
+        found_counts = ids.counts(len(found.words))
+        _check_known(corpus, found.words, found_counts)
+        words, new_id = _vocabulary(corpus, found.words, found_counts)
         token_writer = TokenWriter(writer, slices, slice_of)
         token_writer.write(ids, new_id, seed=corpus.seed)
-        added = np.zeros((len(slices), len(words)), dtype=np.int32)
-        added[:, : token_writer.counts.shape[1]] = token_writer.counts
         _append(writer, corpus, len(words))
-        added[: len(corpus.slices), : len(corpus.words)] += np.asarray(corpus.counts)
-        raw_counts = added.sum(axis=0, dtype=np.int64)
-        raw_counts[: len(corpus.words)] += np.asarray(corpus.raw_counts) - np.asarray(corpus.counts).sum(
-            axis=0, dtype=np.int64
-        )
-        write_tables(writer, words, raw_counts, added, slices)
+        counts = np.zeros((len(slices), len(words)), dtype=np.int32)
+        counts[:, : token_writer.counts.shape[1]] = token_writer.counts
+        raw_counts = counts.sum(axis=0, dtype=np.int64)
+        raw_counts[: len(corpus.words)] += corpus.raw_counts
+        counts[: len(corpus.slices), : len(corpus.words)] += corpus.counts
+        write_tables(writer, words, raw_counts, counts, slices)
         if options.phrases:
             corpus.phrases.table().write_parquet(writer.folder / "phrases.parquet")
         bar.stage("storing documents")
-        ingestion.documents.store(writer.folder / "documents.parquet", slices)
+        read.documents.store(writer.folder / "documents.parquet", slices)
         _append_documents(writer.folder / "documents.parquet", corpus)
         old = corpus.report
         metadata = replace(
             corpus._metadata,
-            inputs=(*corpus.inputs, *inputs_of(opened, ingestion.digest)),
+            inputs=(*corpus.inputs, *reader.inputs()),
             report=replace(
                 old,
-                rows=old.rows + report.rows,
+                rows=old.rows + read.report.rows,
                 documents=old.documents + len(slice_of),
-                no_text=old.no_text + report.no_text,
+                no_text=old.no_text + read.report.no_text,
                 no_words=old.no_words + token_writer.no_words,
                 no_vocabulary=old.no_vocabulary + token_writer.no_vocabulary,
-                tokens_read=old.tokens_read + int(counts[1:].sum()),
+                tokens_read=old.tokens_read + int(found_counts[1:].sum()),
             ),
         )
         write_facts(writer, metadata)
@@ -126,7 +124,6 @@ def extend_corpus(
 
 def _longer(slices: Slices, rule: Any, days: npt.NDArray[np.int32], first: int | None) -> Slices:
     """Return the slices with those that the new documents need; refuse documents in slices that stay."""
-    end = (slices.last[-1] - _EPOCH).days
     kept = slices.last[-1 if first is None else first - 1]
     early = days[days <= (kept - _EPOCH).days]
     if len(early):
@@ -139,20 +136,16 @@ def _longer(slices: Slices, rule: Any, days: npt.NDArray[np.int32], first: int |
         raise SourceError(
             f"{documents} dated {kept} or earlier, in slices that stay as they are; leave these out, or {remedy}"
         )
-    refusal = OptionError(
+    if is_grid(rule):
+        ends = [(day - _EPOCH).days for day in (slices.first[0], slices.last[-1])]
+        longer = make_slices(rule, np.r_[ends, days].astype(np.int32), np.ones(len(days) + 2, dtype=np.int64))
+        n = len(slices)
+        if (longer.first[:n], longer.last[:n]) == (slices.first, slices.last):
+            return Slices((*slices.labels, *longer.labels[n:]), longer.first, longer.last)
+    raise OptionError(
         f"The slices of the corpus ({checks.shown(rule)}) do not go on by themselves; prepare and fit all documents "
         "again, with slices of a fixed length such as 1y"
     )
-    if not is_grid(rule):
-        raise refusal
-    begin = (slices.first[0] - _EPOCH).days
-    longer = make_slices(
-        rule, np.r_[np.int32(begin), np.int32(end), days].astype(np.int32), np.ones(len(days) + 2, dtype=np.int64)
-    )
-    n = len(slices)
-    if (longer.first[:n], longer.last[:n]) != (slices.first, slices.last):
-        raise refusal
-    return Slices((*slices.labels, *longer.labels[n:]), longer.first, longer.last)
 
 
 def _check_known(corpus: Corpus, found: list[str], counts: npt.NDArray[np.int64]) -> None:
@@ -177,7 +170,7 @@ def _vocabulary(
     new_id = np.array([index.get(word, -1) for word in found], dtype=np.int32)
     new_id[0] = -1  # tokens that are not words
     options = corpus.options
-    rarest = int(np.asarray(corpus.raw_counts).min()) / max(int(np.asarray(corpus.raw_counts).sum()), 1)
+    rarest = int(corpus.raw_counts.min()) / max(int(corpus.raw_counts.sum()), 1)
     least = max(options.min_count or 1, math.ceil(rarest * int(counts[1:].sum())), 1)
     stopwords = set(options.stopwords)
     fresh = [i for i in np.flatnonzero((new_id < 0) & (counts >= least)).tolist() if i and found[i] not in stopwords]
@@ -197,11 +190,10 @@ def _append(writer: store.Writer, corpus: Corpus, n_words: int) -> None:
     both = {name: np.concatenate([old[name], new[name]]) for name in _ARRAYS}
     both["tokens"] = both["tokens"].astype(id_type(n_words))
     order = np.argsort(both["chunk_slice"], kind="stable")
-    if (np.diff(order) != 1).any():
-        begin, end = both["offsets"][:-1][order], both["offsets"][1:][order]
-        both["tokens"] = both["tokens"][concatenated_ranges(begin, end)]
-        both["offsets"] = np.r_[0, np.cumsum(end - begin)]
-        both |= {name: both[name][order] for name in ("chunk_slice", "chunk_split", "chunk_document")}
+    begin, end = both["offsets"][:-1][order], both["offsets"][1:][order]
+    both["tokens"] = ranges_of(both["tokens"], begin, end)
+    both["offsets"] = np.r_[0, np.cumsum(end - begin)]
+    both |= {name: both[name][order] for name in ("chunk_slice", "chunk_split", "chunk_document")}
     remove_shards(writer.folder, "tokens")
     writer.long_array("tokens", both.pop("tokens"))
     for name, array in both.items():

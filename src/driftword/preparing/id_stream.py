@@ -40,8 +40,8 @@ class Batch(NamedTuple):
 class IdStream:
     """Ids of all documents, one after the other, and how many each document has.
 
-    Its file, and those of streams that are made of it, are in `folder`. One that was saved is read from there, given
-    the lengths of its documents.
+    Its file, and those of streams made of it, are in `folder`. A saved stream is read from its own file, given the
+    lengths of its documents.
     """
 
     def __init__(self, folder: Path, saved: Path | None = None, lengths: npt.NDArray[np.int64] | None = None) -> None:
@@ -71,7 +71,7 @@ class IdStream:
         return np.concatenate(self._lengths)
 
     def batches(self) -> Iterator[Batch]:
-        """Yield the documents, some at a time."""
+        """Yield the documents, a batch at a time."""
         ends = np.cumsum(self.lengths)
         begin = start = 0
         while begin < len(ends):
@@ -92,7 +92,7 @@ class IdStream:
         return padded(self._counts, n_ids)
 
     def replace(self, documents: Iterable[Documents]) -> IdStream:
-        """Return a stream of documents that were made of the batches of this one, which is closed."""
+        """Return a stream of documents made of the batches of this one, and close this one."""
         replaced = IdStream(self.folder)
         for ids, lengths in documents:
             replaced.append(ids, lengths)
@@ -100,11 +100,11 @@ class IdStream:
         return replaced
 
     def map(self, new_id: npt.NDArray[np.uint32]) -> IdStream:
-        """Return the stream with every id replaced; this one is closed."""
+        """Return the stream with every id replaced, and close this one."""
         return self.replace((new_id[batch.ids], batch.lengths) for batch in self.batches())
 
     def select(self, wanted: npt.NDArray[np.bool_]) -> IdStream:
-        """Return the stream of some of the documents; this one is closed if it has others."""
+        """Return the stream of some of the documents, and close this one if it has others."""
         if wanted.all():
             return self
         here = ((batch, wanted[batch.first : batch.first + len(batch.ends)]) for batch in self.batches())

@@ -21,7 +21,7 @@ from driftword.corpus.preparation_report import PreparationReport
 from driftword.corpus.tokens import TokenRule
 from driftword.preparing.document_parts import DocumentParts, stored_columns, to_list
 from driftword.preparing.id_stream import IdStream
-from driftword.preparing.languages import LanguageFilter, LanguageSample
+from driftword.preparing.languages import LanguageFilter, LanguageSample, count_languages
 from driftword.preparing.reading_tally import EXAMPLES, Tally, shown_value
 from driftword.preparing.text_stages import ReadingRequest
 from driftword.preparing.workers import Workers
@@ -39,19 +39,6 @@ class Ingestion:
 
     With `settled`, the request says which columns hold text and time, and how text is split, as was noticed at the
     beginning of a source of which this reads a part.
-
-    Attributes
-    ----------
-    text, time
-        The columns that hold text and time.
-    rule
-        How text is split; lists of words are noticed in the source.
-    words
-        Distinct words in order of appearance; id 0 means a token that is dropped.
-    stream
-        The ids of all documents.
-    digest
-        Hash of the rows, where they come from no file.
     """
 
     def __init__(
@@ -63,11 +50,11 @@ class Ingestion:
         workers: Workers | None = None,
         bar: Progress | None = None,
     ) -> None:
-        self.rule = request.rule
-        self.text, self.time = (request.text or "", request.time or "") if settled else ("", "")
-        self.words = [""]
-        self.stream = IdStream(spool)
-        self.digest = hashlib.sha256()
+        self.rule = request.rule  # another one if the source turns out to hold lists of words
+        self.text, self.time = (request.text or "", request.time or "") if settled else ("", "")  # columns
+        self.words = [""]  # in order of appearance; id 0 means a token that is dropped
+        self.stream = IdStream(spool)  # the ids of all documents
+        self.digest = hashlib.sha256()  # of the rows, where they come from no file
         self._spool, self._request, self._settled = spool, request, settled
         self._workers, self._bar = workers or Workers(1), bar or Progress()
         self._numbers = _WordNumbers(self.words)
@@ -100,7 +87,7 @@ class Ingestion:
         tally = self.read_rows(source)
         tally.check(self._dates, self._request, named_files=source.named_files)
         report = tally.report()
-        return report if self._language else replace(report, language_sample=self._sample.languages())
+        return report if self._language else replace(report, language_sample=count_languages(self._sample.texts))
 
     def read_rows(self, source: Source) -> Tally:
         """Read all rows, which may be a part of a larger source, and return what was counted."""

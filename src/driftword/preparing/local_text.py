@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -39,22 +39,15 @@ class LocalText:
         report = read.read(source)
         return ReadText(read.text, read.time, read.rule, report, read.days, read.stream.lengths, read.documents)
 
-    def count_words(
-        self,
-        slices: Slices,  # noqa: ARG002 - where the text is elsewhere, they are laid there
-        inside: npt.NDArray[np.bool_],
-        *,
-        least: Callable[[int], int],  # noqa: ARG002 - all words fit into the memory of the machine that read them
-        needed: Collection[str],  # noqa: ARG002
-    ) -> CountedWords:
-        """Count the words of documents inside the slices; every one has an id."""
+    def count_words(self, slices: Slices, inside: npt.NDArray[np.bool_], **_least_and_needed: Any) -> CountedWords:  # noqa: ARG002
+        """Count the words of documents inside the slices; here, where all of them fit into memory, each has an id."""
         words = self._ingestion.words
         stream = self._ingestion.stream.select(inside)
         n_numbers = int(stream.counts(len(words))[0])
         return CountedWords(LocalIds(mend_line_breaks(stream, words), self._workers, self._bar), words, n_numbers)
 
     def inputs(self) -> tuple[Input, ...]:
-        """Name what was read, with hashes."""
+        """Return the names of what was read, with hashes."""
         return inputs_of(self._source, self._ingestion.digest)
 
 
@@ -83,7 +76,7 @@ class LocalIds:
         self.stream, self._workers, self._bar = stream, workers or Workers(1), bar or Progress()
 
     def stage(self, name: str, passes: int) -> None:
-        """Begin a stage that reads the stream so many times."""
+        """Begin a stage that reads the stream `passes` times."""
         self._bar.stage(name, total=passes * max(int(self.stream.lengths.sum()), 1))
 
     def _each(self, task: Callable[[Batch], Result]) -> Iterator[Result]:
@@ -136,7 +129,7 @@ class LocalIds:
         return pairs.add_pairs([counter.counts() for counter in counters])
 
     def join(self, shape: pairs.PairShape, joins: pairs.Joins) -> LocalIds:
-        """Return the ids with pairs joined into phrases; these are closed."""
+        """Return the ids with pairs joined into phrases, and close these."""
         from driftword.preparing import phrase_kernels as kernels
 
         n = len(joins.pair)

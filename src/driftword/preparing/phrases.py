@@ -17,7 +17,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from driftword.corpus.phrases import NEVER_IN_PHRASES, ROUNDS, PhraseRule, PhraseTable
+from driftword.corpus.phrases import NEVER_IN_PHRASES, ROUNDS, PhraseRow, PhraseRule, PhraseTable
 from driftword.preparing.pairs import Joins, PairShape
 from driftword.preparing.text_stages import WordIds
 
@@ -27,12 +27,14 @@ Ids = TypeVar("Ids", bound=WordIds)
 def find_and_join(ids: Ids, words: list[str], rule: PhraseRule) -> tuple[Ids, PhraseTable]:
     """Find phrases in a text, append them to `words`, and return the ids with them joined."""
     phrases = PhraseTable()
-    for _ in range(ROUNDS):
-        ids = _find_and_join_once(ids, words, rule, phrases)
+    for number in range(1, ROUNDS + 1):
+        ids, rows = _find_and_join_once(ids, words, rule, number)
+        phrases.rows += sorted(rows, key=lambda row: (-row[3], row[0], row[1]))
     return ids, phrases
 
 
-def _find_and_join_once(ids: Ids, words: list[str], rule: PhraseRule, phrases: PhraseTable) -> Ids:
+def _find_and_join_once(ids: Ids, words: list[str], rule: PhraseRule, number: int) -> tuple[Ids, list[PhraseRow]]:
+    """Do one round; return the ids, and the rows of the phrases that were found in it."""
     known = {word: number for number, word in enumerate(words)}
     counts = ids.counts(len(words))
     counts[0] = 0  # id 0 is a dropped token: no phrase reaches across it
@@ -54,15 +56,12 @@ def _find_and_join_once(ids: Ids, words: list[str], rule: PhraseRule, phrases: P
     chosen = np.flatnonzero((count >= floor) & (npmi >= rule.threshold))
     chosen = chosen[np.argsort(pair[chosen])]
 
-    phrases.rounds.append({})
-    names, rows = [], []
+    rows = []
     for c in chosen:
         parts = [words[first[c]], *codes.between(int(gap[c])), words[second[c]]]
-        names.append(" ".join(parts))
-        phrases.rounds[-1].setdefault(parts[0], {})[tuple(parts[1:])] = float(npmi[c])
-        rows.append((names[-1], parts, len(phrases.rounds), int(count[c]), float(npmi[c])))
-    phrases.rows += sorted(rows, key=lambda row: (-row[3], row[0], row[1]))
-    return ids.join(shape, Joins(pair[chosen], _give_ids(names, words, known), npmi[chosen]))
+        rows.append((" ".join(parts), parts, number, int(count[c]), float(npmi[c])))
+    joins = Joins(pair[chosen], _give_ids([row[0] for row in rows], words, known), npmi[chosen])
+    return ids.join(shape, joins), rows
 
 
 def join_known(ids: Ids, words: list[str], phrases: PhraseTable, connectors: Sequence[str]) -> Ids:

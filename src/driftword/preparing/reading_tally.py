@@ -33,7 +33,7 @@ class Tally:
     magnitudes: Counter[int] = field(default_factory=Counter)  # of numbers counted from 1970; see `DateReader`
 
     def notice(self, state: ReadingState) -> None:
-        """Take over what was noticed while files were read."""
+        """Record what was noticed while files were read."""
         self.bad_rows, self.bad_files = state.bad_rows, list(state.bad_files)
         self.detected_encodings = Counter(state.detected_encodings)
 

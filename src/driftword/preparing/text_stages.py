@@ -88,41 +88,35 @@ class TokenPlaces:
 
 
 class WordIds(Protocol):
-    """The word ids of all documents that lie in a slice, wherever they are."""
+    """The word ids of all documents dated within the slices, wherever they are stored."""
 
     def stage(self, name: str, passes: int) -> None:
-        """Begin a stage that reads the ids so many times."""
-        ...
+        """Begin a stage that reads the ids `passes` times."""
 
     def counts(self, n_ids: int) -> npt.NDArray[np.int64]:
         """Count how often each id occurs."""
-        ...
 
     def count_pairs(self, shape: PairShape, floor: int) -> PairCounts:
         """Count the pairs that may occur at least `floor` times."""
-        ...
 
     def join(self, shape: PairShape, joins: Joins) -> Self:
-        """Return the ids with pairs joined into phrases; these are closed."""
-        ...
+        """Return the ids with pairs joined into phrases, and close these."""
 
     def vocabulary_words(self, new_id: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
         """Count the words of the vocabulary in each document, and tell which documents have any word at all."""
-        ...
 
     def write_tokens(self, folder: Path, new_id: npt.NDArray[np.int32], places: TokenPlaces) -> npt.NDArray[np.int32]:
         """Write the tokens of the vocabulary by slices into a folder; return how often each word occurs in each."""
-        ...
 
 
 @dataclass(frozen=True)
 class CountedWords:
-    """The words of all documents that lie in a slice, those broken at line ends mended."""
+    """The words of all documents dated within the slices; words broken at line ends are mended."""
 
     ids: WordIds  # id 0 is a token that is dropped
     words: list[str]  # of each id; empty for an id that is no word, or that several words share
     n_numbers: int  # how many tokens are dropped
-    nameless: int = 0  # different words that share an id without a word, as they are too rare to matter
+    nameless: int = 0  # different words that share an id because they are too rare to matter
 
 
 class TextReader(Protocol):
@@ -130,18 +124,15 @@ class TextReader(Protocol):
 
     def read(self, source: Source, request: ReadingRequest) -> ReadText:
         """Read all rows; raise `SourceError` if they cannot make a corpus."""
-        ...
 
     def count_words(
         self, slices: Slices, inside: npt.NDArray[np.bool_], *, least: Callable[[int], int], needed: Collection[str]
     ) -> CountedWords:
         """Count the words of documents inside the slices.
 
-        Words that occur fewer times than `least` says, for a text of so many words, need no id of their own, unless
+        Words that occur less often than `least` requires, given the length of the text, need no id of their own unless
         they are `needed`.
         """
-        ...
 
     def inputs(self) -> tuple[Input, ...]:
-        """Name what was read, with hashes."""
-        ...
+        """Return the names of what was read, with hashes."""

@@ -12,23 +12,13 @@ from driftword.storage import store
 
 
 class TokenWriter:
-    """Writes the arrays of a corpus; see `write`.
-
-    Attributes
-    ----------
-    counts
-        Occurrences of each word in each slice.
-    training_only
-        Slices that are too small to hold out text.
-    no_words, no_vocabulary
-        Documents of which nothing remains: without any word, or without a word of the vocabulary.
-    """
+    """Writes the arrays of a corpus, and remembers what is worth reporting; see `write`."""
 
     def __init__(self, writer: store.Writer, slices: Slices, slice_of: npt.NDArray[np.int32]) -> None:
         self.writer, self.slices, self.slice_of = writer, slices, slice_of
-        self.counts = np.zeros((len(slices), 0), dtype=np.int32)
-        self.training_only: tuple[str, ...] = ()
-        self.no_words = self.no_vocabulary = 0
+        self.counts = np.zeros((len(slices), 0), dtype=np.int32)  # of each word in each slice
+        self.training_only: tuple[str, ...] = ()  # slices that are too small to hold out text
+        self.no_words = self.no_vocabulary = 0  # documents without any word, or without one of the vocabulary
 
     def write(self, ids: WordIds, new_id: npt.NDArray[np.int32], *, seed: int) -> None:
         """Write tokens and chunks; `new_id` gives the vocabulary's id for each id of the text, or -1."""

@@ -1,11 +1,10 @@
-"""Work on batches in threads: results in the order of the batches, and only a few of these in memory."""
+"""Work on batches in threads: results come in the order of the batches, and only a few batches are in memory."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from types import TracebackType
 from typing import Any, TypeVar
 
 from driftword.basics.process import available_cores
@@ -25,9 +24,7 @@ class Workers:
     def __enter__(self) -> Workers:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 

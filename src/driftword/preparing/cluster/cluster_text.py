@@ -34,7 +34,7 @@ from driftword.preparing.cluster.partitions import Place, ReadingJob
 from driftword.preparing.document_parts import DocumentParts
 from driftword.preparing.id_stream import padded
 from driftword.preparing.ingest import Ingestion
-from driftword.preparing.languages import detected_languages, sampling_step
+from driftword.preparing.languages import count_languages, sampling_step
 from driftword.preparing.reading_tally import Tally
 from driftword.preparing.text_stages import CountedWords, ReadingRequest, ReadText, TokenPlaces
 from driftword.sources.dates import DateReader
@@ -45,7 +45,7 @@ from driftword.storage import shards
 from driftword.storage.atomic_writes import discard
 
 #: Bytes of files that a partition has: a share of all of them, but neither so few that there is more to plan than to
-#: do, nor so many that a worker has long to read.
+#: do, nor so many that a worker takes long to read them.
 LEAST_BYTES = 8 << 20
 MOST_BYTES = 256 << 20
 _SHARES: Final = 256
@@ -71,7 +71,7 @@ def check_source(source: Source) -> None:
 
 
 def remove_spool(out: Path) -> None:
-    """Remove what was kept, as the corpus is complete."""
+    """Remove what was kept, now that the corpus is complete."""
     discard(spool_folder(out), Path(os.path.realpath(out)))
 
 
@@ -193,7 +193,7 @@ class ClusterText:
         return self.spool / f"partition-{number:05}"
 
     def _sampled_languages(self, n_documents: int) -> dict[str, int]:
-        """Return the languages of a sample of the documents: of the same ones that one process would look at."""
+        """Return the languages of a sample of the documents, the same that one process would look at."""
         step, jobs, before = sampling_step(n_documents), [], 0
         for i, facts in enumerate(self._read):
             here = facts["tally"]["documents"]
@@ -202,10 +202,10 @@ class ClusterText:
             before += here
         self.bar.stage("looking at languages", total=len(jobs))
         found = self.tasks.map(partitions.sample_texts, jobs)
-        return detected_languages([text for texts in found for text in texts])
+        return count_languages([text for texts in found for text in texts])
 
     def inputs(self) -> tuple[Input, ...]:
-        """Name what was read, with hashes."""
+        """Return the names of what was read, with hashes."""
         return tuple(Input(*entry) for facts in self._read for entry in facts["inputs"])
 
     # -- words ---------------------------------------------------------------------------
@@ -225,8 +225,7 @@ class ClusterText:
         self.bar.stage("counting words", total=2 * n_partitions + n_buckets)
         counted = self.map(partitions.count_words, n_buckets)
         n_numbers, n_tokens = (sum(numbers) for numbers in zip(*counted, strict=True))
-        chosen = partitions.WordChoice(least(n_tokens), tuple(needed))
-        jobs = [(self.work, n_partitions, bucket, chosen) for bucket in range(n_buckets)]
+        jobs = [(self.work, n_partitions, bucket, least(n_tokens), tuple(needed)) for bucket in range(n_buckets)]
         rare = self.tasks.map(partitions.merge_bucket, jobs)
         words, counts = self._number_words(n_buckets)
         counts[0], counts[partitions.RARE] = n_numbers, sum(tokens for _, tokens in rare)
@@ -269,7 +268,7 @@ class ClusterIds:
         self._text, self._stage, self._counts = text, stage, counts
 
     def stage(self, name: str, passes: int) -> None:
-        """Begin a stage that reads the ids so many times."""
+        """Begin a stage that reads the ids `passes` times."""
         self._text.bar.stage(name, total=passes * len(self._text.places))
 
     def counts(self, n_ids: int) -> npt.NDArray[np.int64]:
@@ -285,7 +284,7 @@ class ClusterIds:
         return found
 
     def join(self, shape: pairs.PairShape, joins: pairs.Joins) -> ClusterIds:
-        """Return the ids with pairs joined into phrases; these are closed."""
+        """Return the ids with pairs joined into phrases, and close these."""
         text = self._text
         shared = text.share(f"joins-{self._stage}", **joins._asdict())
         n_words = max(len(shape.role), int(joins.phrase_id.max(initial=0)) + 1)
@@ -309,7 +308,7 @@ class ClusterIds:
         """Write the tokens of the vocabulary by slices into a folder; return how often each word occurs in each.
 
         Every partition has its tokens by slices in a file; each file of the corpus is then written by one task from
-        pieces of these. So no file has two writers, which not every shared storage can do.
+        pieces of them. So no file has two writers, which some shared storage cannot handle.
         """
         text = self._text
         counted = text.add(

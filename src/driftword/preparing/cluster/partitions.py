@@ -61,7 +61,7 @@ class ReadingJob:
     request: ReadingRequest
     settled: bool  # whether the request says what was noticed at the beginning of the source; see `Ingestion`
     identity: Mapping[str, Any]  # what must be equal for a partition that was kept to be used again
-    keys: tuple[str, ...] = ()  # of JSON objects in earlier partitions, whose columns these documents have, too
+    keys: tuple[str, ...] = ()  # of JSON objects in earlier partitions: these documents have their columns as well
 
     def open(self) -> Source:
         """Return the files as a source; refuse those that are not here: they are not bad, but elsewhere."""
@@ -220,7 +220,7 @@ def _open_stream(ids: Path, lengths: Path) -> Iterator[IdStream]:
 
 @contextlib.contextmanager
 def complete(target: Path) -> Iterator[Path]:
-    """Yield a path to write to, which then takes the place of `target`, whoever else writes the same."""
+    """Yield a path to write to, which then replaces `target`, even if another task writes the same file."""
     partial = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
     try:
         yield partial
@@ -230,7 +230,7 @@ def complete(target: Path) -> Iterator[Path]:
 
 
 def save_array(target: Path, values: npt.NDArray[Any]) -> None:
-    """Write an array into a file of just this name."""
+    """Write an array to a file, whose name is kept as it is."""
     with complete(target) as path, path.open("wb") as file:
         np.save(file, values)
 
@@ -265,19 +265,11 @@ def _bucket(word: str, n_buckets: int) -> int:
     return xxhash.xxh3_64_intdigest(word.replace(BREAK, "").replace("-", "").encode()) % n_buckets
 
 
-@dataclass(frozen=True)
-class WordChoice:
-    """Which words need an id of their own: those that occur at least `least` times in all, or are `needed`."""
-
-    least: int
-    needed: tuple[str, ...]
-
-
-def merge_bucket(work: Path, n_partitions: int, bucket: int, choice: WordChoice) -> tuple[int, int]:
+def merge_bucket(work: Path, n_partitions: int, bucket: int, least: int, needed: Collection[str]) -> tuple[int, int]:
     """Add up the counts of the words of one bucket into a file, and mend those that were broken at line ends.
 
-    The file holds the words that need an id, in all their forms. Return how many different words it does not hold, and
-    how many tokens these are.
+    The file holds the words that need an id, in all their forms: those that occur at least `least` times, or are
+    `needed`. Return how many different words it does not hold, and how many tokens these are.
     """
     paths = [work / f"words-{number:05}" for number in range(n_partitions)]
     found = pl.scan_parquet(paths, glob=False).filter(pl.col("bucket") == bucket)
@@ -289,11 +281,7 @@ def merge_bucket(work: Path, n_partitions: int, bucket: int, choice: WordChoice)
     table = table.with_columns(pl.col("word").replace(whole).alias("whole"))
     total = pl.col("count").sum().over("whole")
     # A word with a space may also arise as a phrase, however rare it is itself.
-    kept = (
-        (total >= choice.least)
-        | pl.col("whole").is_in(list(choice.needed))
-        | pl.col("whole").str.contains(" ", literal=True)
-    )
+    kept = (total >= least) | pl.col("whole").is_in(list(needed)) | pl.col("whole").str.contains(" ", literal=True)
     table = table.with_columns(kept.alias("kept"))
     with complete(work / f"bucket-{bucket:05}") as path:
         table.filter("kept").select("word", "whole", "count").sort("word").write_parquet(path)
