@@ -59,6 +59,17 @@ def table(model: dw.Model, corpus: dw.Corpus) -> pl.DataFrame:
     return dw.significance(model, corpus=corpus)
 
 
+def with_table(model: dw.Model, *changed: Any) -> dw.Model:
+    """Return a copy of a tested model, in which some columns of what the test found are others."""
+    other = dw.Model(
+        model.rho, model.alpha, model.intercepts, vocabulary=model.vocabulary, spec=model.spec,
+        provenance=model.provenance,
+    )  # fmt: skip
+    assert model.significance is not None
+    other.keep_significance(SignificanceTable(model.significance.table.with_columns(*changed), 1000, 0))
+    return other
+
+
 def test_the_exchanged_words_are_found_and_no_others(table: pl.DataFrame) -> None:
     assert table.schema == pl.Schema(SCHEMA)
     called = set(table.filter(pl.col("q") <= 0.05)["word"])
@@ -204,12 +215,7 @@ def test_drift_and_changes_show_it(model: dw.Model, table: pl.DataFrame) -> None
     by_drift = dw.drift(model, n=None, skip=0, metric="absolute")["drift"]
     assert by_drift.is_sorted(descending=True)
     assert dw.drift(model, n=None, skip=0, between=(1901, 1903))["drift"].is_sorted(descending=True)
-    moved = model.significance.table.with_columns(change=pl.when(pl.col("word") == "t0w0").then(pl.lit("1902")))  # type: ignore[union-attr]
-    other = dw.Model(
-        model.rho, model.alpha, model.intercepts, vocabulary=model.vocabulary, spec=model.spec,
-        provenance=model.provenance,
-    )  # fmt: skip
-    other.keep_significance(SignificanceTable(moved, 1000, 0))
+    other = with_table(model, pl.when(pl.col("word") == "t0w0").then(pl.lit("1902")).alias("change"))
     assert dw.changes(other, "t0w0")["slice"][0] == "1902"  # the documents' date goes before the trajectory's
     points = dw.changes(model, n=4)
     assert set(points["word"][:2]) == set(CHANGED)
@@ -218,18 +224,9 @@ def test_drift_and_changes_show_it(model: dw.Model, table: pl.DataFrame) -> None
 
 
 def test_pages_say_whether_a_word_changed(model: dw.Model, table: pl.DataFrame, tmp_path: Path) -> None:
-    rare = SignificanceTable(
-        model.significance.table.with_columns(  # type: ignore[union-attr]
-            pl.when(pl.col("word") != "t5w5").then(name).alias(name) for name in ("effect", "low", "high", "p", "q")
-        ),
-        1000,
-        0,
-    )
-    shown = dw.Model(
-        model.rho, model.alpha, model.intercepts, vocabulary=model.vocabulary, spec=model.spec,
-        provenance=model.provenance,
-    )  # fmt: skip
-    shown.keep_significance(rare)
+    found = ("effect", "low", "high", "p", "q")
+    shown = with_table(model, *(pl.when(pl.col("word") != "t5w5").then(name).alias(name) for name in found))
+    tested = shown.significance.table  # type: ignore[union-attr]
     words = ["t0w0", "t3w1", "t5w5"]
     html = dw.report(shown, tmp_path / "r.html", words=words, n=1, passages=False).read_text()
     pages = dict(zip(words, html.split("<h1>")[-len(words) :], strict=True))
@@ -253,7 +250,7 @@ def test_pages_say_whether_a_word_changed(model: dw.Model, table: pl.DataFrame, 
     assert "t3w1</a>: a change is not distinguishable from chance." in lines["t3w1"]
     assert "t5w5</a>: too few documents to tell whether it changed." in lines["t5w5"]
     assert {name for name, line in lines.items() if "change-mark" in line} == {
-        name for name, q in zip(rare.table["word"], rare.table["q"], strict=True) if q is not None and q <= 0.05
+        name for name, q in zip(tested["word"], tested["q"], strict=True) if q is not None and q <= 0.05
     } & set(lines)  # no date where there may be no change
 
 
@@ -329,13 +326,8 @@ def test_wrong_questions(model: dw.Model, corpus: dw.Corpus, small: dw.Corpus) -
     one = dw.Corpus.from_ids(["a"], [0] * 40, [0, 40], chunk_slice=[0], chunk_split=[0], slices=[1], subsample=None)
     with pytest.raises(dw.OptionError, match="a single slice"):
         dw.significance(dw.fit(one, dw.Spec(dim=2), passes=1), corpus=one)
-    imported = dw.Model(
-        model.rho,
-        model.alpha,
-        vocabulary=model.vocabulary,
-        spec=model.spec,
-        provenance=type(model.provenance)("imported"),
-    )
+    elsewhere = type(model.provenance)("imported")
+    imported = dw.Model(model.rho, model.alpha, vocabulary=model.vocabulary, spec=model.spec, provenance=elsewhere)
     with pytest.raises(dw.OptionError, match="have no corpus"):
         dw.significance(imported)
     ids = dw.Corpus.from_ids(

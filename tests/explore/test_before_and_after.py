@@ -31,6 +31,12 @@ def moving_model(*, change: int = 6, seed: int = 0) -> dw.Model:
     return dw.Model(rho, rho[0], vocabulary=vocabulary, spec=dw.Spec(dim=12), provenance=Provenance("reference"))
 
 
+def with_counts(model: dw.Model, counts: np.ndarray) -> dw.Model:
+    """Return a copy of a model whose words occur so often."""
+    vocabulary = Vocabulary(model.words, model.slices, counts, counts)
+    return dw.Model(model.rho, model.alpha, vocabulary=vocabulary, spec=model.spec, provenance=model.provenance)
+
+
 @pytest.mark.parametrize("change", [2, 6, 8])
 def test_a_word_that_moved_has_other_neighbours_before_and_after(change: int) -> None:
     model = moving_model(change=change)
@@ -72,11 +78,7 @@ def test_distances_are_from_the_first_attested_slice() -> None:
     model = moving_model()
     counts = np.array(model.counts)
     counts[:2, 0], counts[4, 0] = 0, 0
-    vocabulary = Vocabulary(tuple(WORDS), model.slices, counts, counts)
-    rare = dw.Model(
-        np.asarray(model.rho), np.asarray(model.alpha), vocabulary=vocabulary, spec=model.spec,
-        provenance=model.provenance,
-    )  # fmt: skip
+    rare = with_counts(model, counts)
     found = explore.shifts(rare, ["energy"])["distance"][0].to_list()
     for t, distance in enumerate(found):
         if not counts[t, 0]:
@@ -92,11 +94,7 @@ def test_words_that_are_too_rare_are_not_named() -> None:
     counts = np.array(model.counts)
     counts[:, WORDS.index("oil")] = MIN_COUNT - 1
     counts[:6, 0] = 0  # and "energy" itself occurs only after its change
-    vocabulary = Vocabulary(tuple(WORDS), model.slices, counts, counts)
-    rare = dw.Model(
-        np.asarray(model.rho), np.asarray(model.alpha), vocabulary=vocabulary, spec=model.spec,
-        provenance=model.provenance,
-    )  # fmt: skip
+    rare = with_counts(model, counts)
     row = explore.shifts(rare, ["energy"]).row(0, named=True)
     assert "oil" not in (row["before"] or []) + (row["after"] or [])
 

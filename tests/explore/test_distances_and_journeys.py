@@ -12,7 +12,7 @@ from driftword import explore
 from driftword.explore import dated_changes, first_use, vectors
 from driftword.explore.drift_ranking import usual_skip
 from driftword.explore.vectors import MIN_COUNT
-from explore.test_before_and_after import SLICE_COUNT, WORDS, moving_model
+from explore.test_before_and_after import SLICE_COUNT, WORDS, moving_model, with_counts
 
 
 def unit_path(model: dw.Model, word: str) -> np.ndarray:
@@ -47,8 +47,7 @@ def test_distances_begin_where_a_word_is_first_attested() -> None:
     model = moving_model()
     counts = np.array(model.counts)
     counts[:3, 0] = 1  # too few to count
-    vocabulary = type(model.vocabulary)(model.words, model.slices, counts, counts)
-    late = dw.Model(model.rho, model.alpha, vocabulary=vocabulary, spec=model.spec, provenance=model.provenance)
+    late = with_counts(model, counts)
     assert first_use.first_attested(late, 0) == 3
     assert explore.displacement(late, "energy")["distance"][3] == pytest.approx(0, abs=1e-9)
 

@@ -47,10 +47,11 @@ def significance(
 
     For each word, the contexts in each document are compared with those that the model expects there. If the use of the
     word does not change, these differences do not depend on dates, however the text as a whole and the word's frequency
-    change. So documents exchange their dates, many times, and the dependence on time is compared with what it is then.
+    change. So documents exchange their dates many times, and the dependence on time is compared with that of exchanged
+    dates.
 
-    A test of the whole vocabulary over all of the time is kept with the model; `drift`, `changes`, pages and reports
-    use it, and asking again with the same options returns it.
+    A test of the whole vocabulary over all slices is kept with the model; `drift`, `changes`, pages and reports use it,
+    and asking again with the same options returns it.
 
     Parameters
     ----------
@@ -62,19 +63,19 @@ def significance(
         The corpus that the model was fitted to, or its path; by default where it was then.
     between
         Two slices, such as ``(1950, 2000)``, or two periods, each given by its first and its last slice: tests whether
-        the use of a word differs between them. By default all of the time is looked at.
+        the use of a word differs between them. By default all slices are compared.
     within
         Dates are exchanged only between documents with the same value in this column, such as ``"country"``, so that
         a change of who speaks is not taken for a change of use.
     permutations
-        How many times dates are exchanged.
+        Number of times that dates are exchanged.
     seed
         Seed of the exchanges; the same seed gives the same table on any number of threads.
     threads
-        Number of threads; all cores by default, of which at most four test words at a time: many cores are better used
-        with ``dask="local"``.
+        Number of threads; all cores by default. At most four of them test words at a time; ``dask="local"`` makes
+        better use of many cores.
     engine, device
-        As in `fit`: auto takes a GPU where PyTorch sees one. Its exchanges are others than those of a CPU.
+        As in `fit`: auto takes a GPU where PyTorch sees one, which exchanges dates in other ways than a CPU does.
     dask
         A cluster whose workers test the words, as in `prepare`: the address of a scheduler, ``"local"``, or a
         ``dask.distributed.Client``. The table is the same as without.
@@ -86,7 +87,7 @@ def significance(
     One row per word, significant ones first, by effect: word; effect, the share of the variation between documents
     that time explains beyond chance, with its 90% interval, low and high; p, the share of exchanges with as much
     dependence on time, never 0; q, the false discovery rate if this word and all those with more evidence are called
-    changed, over the whole vocabulary where that is tested, otherwise over the words given; change, the first slice of
+    changed, among the whole vocabulary if that is tested, otherwise among the words given; change, the first slice of
     the new use where the word is significant (q up to 0.05), as if it had changed at once, with its 90% interval,
     change_low and change_high (null with `between`); and the number of documents and slices in which the word occurs.
     A word in fewer than 8 documents, or in a single slice, is not tested: only its documents and slices are given.

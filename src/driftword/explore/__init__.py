@@ -1,7 +1,7 @@
 """Questions to a model: every function takes a `Model` or its path and returns a small table.
 
-It imports the rooms up to `evidence`, but neither engines nor fitting, so that exploring starts at once; whatever
-shows something takes it from here.
+It imports the rooms up to `evidence`, but neither engines nor fitting, so that exploring starts at once. Everything
+that shows something takes it from here.
 """
 
 from driftword.explore.before_and_after import shift_slices, shifts
@@ -11,9 +11,9 @@ from driftword.explore.drift_ranking import attested_range, drift, movers, rank_
 from driftword.explore.first_use import displacement, displacement_interval, farthest, group_displacement
 from driftword.explore.group_contrast import contrast
 from driftword.explore.journeys import journey
-from driftword.explore.nearest_neighbors import analogy, equivalents, neighborhoods, neighbors, similarity, towards
+from driftword.explore.nearest_neighbors import analogy, equivalents, neighborhoods, neighbors
 from driftword.explore.slice_selection import representative_slices
-from driftword.explore.trajectories import frequency, trajectory
+from driftword.explore.trajectories import frequency, similarity, towards, trajectory
 
 __all__ = [
     "analogy",

@@ -1,8 +1,8 @@
 """From what to what a word moved: the neighbours that it had before its change, and those that it has had since.
 
-A single slice may hold a dozen occurrences, so its neighbours are partly noise. So both lists come from several slices
-on either side of the change, those with the most occurrences of the word, and a neighbour counts as one of before only
-where it was clearly nearer then.
+A single slice may hold a dozen occurrences, which makes its neighbours partly noise. So both lists come from several
+slices on either side of the change, those with the most occurrences of the word, and list only neighbours that are
+clearly nearer on that side.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from driftword.models.model import Model
 from driftword.models.significance_table import verdict
 
 SLICES: Final = 3  # on either side of a change
-_CANDIDATES: Final = 15  # nearest words of a side, of which those are named that are not as near on the other
+_CANDIDATES: Final = 15  # nearest words of a side; those that are not as near on the other side are named
 CLEARLY_NEARER: Final = 0.05  # in cosine
 
 

@@ -65,8 +65,8 @@ def changes(
     min_rank
         Only change points of at least this `rank`.
     intervals
-        Also give the 90% interval of every date, for `words`: when the documents show that the change came, taken as
-        a sudden one. This reads the corpus.
+        Also give the 90% interval of every date, for `words`: when the documents show that the change came, if it was
+        sudden. This reads the corpus.
     corpus, group
         As in `neighbors`.
 
@@ -76,7 +76,7 @@ def changes(
     and after; `rank`, the share of words of similar frequency whose own largest change is smaller (a rank, not a
     significance); explained, the share of the word's movement that the change point accounts for; occurrences before
     and after, up to the neighbouring change points (null where they are not known); and effect and q of the word over
-    all of the time, as `significance` found them (null without such a test, and for words in too few documents). With
+    all slices, as `significance` found them (null without such a test, and for words in too few documents). With
     intervals also slice_low and slice_high.
     """
     model = as_model(model, group)
@@ -85,9 +85,7 @@ def changes(
     min_rank = checks.real("min_rank", min_rank, low=0, high=1)
     intervals = checks.flag("intervals", intervals)
     if intervals and words is None:
-        raise OptionError(
-            "Dates of change have intervals for words that are named, not for all; name some with `words`"
-        )
+        raise OptionError("Dates of change have intervals only for words that are named; name some with `words`")
     if len(model.slices) < 3:
         raise OptionError(f"The model has {len(model.slices)} slices and a change point needs three; use `drift`")
     if words is None:
@@ -188,8 +186,10 @@ def _changes_of(
                 "distance": distance,
                 "rank": _share_below(distance, peers),
                 "explained": explained,
+                "slice_low": first,
+                "slice_high": last,
             }
-            points.append({**found, "slice_low": first, "slice_high": last})
+            points.append(found)
         del parts[low, high]
         for begin, end in ((low, point), (point, high)):
             parts[begin, end] = _split(rows[begin:end], observed[begin:end])

@@ -121,7 +121,7 @@ def drift(
 
     Returns
     -------
-    word; drift (null where the metric cannot compare a word); effect and q over all of the time, as `significance`
+    word; drift (null where the metric cannot compare a word); effect and q over all slices, as `significance`
     found them (null without such a test, and for words in too few documents); the two slices compared, first and last;
     occurrences in both (`count_first`, `count_last`; null where unknown); in how many of the `slices` from one to the
     other it occurs in training text; and whether a vector is `interpolated`: the word does not occur in the training

@@ -85,9 +85,7 @@ def contrast(
     intervals = checks.flag("intervals", intervals)
     if word is not None:
         if at is not None or words is not None:
-            raise OptionError(
-                "A word is followed through all of the time, alone; leave out `at` and `words`, or `word`"
-            )
+            raise OptionError("A single word is followed through all slices; leave out `at` and `words`, or `word`")
         v = model.word_id(word)
         table = _through_time(model, names, v, n, min_count)
         if not intervals:

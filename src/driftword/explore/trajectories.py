@@ -1,4 +1,4 @@
-"""Single words through time: their trajectories, and how often they occur."""
+"""Single words through time: their trajectories, how near they are to others, and how often they occur."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from driftword.basics import checks
+from driftword.basics.errors import OptionError
 from driftword.corpus.slices import At
 from driftword.explore import vectors
 from driftword.explore.intervals import CorpusLike, uncertainty, with_interval
@@ -116,6 +117,132 @@ def _table(model: Model, v: int, rows: Array, positions: Array, min_count: int) 
             "observed": model.vocabulary.observed[:, v],
         }
     )
+
+
+def similarity(
+    model: Model | str | os.PathLike[str],
+    word: str,
+    others: str | Sequence[str],
+    *,
+    interpolated: bool = False,
+    intervals: bool = False,
+    corpus: CorpusLike = None,
+    group: str | None = None,
+) -> pl.DataFrame:
+    """Return the cosine between a word and others in every slice, after subtracting the mean of the slice.
+
+    Parameters
+    ----------
+    model
+        A model, or its path.
+    word
+        The word.
+    others
+        The word or words to compare it with.
+    interpolated
+        Give values also where one of the words does not occur in training text; they are guesses.
+    intervals
+        Also give the 90% interval of every similarity: where it would be with other documents of the same kind. This
+        reads the corpus.
+    corpus, group
+        As in `neighbors`.
+
+    Returns
+    -------
+    One row per other word and slice: slice; word; other; similarity (null where one of the two does not occur in the
+    training text); count and count_other. With intervals also similarity_low and similarity_high.
+    """
+    model = as_model(model, group)
+    intervals, interpolated = checks.flag("intervals", intervals), checks.flag("interpolated", interpolated)
+    v = model.word_id(word)
+    source = uncertainty(model, corpus) if intervals else None
+    tables = []
+    for name in checks.words("others", others):
+        w = model.word_id(name)
+        if v == w:
+            raise OptionError(f"'{word}' is always nearest to itself; compare it with another word")
+        pair = vectors.directions(model, [v, w])
+        cosines = np.einsum("tk,tk->t", pair[:, 0], pair[:, 1])
+        columns: dict[str, Any] = {
+            "slice": model.slices.labels,
+            "word": [model.words[v]] * len(model.slices),
+            "other": [model.words[w]] * len(model.slices),
+            "similarity": cosines if interpolated else _where_observed(model, cosines, [[v], [w]]),
+            "count": vectors.counts(model, slice(None), v),
+            "count_other": vectors.counts(model, slice(None), w),
+        }
+        table = pl.DataFrame(columns)
+        if source is not None:
+            drawn = (vectors.unit(source.vectors(one) - vectors.means(model)) for one in (v, w))
+            table = with_interval(table, "similarity", np.einsum("dtk,dtk->dt", *drawn), most=1)
+        tables.append(table)
+    return pl.concat(tables)
+
+
+def towards(
+    model: Model | str | os.PathLike[str],
+    word: str,
+    *,
+    low: str | Sequence[str],
+    high: str | Sequence[str],
+    interpolated: bool = False,
+    intervals: bool = False,
+    corpus: CorpusLike = None,
+    group: str | None = None,
+) -> pl.DataFrame:
+    """Return where a word lies between two poles of meaning in every slice: from -1 (low) to 1 (high).
+
+    Parameters
+    ----------
+    model
+        A model, or its path.
+    word
+        The word asked about.
+    low, high
+        The words of each pole, such as ``low=["cheap", "common"], high=["luxury", "exclusive"]``.
+    interpolated
+        Give values also where the word, or every word of a pole, is missing from the training text.
+    intervals
+        Also give the 90% interval of every position: where the word would be with other documents of the same kind.
+        This reads the corpus.
+    corpus, group
+        As in `neighbors`.
+
+    Returns
+    -------
+    One row per slice: slice; position (null where there is no training text to tell); count of the word and of the
+    words of each pole, count_low and count_high. With intervals also position_low and position_high, for which the
+    poles are taken as they are.
+    """
+    model = as_model(model, group)
+    intervals, interpolated = checks.flag("intervals", intervals), checks.flag("interpolated", interpolated)
+    poles = [checks.words("low", low), checks.words("high", high)]
+    v = model.word_id(word)
+    ids = [[model.word_id(other) for other in pole] for pole in poles]
+    if both := set(ids[0]) & set(ids[1]):
+        raise OptionError(f"'{model.words[min(both)]}' is at both poles; name it at one")
+    start, end = (vectors.directions(model, pole).mean(axis=1) for pole in ids)
+    axis = vectors.unit(end - start)
+    positions = np.einsum("tk,tk->t", vectors.directions(model, [v])[:, 0], axis)
+    columns: dict[str, Any] = {
+        "slice": model.slices.labels,
+        "position": positions if interpolated else _where_observed(model, positions, [[v], *ids]),
+        "count": vectors.counts(model, slice(None), v),
+    }
+    for name, pole in zip(("count_low", "count_high"), ids, strict=True):
+        total = np.asarray(model.counts)[:, pole].sum(axis=1, dtype=np.int64)
+        columns[name] = total if model.vocabulary.counted else pl.repeat(None, len(total), dtype=pl.Int64, eager=True)
+    table = pl.DataFrame(columns)
+    if not intervals:
+        return table
+    drawn = vectors.unit(uncertainty(model, corpus).vectors(v) - vectors.means(model))
+    return with_interval(table, "position", np.einsum("dtk,tk->dt", drawn, axis))
+
+
+def _where_observed(model: Model, values: Array, groups: Sequence[Sequence[int]]) -> pl.Series:
+    """Return values by slice, null where no word of some group occurs in training text: they would be guesses."""
+    observed = np.all([model.vocabulary.observed[:, list(group)].any(axis=1) for group in groups], axis=0)
+    return pl.Series(np.where(observed, values, np.nan)).fill_nan(None)
 
 
 def frequency(model: Model | str | os.PathLike[str], word: str, *, group: str | None = None) -> pl.DataFrame:

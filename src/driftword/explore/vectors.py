@@ -33,7 +33,7 @@ def slice_vectors(model: Model, t: int) -> Array:
 
 
 def moving(model: Model, t: int) -> Array:
-    """Return the embeddings of slice t, ``(V, K)``, as movements are measured: without what is mere frequency."""
+    """Return the embeddings of slice t, ``(V, K)``, as movements are measured: without mere changes of frequency."""
     return without_frequency(model, slice_vectors(model, t))
 
 
