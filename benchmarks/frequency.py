@@ -84,7 +84,7 @@ def main() -> None:
         spec = dw.Spec(**{name: v for name, v in options.items() if name not in FIT_OPTIONS})
         model = dw.fit(corpus, spec, **{name: v for name, v in options.items() if name in FIT_OPTIONS})
         best = next(entry for entry in model.history if entry["pass"] == model.best_pass)
-        test = dw.evaluate(model, corpus, split="test").row(0, named=True)
+        test = dw.evaluate(model, corpus=corpus, split="test").row(0, named=True)
         facts = ""
         if model.moves:
             often = np.minimum(*quarters(np.asarray(model.counts))) >= MIN_COUNT

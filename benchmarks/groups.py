@@ -92,7 +92,7 @@ def report_exchange(
 
 def report_gain(model: dw.Model, corpus: dw.Corpus) -> None:
     """Print how much groups gain on test text."""
-    table = dw.evaluate(model, corpus, by="group")
+    table = dw.evaluate(model, corpus=corpus, by="group")
     weights = table["positions"].to_numpy()
     gains = ", ".join(
         f"{row['group']} {row['over_all_text']:+.4f} ± {row['over_all_text_se']:.4f}" for row in table.to_dicts()

@@ -34,7 +34,7 @@ def main() -> None:
         sys.exit(__doc__)
     print(describe("playwright"), end="\n\n")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        file = dw.report(sys.argv[1], Path(folder) / "report.html", n=50)
+        file = dw.report(sys.argv[1], out=Path(folder) / "report.html", n=50)
         print(f"size       {file.stat().st_size / 1e6:.1f} MB")
         for _ in range(3):
             browser = playwright.chromium.launch(

@@ -36,7 +36,7 @@ def main() -> None:
         fit_options = {name: v for name, v in options.items() if name in FIT_OPTIONS}
         models = [dw.fit(corpus, spec, seed=seed, **fit_options) for seed in seeds]
         valid = np.mean([model.history[(model.best_pass or 1) - 1]["L"] for model in models])
-        test = np.mean([dw.evaluate(model, corpus, split="test")["L"][0] for model in models])
+        test = np.mean([dw.evaluate(model, corpus=corpus, split="test")["L"][0] for model in models])
         same = np.mean(shared_neighbors(models, corpus))
         shown = " ".join(f"{name}={v}" for name, v in options.items())
         print(f"{shown:60} valid L {valid:.4f}   test L {test:.4f}   shared {same:.3f}", flush=True)

@@ -21,7 +21,7 @@ def main() -> None:
     """Take a picture of the start page and of the page of *energy*, from a report, which looks the same."""
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    report = dw.report(sys.argv[1], HERE / "pictures.html", words=["energy"], n=60, title="the State of the Union")
+    report = dw.report(sys.argv[1], out=HERE / "pictures.html", words=["energy"], n=60, title="the State of the Union")
     try:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import io
 import os
 import shutil
@@ -27,6 +26,11 @@ from driftword.corpus.vocabulary import Vocabulary
 from driftword.models.model import GroupEmbeddings
 from driftword.models.provenance import Provenance
 from driftword.models.significance_table import SCHEMA, SignificanceTable
+
+try:
+    import fcntl
+except ImportError:
+    fcntl = None  # type: ignore[assignment]
 
 # A busy machine is not a failure, and what CI tries must not change from run to run.
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)
@@ -111,7 +115,8 @@ def of_this_run(factory: pytest.TempPathFactory, name: str) -> Path:
 def one_at_a_time(path: Path) -> Iterator[None]:
     """Wait for the other test processes that make what will be at this path."""
     with path.with_name(f"{path.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        if fcntl is not None:  # Windows has none, and its tests may make something twice
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 

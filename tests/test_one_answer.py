@@ -80,7 +80,7 @@ def test_all_surfaces_list_the_same_words_in_the_same_order(
     printed = client.get(f"/print/drift.svg?n={n}&{query}")
     assert re.findall(r">(word\d+)<", printed.text) == expected
     options = {"n": n, **options}
-    html = dw.report(model, tmp_path / "r.html", **options).read_text()
+    html = dw.report(model, out=tmp_path / "r.html", **options).read_text()
     assert re.findall(r'<th scope="row" data-value="(\w+)"', html) == expected
     assert re.findall(r'<section class="page" id="[^"]*" data-word="(\w+)"', html) == expected
 

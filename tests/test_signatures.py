@@ -29,6 +29,7 @@ BESIDES: dict[str, set[str]] = {
     "prepare-gold": {"vocabulary", "overwrite"},
     "fit": {"significance", "shuffle_dates", "tune"},
     "extend": {"significance"},
+    "gold": {"column"},
     "significance": {"n"},
     "plan": {"dim", "spec"},
     "trajectory": {"metric", "min_count"},
@@ -62,7 +63,7 @@ def test_what_is_written_and_switches_are_named() -> None:
     methods = [
         (f"{owner.__name__}.{name}", value)
         for owner in (dw.Corpus, dw.Model, dw.Slices)
-        for name, value in inspect.getmembers(owner, inspect.isroutine)
+        for name, value in inspect.getmembers(owner, lambda one: inspect.isfunction(one) or inspect.ismethod(one))
         if not name.startswith("_")
     ]
     for name, function in [*functions(), *methods]:
@@ -76,10 +77,11 @@ def test_an_option_has_one_name(name: str) -> None:
     function = getattr(dw, FUNCTIONS.get(name, name), None)
     if not inspect.isfunction(function):
         return  # info, passages, plot, explore, demo
-    asked = {one.name for one in commands_page.COMMANDS[name].params} - OF_COMMANDS
+    asked = {one.name for one in commands_page.COMMANDS[name].params}
+    asked -= OF_COMMANDS - ({"format"} if name == "export" else set())
     known = set(inspect.signature(function).parameters) - OF_PYTHON
     if "spec" in known:
         asked, known = asked - set(dw.Spec().to_dict()), known - {"spec"}
     first = next(iter(inspect.signature(function).parameters))
-    asked = {first if one in ("path", "data") else one for one in asked}
+    asked = {{"path": first, "data": "gold"}.get(one, one) for one in asked}
     assert asked ^ known <= BESIDES.get(name, set()) | {"options", first}, f"{name}: {sorted(asked ^ known)}"

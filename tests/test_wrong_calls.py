@@ -178,7 +178,7 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
 
     calls = {
         "analogy": Call(dw.analogy, {**asked, "a": "ship", "b": "court", "c": "judge", "at": 1900, "to": 1901, "n": 2,
-                                     "min_count": 0}),
+                                     "min_count": 0, "group": None}),
         "changes": Call(dw.changes, {**asked, "words": ["ship"], "n": 2, "min_count": 0, "min_rank": 0.0, **sure}),
         "drift": Call(dw.drift, {**asked, "words": ["ship", "court"], "n": 2, **ranking, **sure}),
         "equivalents": Call(dw.equivalents, {**asked, "word": "ship", "at": 1900, "to": [1901], "n": 2,
@@ -193,7 +193,7 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
             "refit_from": None, "passes": 1, "seed": 0, **learning, "overwrite": True,
         }),
         "frequency": Call(dw.frequency, {**asked, "word": "ship", "group": "left"}),
-        "movers": Call(dw.movers, {**asked, "at": 1901, "n": 2, "min_count": 0, "skip": 0}),
+        "movers": Call(dw.movers, {**asked, "at": 1901, "n": 2, "min_count": 0, "skip": 0, "group": None}),
         "neighborhoods": Call(dw.neighborhoods, {**asked, "words": ["ship"], "at": [1900], **near}),
         "neighbors": Call(dw.neighbors, {**asked, "word": "ship", "at": [1900], **near, **sure}),
         "significance": Call(dw.significance, {**asked, "corpus": corpus, "words": ["ship"], "between": (1900, 1902),
@@ -289,7 +289,7 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
         "Corpus.has_split": Call(corpus.has_split, {"split": "train"}),
         "Corpus.matches": Call(corpus.matches, {"fingerprint": corpus.fingerprint}),
         "Model.open": Call(dw.Model.open, {"path": model.save(fresh()).path}),
-        "Model.save": Call(model.save, {"out": fresh(), "overwrite": True}),
+        "Model.save": Call(model.save, {"path": fresh(), "overwrite": True}),
         "Model.open_corpus": Call(dw.fit(stored, spec, passes=1, engine="reference").open_corpus,
                                   {"path": stored.path}),
         "Model.group": Call(model.group, {"name": "left"}),
@@ -464,7 +464,7 @@ def test_what_was_wrong_is_said_in_a_sentence(model: dw.Model, corpus: dw.Corpus
         (lambda: dw.drift(model, between=5), "`between` is 5; give two slices"),  # type: ignore[arg-type]
         (lambda: dw.drift(model, words=5), "`words` is 5; give a word, or a list of words"),  # type: ignore[arg-type]
         (lambda: dw.neighbors(model, "ship", at=object()), "`at` is a value of type object; give a slice (its label"),  # type: ignore[arg-type]
-        (lambda: dw.export(model, 3), "`out` is 3, which is not a path; give one as text"),  # type: ignore[arg-type]
+        (lambda: dw.export(model, out=3), "`out` is 3, which is not a path; give one as text"),  # type: ignore[arg-type]
         (lambda: dw.drift(model, n=True), "`n` is True; it must be a whole number, at least 1"),
         (lambda: dw.fit(corpus, overwrite="no"), "`overwrite` is 'no'; it must be True or False"),  # type: ignore[arg-type]
         (lambda: dw.Spec(learning_rate="0.1"), "`learning_rate` is '0.1'; it must be a number"),  # type: ignore[arg-type]
@@ -654,7 +654,9 @@ def test_other_work_takes_numbers_of_numpy(corpus: dw.Corpus, model: dw.Model, t
     made = tiny_corpus(seed=np.int64(5), subsample=np.float32(0.5), overwrite=np.bool_(False), out=tmp_path / "c")
     assert (made.seed, made.subsample) == (5, 0.5)
     assert made.fingerprint == tiny_corpus(seed=5, subsample=0.5).fingerprint
-    path = dw.export(model, str(tmp_path / "e"), at=np.int64(1900), min_count=np.int64(1), format=np.str_("word2vec"))  # type: ignore[arg-type]
+    path = dw.export(
+        model, out=str(tmp_path / "e"), at=np.int64(1900), min_count=np.int64(1), format=np.str_("word2vec")
+    )  # type: ignore[arg-type]
     assert path == tmp_path / "e"
     corpora = [
         dw.prepare([("ship harbour ship", 1900)] * 20, out=tmp_path / name, **numbers)

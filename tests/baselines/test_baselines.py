@@ -46,13 +46,13 @@ def test_every_question_can_be_asked_of_a_baseline(method: str, small: dw.Corpus
         assert not table.is_empty()
     assert method in dw.plot.trajectory(model, "ship").to_json()
     assert dw.significance(model, corpus=small, permutations=39)["word"].len() == len(small.words)
-    page = dw.report(model, tmp_path / "r.html", words=["ship"], n=2, min_count=1, skip=0).read_text()
+    page = dw.report(model, out=tmp_path / "r.html", words=["ship"], n=2, min_count=1, skip=0).read_text()
     assert f"Embeddings of &#39;{method}&#39;" in page
     assert 'path class="interval' not in page
     assert method in model.summary()["model"]
     assert method in repr(model)
     for refused in (
-        lambda: dw.evaluate(model, small),
+        lambda: dw.evaluate(model, corpus=small),
         lambda: dw.neighbors(model, "ship", at=1855, intervals=True),
         lambda: dw.trajectory(model, "ship", intervals=True),
     ):

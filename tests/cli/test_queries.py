@@ -100,7 +100,10 @@ def test_tables_are_those_of_python(model: Path) -> None:
     [
         (["neighbors", "{}", "shipp"], "did you mean 'ship'"),
         (["neighbors", "{}", "ship", "--at", "1700"], "1700"),
-        (["neighbors", "{}", "ship", "--metric", "taxi"], "--metric is 'taxi'; choose one of centered, cosine, paper"),
+        (
+            ["neighbors", "{}", "ship", "--metric", "taxi"],
+            "--metric is 'taxi'; choose one of cosine, uncentered",
+        ),
         (["neighbors", "{}", "ship", "-n", "0"], "-n is 0; it must be at least 1"),
         (["drift", "{}", "--between", "1859,1850"], "give two different slices, the earlier one first"),
         (["drift", "{}/../static.model"], "static model"),

@@ -108,7 +108,7 @@ def test_a_fit_is_as_good_as_on_the_cpu_engine(small: dw.Corpus, tmp_path: Path)
         scores[engine, half] = model.history[model.best_pass - 1]["L"]
         assert model.rho.dtype == (np.float16 if half else np.float32)
     on_cpu, on_torch = (
-        dw.evaluate(model, small, **options)["L"][0] for options in ({"engine": "cpu"}, {"device": "cpu"})
+        dw.evaluate(model, corpus=small, **options)["L"][0] for options in ({"engine": "cpu"}, {"device": "cpu"})
     )
     assert on_torch == pytest.approx(on_cpu, abs=1e-4)
     assert scores["torch", False] == pytest.approx(scores["cpu", False], abs=0.03)

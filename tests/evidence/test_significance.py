@@ -228,7 +228,7 @@ def test_pages_say_whether_a_word_changed(model: dw.Model, table: pl.DataFrame, 
     shown = with_table(model, *(pl.when(pl.col("word") != "t5w5").then(name).alias(name) for name in found))
     tested = shown.significance.table  # type: ignore[union-attr]
     words = ["t0w0", "t3w1", "t5w5"]
-    html = dw.report(shown, tmp_path / "r.html", words=words, n=1, passages=False).read_text()
+    html = dw.report(shown, out=tmp_path / "r.html", words=words, n=1, passages=False).read_text()
     pages = dict(zip(words, html.split("<h1>")[-len(words) :], strict=True))
     told = re.search(
         r"changed</b> from (.*?) \(as in [^)]*\) to (.*?) \(as in [^)]*\), significant at a false discovery rate of 5%",

@@ -29,7 +29,7 @@ def model() -> dw.Model:
 
 @pytest.mark.parametrize(("form", "ending"), [("word2vec", "vec"), ("word2vec-binary", "bin")])
 def test_word2vec_files_come_back(model: dw.Model, tmp_path: Path, form: str, ending: str) -> None:
-    out = dw.export(model, tmp_path / "vectors", format=form, min_count=1)
+    out = dw.export(model, out=tmp_path / "vectors", format=form, min_count=1)
     files = {year: out / f"{year}.{ending}" for year in (1990, 1991, 1992)}
     assert sorted(out.iterdir()) == sorted([*files.values(), out / "export.json"])
     back = dw.read_word2vec(files, out=tmp_path / "back.model")
@@ -45,31 +45,31 @@ def test_word2vec_files_come_back(model: dw.Model, tmp_path: Path, form: str, en
 @pytest.mark.parametrize(("form", "ending"), [("word2vec", "vec"), ("word2vec-binary", "bin")])
 def test_gensim_loads_them(model: dw.Model, tmp_path: Path, form: str, ending: str) -> None:
     keyed = importlib.import_module("gensim.models").KeyedVectors
-    out = dw.export(model, tmp_path / "vectors", format=form, at=1991)
+    out = dw.export(model, out=tmp_path / "vectors", format=form, at=1991)
     loaded = keyed.load_word2vec_format(str(out / f"1991.{ending}"), binary=ending == "bin")
     assert loaded.index_to_key == [word.replace(" ", "_") for word in WORDS]
     np.testing.assert_allclose(loaded["social_security"], model["social security", 1991], rtol=1e-5)
     assert [word for word, _ in loaded.most_similar("ship")] == [
-        word.replace(" ", "_") for word, _ in model.at(1991, metric="cosine").most_similar("ship", min_count=0)
+        word.replace(" ", "_") for word, _ in model.at(1991, metric="uncentered").most_similar("ship", min_count=0)
     ]
 
 
 def test_tables_and_arrays_hold_everything(model: dw.Model, tmp_path: Path) -> None:
-    table = pl.read_parquet(dw.export(model, tmp_path / "m.parquet", format="parquet", min_count=1))
+    table = pl.read_parquet(dw.export(model, out=tmp_path / "m.parquet", format="parquet", min_count=1))
     assert table.columns == ["word", "slice", "count", "intercept", "vector"]
     assert table["intercept"].null_count() == 10
     assert table.height == 10
     row = table.filter((pl.col("word") == "rare") & (pl.col("slice") == "1992")).row(0, named=True)
     np.testing.assert_allclose(row["vector"], model["rare", 1992])
-    held = np.load(dw.export(model, tmp_path / "m.npz", format="numpy"))
+    held = np.load(dw.export(model, out=tmp_path / "m.npz", format="numpy"))
     np.testing.assert_array_equal(held["rho"], model.rho)
     assert held["words"].tolist() == WORDS
     assert held["slices"].tolist() == ["1990", "1991", "1992"]
-    with safe_open(dw.export(model, tmp_path / "m.safetensors", format="safetensors"), framework="numpy") as file:
+    with safe_open(dw.export(model, out=tmp_path / "m.safetensors", format="safetensors"), framework="numpy") as file:
         for name in ("rho", "alpha"):
             np.testing.assert_array_equal(file.get_tensor(name), getattr(model, name))
         assert json.loads(file.metadata()["driftword"])["words"] == WORDS
-    folder = dw.export(model, tmp_path / "projector", format="projector", at=[1990])
+    folder = dw.export(model, out=tmp_path / "projector", format="projector", at=[1990])
     assert np.loadtxt(folder / "1990.vectors.tsv").shape == (4, 5)
     assert pl.read_csv(folder / "1990.metadata.tsv", separator="\t")["word"].to_list() == WORDS
 
@@ -81,57 +81,57 @@ def test_intercepts_are_written_where_there_are_any(small_model: dw.Model, small
         every = np.asarray(model.intercepts)
         right = every[[2, 4]] if len(every) > 1 else every
         at = [model.slices.labels[t] for t in (2, 4)]
-        held = np.load(dw.export(model, tmp_path / f"{number}.npz", format="numpy", at=at))
+        held = np.load(dw.export(model, out=tmp_path / f"{number}.npz", format="numpy", at=at))
         np.testing.assert_array_equal(held["intercepts"], right)
-        with safe_open(dw.export(model, tmp_path / f"{number}.st", format="safetensors", at=at), "numpy") as file:
+        with safe_open(dw.export(model, out=tmp_path / f"{number}.st", format="safetensors", at=at), "numpy") as file:
             np.testing.assert_array_equal(file.get_tensor("intercepts"), right)
             np.testing.assert_array_equal(file.get_tensor("alpha"), model.alpha)
-        table = pl.read_parquet(dw.export(model, tmp_path / f"{number}.parquet", format="parquet", at=at))
+        table = pl.read_parquet(dw.export(model, out=tmp_path / f"{number}.parquet", format="parquet", at=at))
         last = table.filter(pl.col("slice") == at[1], pl.col("word") == "wheat")["intercept"]
         assert last[0] == right[-1, model.word_index["wheat"]]
 
 
 def test_some_slices_and_what_cannot_be_left_out(model: dw.Model, tmp_path: Path) -> None:
-    held = np.load(dw.export(model, tmp_path / "m.npz", format="numpy", at=[1991, 1991]))
+    held = np.load(dw.export(model, out=tmp_path / "m.npz", format="numpy", at=[1991, 1991]))
     np.testing.assert_array_equal(held["rho"], model.rho[1:2])
     assert held["slices"].tolist() == ["1991"]
-    with safe_open(dw.export(model, tmp_path / "m.st", format="safetensors", at=1992), framework="numpy") as file:
+    with safe_open(dw.export(model, out=tmp_path / "m.st", format="safetensors", at=1992), framework="numpy") as file:
         np.testing.assert_array_equal(file.get_tensor("rho"), model.rho[2:])
         np.testing.assert_array_equal(file.get_tensor("alpha"), model.alpha)
     with pytest.raises(OptionError, match="The format numpy holds every word"):
-        dw.export(model, tmp_path / "x.npz", format="numpy", min_count=5)
+        dw.export(model, out=tmp_path / "x.npz", format="numpy", min_count=5)
     with pytest.raises(OptionError, match="No word occurs at least 50 times in '1990'"):
-        dw.export(model, tmp_path / "deep" / "x", min_count=50)
+        dw.export(model, out=tmp_path / "deep" / "x", min_count=50)
     with pytest.raises(UnknownSliceError):
-        dw.export(model, tmp_path / "deep" / "x", at=1800)
+        dw.export(model, out=tmp_path / "deep" / "x", at=1800)
     assert not (tmp_path / "deep").exists()
 
 
 def test_nothing_is_replaced_unasked_or_left_half(model: dw.Model, tmp_path: Path) -> None:
     out = tmp_path / "m.npz"
-    dw.export(model, out, format="numpy")
+    dw.export(model, out=out, format="numpy")
     with pytest.raises(ExistsError, match="already exists"):
-        dw.export(model, out, format="numpy")
-    dw.export(model, out, format="numpy", overwrite=True)
+        dw.export(model, out=out, format="numpy")
+    dw.export(model, out=out, format="numpy", overwrite=True)
     with pytest.raises(OptionError, match=f"`format` is 'xml'; choose one of {', '.join(FORMATS)}"):
-        dw.export(model, out, format="xml")
+        dw.export(model, out=out, format="xml")
     assert [path.name for path in tmp_path.iterdir()] == ["m.npz"]
 
 
 def test_a_folder_of_other_things_is_never_replaced(model: dw.Model, tmp_path: Path) -> None:
-    folder = dw.export(model, tmp_path / "vectors")
-    dw.export(model, folder, format="word2vec-binary", overwrite=True)
+    folder = dw.export(model, out=tmp_path / "vectors")
+    dw.export(model, out=folder, format="word2vec-binary", overwrite=True)
     assert {path.suffix for path in folder.iterdir()} == {".bin", ".json"}
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "results.tsv").write_text("years of work")
     for form in ("word2vec", "parquet"):
         with pytest.raises(ExistsError, match="holds 'results.tsv', which no export wrote"):
-            dw.export(model, mine, format=form, overwrite=True)
+            dw.export(model, out=mine, format=form, overwrite=True)
     (folder / "thesis.txt").write_text("years of work")
     for form in ("word2vec", "numpy"):
         with pytest.raises(ExistsError, match="holds 'thesis.txt', which no export wrote"):
-            dw.export(model, folder, format=form, overwrite=True)
+            dw.export(model, out=folder, format=form, overwrite=True)
     assert (folder / "thesis.txt").read_text() == "years of work"
 
 
@@ -173,7 +173,7 @@ def test_counts_that_nobody_knows_are_shown_as_unknown(model: dw.Model, tmp_path
     """Our own labels come back, and no count is made up: rank, page, table and figure say null or unknown."""
     slices = dw.Slices.from_labels(["1990-2009", "2010-2019", "2020s"])
     named = toy_model(model.rho, model.counts, WORDS, slices=slices, dim=5)
-    out = dw.export(named, tmp_path / "vectors", min_count=1)
+    out = dw.export(named, out=tmp_path / "vectors", min_count=1)
     back = dw.read_word2vec({label: out / f"{label}.vec" for label in slices.labels}, out=tmp_path / "back.model")
     assert back.slices == slices
     assert not back.vocabulary.counted
@@ -194,9 +194,9 @@ def test_counts_that_nobody_knows_are_shown_as_unknown(model: dw.Model, tmp_path
     for kind in ("trajectory", "neighbors", "frequency", "map", "changes"):
         dw.plot.save(getattr(dw.plot, kind)(back, "ship"), tmp_path / f"{kind}.svg")
     dw.plot.save(dw.plot.drift(back), tmp_path / "drift.svg")
-    page = dw.report(back, tmp_path / "r.html", n=2).read_text()
+    page = dw.report(back, out=tmp_path / "r.html", n=2).read_text()
     assert "Occurs" not in page  # nobody knows how often
     shown = CliRunner().invoke(app, ["neighbors", str(tmp_path / "back.model"), "ship"]).output
     assert "count unknown" in shown
-    parquet = pl.read_parquet(dw.export(back, tmp_path / "m.parquet", format="parquet"))
+    parquet = pl.read_parquet(dw.export(back, out=tmp_path / "m.parquet", format="parquet"))
     assert parquet.filter(parquet["word"] == "ship")["count"].null_count() == 3

@@ -50,13 +50,13 @@ def test_neighbours_are_those_of_the_papers_equation(model: dw.Model) -> None:
     assert table["similarity"].is_sorted(descending=True)
     assert len(table) == len(WORDS) - 1
     assert "slow" not in table["word"]
-    cosine = dw.neighbors(model, "slow", at=1940, n=1, metric="cosine").row(0, named=True)
+    cosine = dw.neighbors(model, "slow", at=1940, n=1, metric="uncentered").row(0, named=True)
     x, y = rho[v], rho[model.word_id(cosine["word"])]
     assert cosine["similarity"] == pytest.approx(x @ y / np.linalg.norm(x) / np.linalg.norm(y), abs=1e-5)
 
 
 def test_only_words_that_occur_are_neighbours(model: dw.Model) -> None:
-    for metric in ("paper", "cosine", "centered"):
+    for metric in ("paper", "uncentered", "cosine"):
         early = dw.neighbors(model, "still", at=1900, n=100, metric=metric)
         assert not {"rare", "late"} & set(early["word"])
         assert "late" in dw.neighbors(model, "still", at=1980, n=100, metric=metric)["word"]
@@ -222,7 +222,7 @@ def test_a_slice_has_gensims_habits(model: dw.Model) -> None:
     assert len(view) == len(WORDS)
     np.testing.assert_array_equal(view["slow"], model["slow", 1940])
     assert view[["slow", "still"]].shape == (2, 20)
-    plain = model.at(1940, metric="cosine")
+    plain = model.at(1940, metric="uncentered")
     x, y = view["slow"], view["still"]
     assert plain.similarity("slow", "still") == pytest.approx(
         float(x @ y / np.linalg.norm(x) / np.linalg.norm(y)), abs=1e-5
@@ -230,7 +230,7 @@ def test_a_slice_has_gensims_habits(model: dw.Model) -> None:
     found = view.most_similar("slow", topn=3)
     assert found == view.most_similar(positive=["slow"], topn=3)
     assert [word for word, _ in found] == dw.neighbors(model, "slow", at=1940, n=3)["word"].to_list()
-    cosine = dw.neighbors(model, "slow", at=1940, n=3, metric="cosine")
+    cosine = dw.neighbors(model, "slow", at=1940, n=3, metric="uncentered")
     assert plain.most_similar("slow", topn=3) == [
         (word, pytest.approx(value, abs=1e-5)) for word, value in cosine.select("word", "similarity").iter_rows()
     ]
@@ -314,7 +314,7 @@ def test_centered_cosines_are_those_of_centered_vectors(model: dw.Model) -> None
     rho = model.rho[4].astype(float)
     held = rho - rho[np.asarray(model.counts[4]) >= 5].mean(axis=0)
     held /= np.linalg.norm(held, axis=1, keepdims=True)
-    for row in dw.neighbors(model, "slow", at=1940, n=60, metric="centered", min_count=5).iter_rows(named=True):
+    for row in dw.neighbors(model, "slow", at=1940, n=60, metric="cosine", min_count=5).iter_rows(named=True):
         exact = held[model.word_id("slow")] @ held[model.word_id(row["word"])]
         assert row["similarity"] == pytest.approx(exact, abs=1e-5)
 
@@ -332,7 +332,7 @@ def test_a_question_about_some_slices_reads_those_alone(model: dw.Model, monkeyp
     slice_vectors = vectors.slice_vectors
     monkeypatch.setattr(vectors, "slice_vectors", lambda model, t: (read.add(t), slice_vectors(model, t))[1])
     dw.equivalents(fresh, "slow", at=1910, to=1930)
-    dw.neighbors(fresh, "slow", at=1930, metric="centered")
+    dw.neighbors(fresh, "slow", at=1930, metric="cosine")
     dw.drift(fresh, metric="cosine", between=(1910, 1930))
     assert read == {1, 3}
 

@@ -17,29 +17,29 @@ def model(small: dw.Corpus) -> dw.Model:
 
 
 def test_scores_add_up(model: dw.Model, small: dw.Corpus) -> None:
-    whole = dw.evaluate(model, small).row(0, named=True)
+    whole = dw.evaluate(model, corpus=small).row(0, named=True)
     assert whole["L"] == pytest.approx(whole["L_pos"] + whole["L_neg"])
     assert whole["positions"] == small.split_sizes()["test"]
     for by in ("slice", "band"):
-        parts = dw.evaluate(model, small, by=by)
+        parts = dw.evaluate(model, corpus=small, by=by)
         assert parts["positions"].sum() == whole["positions"]
         weighted = (parts["L"] * parts["positions"]).sum() / whole["positions"]
         assert weighted == pytest.approx(whole["L"])
-    assert dw.evaluate(model, small, by="slice")["slice"].to_list() == list(small.slices.labels)
-    assert dw.evaluate(model, small, threads=1).equals(dw.evaluate(model, small, threads=2))
+    assert dw.evaluate(model, corpus=small, by="slice")["slice"].to_list() == list(small.slices.labels)
+    assert dw.evaluate(model, corpus=small, threads=1).equals(dw.evaluate(model, corpus=small, threads=2))
 
 
 def test_a_model_meets_only_its_own_corpus(model: dw.Model, tmp_path: Path) -> None:
     other = dw.prepare(list(letters(seed=5)), out=tmp_path / "c")
     with pytest.raises(OptionError, match="is not the corpus that the model was fitted to; use that one"):
-        dw.evaluate(model, other)
+        dw.evaluate(model, corpus=other)
 
 
 def test_asking_wrongly(model: dw.Model, small: dw.Corpus) -> None:
     with pytest.raises(OptionError, match="`split` is 'dev'"):
-        dw.evaluate(model, small, split="dev")
+        dw.evaluate(model, corpus=small, split="dev")
     with pytest.raises(OptionError, match="`by` is 'word'; choose one of slice, band"):
-        dw.evaluate(model, small, by="word")
+        dw.evaluate(model, corpus=small, by="word")
     with pytest.raises(OptionError, match="`models` is 'other'"):
         dw.compare(small, models=["other"])
 
@@ -66,5 +66,5 @@ def test_the_fingerprint_covers_all_that_a_model_sees(small: dw.Corpus, tmp_path
     assert table.height == 1
     model = dw.Model.open(tmp_path / "models" / "static-2.model")
     with pytest.raises(OptionError, match="is not the corpus that the model was fitted to"):
-        dw.evaluate(model, corpora["fewer"])
+        dw.evaluate(model, corpus=corpora["fewer"])
     assert dw.evaluate(model).height == 1  # it knows where its own is

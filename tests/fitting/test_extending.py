@@ -114,7 +114,7 @@ def test_new_slices_follow_their_text(longer: dw.Model, model: dw.Model) -> None
     rho[n:], intercepts[n:] = rho[n - 1], intercepts[n - 1]
     facts: dict[str, Any] = {name: getattr(longer, name) for name in ("vocabulary", "spec", "provenance")}
     still = dw.Model(rho, longer.alpha_at(0), intercepts, **facts)
-    new = [dw.evaluate(one, corpus, by="slice").filter(pl.col("slice") >= "1998") for one in (longer, still)]
+    new = [dw.evaluate(one, corpus=corpus, by="slice").filter(pl.col("slice") >= "1998") for one in (longer, still)]
     scores = [float(table["L"].dot(table["positions"]) / table["positions"].sum()) for table in new]
     assert scores[0] > scores[1] + 0.01
 

@@ -152,7 +152,7 @@ def test_the_best_pass_is_kept_and_patience_ends(small: dw.Corpus, tmp_path: Pat
     kept = dw.fit(small, wild, passes=12, patience=2, threads=1)
     assert stored.best_pass == kept.best_pass < len(stored.history) <= stored.best_pass + 2
     assert (stored.rho == kept.rho).all()
-    score = dw.evaluate(stored, small, split="valid")["L"][0]
+    score = dw.evaluate(stored, corpus=small, split="valid")["L"][0]
     assert score == pytest.approx(stored.history[stored.best_pass - 1]["L"], abs=1e-6)
 
 

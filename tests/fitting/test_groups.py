@@ -112,7 +112,7 @@ def test_each_group_predicts_its_own_text_better(model: dw.Model) -> None:
     plain = dw.fit(model.open_corpus().of_group("left"), dw.Spec(dim=4, context=4), passes=2)  # type: ignore[union-attr]
     assert plain.groups == ()
     with pytest.raises(dw.OptionError, match="has no groups"):
-        dw.evaluate(plain, model.open_corpus().of_group("left"), by="group")  # type: ignore[union-attr]
+        dw.evaluate(plain, corpus=model.open_corpus().of_group("left"), by="group")  # type: ignore[union-attr]
 
 
 def test_a_comparison_shows_what_groups_gain(corpus: dw.Corpus) -> None:
@@ -232,21 +232,21 @@ def test_charts_of_groups_show_what_the_tables_say(model: dw.Model) -> None:
 
 
 def test_a_group_is_exported(model: dw.Model, tmp_path: Path) -> None:
-    with np.load(dw.export(model, tmp_path / "left.npz", format="numpy", group="left")) as found:
+    with np.load(dw.export(model, out=tmp_path / "left.npz", format="numpy", group="left")) as found:
         np.testing.assert_array_equal(found["rho"], model.group("left").rho)
         np.testing.assert_array_equal(found["counts"], model.group("left").counts)
         np.testing.assert_array_equal(found["alpha"], model.alpha)
-    with np.load(dw.export(model, tmp_path / "all.npz", format="numpy")) as found:
+    with np.load(dw.export(model, out=tmp_path / "all.npz", format="numpy")) as found:
         np.testing.assert_array_equal(found["rho"], model.rho)
     with pytest.raises(dw.OptionError, match="There is no group 'up'"):
-        dw.export(model, tmp_path / "up.npz", format="numpy", group="up")
+        dw.export(model, out=tmp_path / "up.npz", format="numpy", group="up")
     assert not (tmp_path / "up.npz").exists()
 
 
 def test_a_report_of_a_group_has_its_passages(model: dw.Model, tmp_path: Path) -> None:
     passages = {}
     for name, asked in (("all", model), ("left", model.group("left"))):
-        page = dw.report(asked, tmp_path / f"{name}.html", words=["t0w0"], n=0).read_text()
+        page = dw.report(asked, out=tmp_path / f"{name}.html", words=["t0w0"], n=0).read_text()
         data = json.loads(page.split('id="data">')[1].split("</script>")[0])
         sources = " ".join(about for *_, about in data["pages"]["t0w0"]["passages"])
         passages[name] = set(re.findall(r"\b(left|right)\b", sources))

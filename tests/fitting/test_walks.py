@@ -110,7 +110,7 @@ def test_every_walk_is_fitted_resumed_and_asked(small: dw.Corpus, tmp_path: Any,
     assert model.spec == spec
     assert model.summary()["walk"] == ("random, contexts drift" if spec.dynamic_context else spec.walk)
     assert "walk" not in usual.summary()
-    assert dw.evaluate(model, small)["L"][0] == pytest.approx(dw.evaluate(whole, small)["L"][0])
+    assert dw.evaluate(model, corpus=small)["L"][0] == pytest.approx(dw.evaluate(whole, corpus=small)["L"][0])
     word = model.words[0]
     table = dw.trajectory(model, word, intervals=True, corpus=small)
     assert (table["position_low"] < table["position_high"]).all()

@@ -126,7 +126,7 @@ def test_a_mapped_model_and_corpus_answer_as_those_in_memory(
         lambda model, _: dw.similarity(model, "harbour", "wheat"),
         lambda model, _: dw.towards(model, "ship", low="harbour", high="wheat"),
         lambda model, _: dw.equivalents(model, "harbour", at=1850, to=1859),
-        lambda model, corpus: dw.evaluate(model, corpus, threads=1),
+        lambda model, corpus: dw.evaluate(model, corpus=corpus, threads=1),
         lambda _, corpus: corpus.passages("harbour", n=5),
         lambda _, corpus: corpus.sample("train", pass_number=3)[0].tolist(),
         lambda _, corpus: (corpus.fingerprint, corpus.info(), corpus.phrases.table().to_dicts()),

@@ -25,7 +25,7 @@ from driftword.pages.offline_report import report
 
 
 def test_a_report_is_one_file_that_fetches_nothing(small_model: dw.Model, small: dw.Corpus, tmp_path: Path) -> None:
-    out = report(small_model, tmp_path / "new" / "r.html", corpus=small, words=["ship", "wheat"], n=3, min_count=1)
+    out = report(small_model, out=tmp_path / "new" / "r.html", corpus=small, words=["ship", "wheat"], n=3, min_count=1)
     page = out.read_text()
     changed = dw.drift(small_model, n=3, min_count=1)["word"].to_list()
     words = {"ship", "wheat", *changed}
@@ -82,15 +82,15 @@ def test_no_file_of_the_users_is_replaced(small_model: dw.Model, tmp_path: Path)
     data.write_text("mine")
     page.write_text("mine")
     with pytest.raises(OptionError, match="does not end in .html"):
-        report(small_model, data, n=1, overwrite=True)
+        report(small_model, out=data, n=1, overwrite=True)
     with pytest.raises(ExistsError, match="already exists; pass `overwrite=True` to replace it, or give another `out`"):
-        report(small_model, page, n=1)
+        report(small_model, out=page, n=1)
     assert data.read_text() == page.read_text() == "mine"
-    assert "driftword" in report(small_model, page, n=1, overwrite=True).read_text()
+    assert "driftword" in report(small_model, out=page, n=1, overwrite=True).read_text()
 
 
 def test_it_runs_no_script_but_its_own(small_model: dw.Model, tmp_path: Path) -> None:
-    page = report(small_model, tmp_path / "r.html", words=["ship"], n=0).read_text()
+    page = report(small_model, out=tmp_path / "r.html", words=["ship"], n=0).read_text()
     policy = unescape(page.split('Content-Security-Policy" content="')[1].split('"')[0])
     script = page.split("<script>")[1].split("</script>")[0]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -99,7 +99,7 @@ def test_it_runs_no_script_but_its_own(small_model: dw.Model, tmp_path: Path) ->
 
 
 def test_it_has_the_neighbours_in_every_slice(small_model: dw.Model, tmp_path: Path) -> None:
-    page = report(small_model, tmp_path / "r.html", words=["ship", "court"], n=0).read_text()
+    page = report(small_model, out=tmp_path / "r.html", words=["ship", "court"], n=0).read_text()
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
     for word in ("ship", "court"):
         expected = dw.neighbors(small_model, word, at="all", n=10)
@@ -109,16 +109,16 @@ def test_it_has_the_neighbours_in_every_slice(small_model: dw.Model, tmp_path: P
 
 
 def test_texts_stay_out_where_they_may_not_be_copied(small_model: dw.Model, small: dw.Corpus, tmp_path: Path) -> None:
-    quiet = report(small_model, tmp_path / "q.html", corpus=small, words=["ship"], n=0, passages=False)
+    quiet = report(small_model, out=tmp_path / "q.html", corpus=small, words=["ship"], n=0, passages=False)
     assert "<mark>" not in quiet.read_text()
     with pytest.raises(OptionError, match="No word was named"):
-        report(small_model, tmp_path / "x.html", n=0)
+        report(small_model, out=tmp_path / "x.html", n=0)
     with pytest.raises(OptionError, match="No word meets these conditions"):
-        report(small_model, tmp_path / "x.html", min_count=10**6)
+        report(small_model, out=tmp_path / "x.html", min_count=10**6)
     with pytest.raises(OptionError, match="`out` is empty, which is not a path"):
-        report(small_model, "", n=1)
+        report(small_model, out="", n=1)
     with pytest.raises(OptionError, match="'/' is not the name of a file"):
-        report(small_model, "/", n=1)
+        report(small_model, out="/", n=1)
     assert not (tmp_path / "x.html").exists()
 
 
@@ -131,7 +131,7 @@ def test_long_histories_are_thinned_evenly(tmp_path: Path, monkeypatch: pytest.M
     )  # fmt: skip
     model = dw.fit(corpus, dw.Spec(dim=3, context=2, rounds=1), passes=1, out=tmp_path / "m")
     monkeypatch.setattr(offline_report, "_MAX_PASSAGES", 100)
-    page = report(model, tmp_path / "r.html", corpus=corpus, words=["ship"], n=0).read_text()
+    page = report(model, out=tmp_path / "r.html", corpus=corpus, words=["ship"], n=0).read_text()
     data = embedded(page)
     lines = [data["labels"][t] for t, *_ in data["pages"]["ship"]["passages"]]
     assert 60 <= len(lines) <= 100
@@ -142,7 +142,7 @@ def test_long_histories_are_thinned_evenly(tmp_path: Path, monkeypatch: pytest.M
 def test_words_that_look_like_scripts_stay_words(tmp_path: Path) -> None:
     evil = "</script><script>alert(1)</script>"
     model = random_model([evil, "plain", "__proto__"])
-    page = report(model, tmp_path / "r.html").read_text()
+    page = report(model, out=tmp_path / "r.html").read_text()
     assert "<script>alert" not in page
     assert page.count("<script") == 2
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
@@ -152,12 +152,12 @@ def test_words_that_look_like_scripts_stay_words(tmp_path: Path) -> None:
 def test_groups_are_in_the_report_and_hardly_make_it_longer(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script>"
     model = grouped_model([evil, "without", "tiny", *(f"group {i}" for i in range(27))], slices=60)
-    page = report(model, tmp_path / "r.html", words=["ship", "wheat"], n=0).read_text()
+    page = report(model, out=tmp_path / "r.html", words=["ship", "wheat"], n=0).read_text()
     assert "<script>alert" not in page
     assert page.count("<h2>By group</h2>") == 2
     assert "6 of 30 groups, those with the most text" in page
     assert "Choose groups" not in page
     model._groups = {}
-    plain = report(model, tmp_path / "p.html", words=["ship", "wheat"], n=0).read_text()
+    plain = report(model, out=tmp_path / "p.html", words=["ship", "wheat"], n=0).read_text()
     assert "By group" not in plain
     assert len(page) < len(plain) + 2 * 20_000

@@ -59,7 +59,7 @@ def test_everything_that_reads_tokens_reads_several_files(both: tuple[dw.Corpus,
         lambda corpus, model: corpus.shuffle_dates(3).counts.tolist(),
         lambda corpus, model: corpus.from_slice(2).tokens.tolist(),
         lambda corpus, model: pickle.loads(pickle.dumps(corpus.tokens)).tolist(),
-        lambda corpus, model: dw.evaluate(model, corpus).rows(),
+        lambda corpus, model: dw.evaluate(model, corpus=corpus).rows(),
         lambda corpus, model: dw.significance(model, corpus=corpus, permutations=20).rows(),
     ]
     for ask in asked:

@@ -355,7 +355,7 @@ def test_a_late_response_does_not_win_over_the_pointer(page: Any) -> None:
 
 
 def test_a_double_click_counts_once_and_two_clicks_twice(chromium: Any, small_model: dw.Model, tmp_path: Path) -> None:
-    file = report(small_model, tmp_path / "report.html", words=["ship"], n=0)
+    file = report(small_model, out=tmp_path / "report.html", words=["ship"], n=0)
     context = new_context(chromium, viewport=DESK, offline=True)
     page = context.new_page()
     page.goto(f"{file.as_uri()}#word-ship")
@@ -378,7 +378,7 @@ def test_a_report_works_from_a_file_with_the_network_off(
     chromium: Any, small_model: dw.Model, small: dw.Corpus, tmp_path: Path
 ) -> None:
     words = ["ship", "wheat", "harbour", "court"]
-    file = report(small_model, tmp_path / "report.html", corpus=small, words=words, n=3, min_count=1)
+    file = report(small_model, out=tmp_path / "report.html", corpus=small, words=words, n=3, min_count=1)
     context = new_context(chromium, viewport=DESK, offline=True)
     page = context.new_page()
     console_messages: list[str] = []

@@ -249,7 +249,7 @@ def test_pages_are_small_and_do_not_jump(chromium: Any, address: str, size: dict
 
 
 def test_a_report_opens_its_pages_one_by_one(chromium: Any, tested: dw.Model, small: dw.Corpus, tmp_path: Path) -> None:
-    file = report(tested, tmp_path / "r.html", corpus=small, words=list(CHANGES), n=10, min_count=1)
+    file = report(tested, out=tmp_path / "r.html", corpus=small, words=list(CHANGES), n=10, min_count=1)
     context = new_context(chromium, viewport=DESK, offline=True, accept_downloads=True)
     page = context.new_page()
     problems: list[str] = []

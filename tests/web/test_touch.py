@@ -62,7 +62,7 @@ def test_fingers_reach_the_other_figures_and_remove_slices(chromium: Any, addres
 
 
 def test_a_finger_pins_a_slice_of_a_report(chromium: Any, small_model: dw.Model, tmp_path: Path) -> None:
-    file = report(small_model, tmp_path / "report.html", words=["ship"], n=0)
+    file = report(small_model, out=tmp_path / "report.html", words=["ship"], n=0)
     context = new_context(chromium, viewport=PHONE, has_touch=True, is_mobile=True, offline=True)
     page = context.new_page()
     page.goto(f"{file.as_uri()}#word-ship")

@@ -194,7 +194,7 @@ class _Run:
                 model, found = self._fit(name, seed, text)
                 fitted.append(model)
                 if model.predicts and text.has_split("test"):
-                    found["L"] = float(evaluate(model, text, **self.fits["learning"])["L"][0])
+                    found["L"] = float(evaluate(model, corpus=text, **self.fits["learning"])["L"][0])
                 if name in moving:
                     found |= self._agreement(model, "cosine") | self._found(name, seed, *planted[seed])
                 _note(rows[name], found)

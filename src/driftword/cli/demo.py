@@ -51,7 +51,7 @@ def demo(
     for word in WORDS:
         plot.save(plot.trajectory(model, word), out / f"{word}.svg")
     written = report(
-        model, out / "report.html", corpus=corpus, words=WORDS, n=20, title="the State of the Union", overwrite=True
+        model, out=out / "report.html", corpus=corpus, words=WORDS, n=20, title="the State of the Union", overwrite=True
     )
     program = "driftword" if shutil.which("driftword") else sys.argv[0]  # make's own is in .venv/bin
     console.print(

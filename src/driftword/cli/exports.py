@@ -126,5 +126,5 @@ def export_model(
     from driftword.cli import terminal
     from driftword.exchange.exporting import export
 
-    written = export(path, out, format=format, at=read_slices(at), min_count=min_count, overwrite=overwrite)
+    written = export(path, out=out, format=format, at=read_slices(at), min_count=min_count, overwrite=overwrite)
     terminal.say(f"Wrote {written}")

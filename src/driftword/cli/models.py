@@ -273,7 +273,7 @@ def evaluate(
     """
     from driftword.fitting import evaluation
 
-    return evaluation.evaluate(path, corpus, split=split, by=by, threads=threads, engine=engine, device=device)
+    return evaluation.evaluate(path, corpus=corpus, split=split, by=by, threads=threads, engine=engine, device=device)
 
 
 @command("card", no_args_is_help=True)
@@ -294,7 +294,7 @@ def print_card(
     from driftword.cli.terminal import print_for_programs
     from driftword.exchange.model_card import card
 
-    print_for_programs(card(path, corpus, score=score))
+    print_for_programs(card(path, corpus=corpus, score=score))
 
 
 def warn_about_text(corpus: Corpus, spec: Spec) -> None:

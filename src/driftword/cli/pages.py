@@ -148,7 +148,7 @@ def report(
     if passages and text is None:
         terminal.warn("The model's corpus is no longer where it was, so there are no passages; name it with --corpus")
     written = offline_report.report(
-        model, out, corpus=text, words=comma_separated(words), n=n, between=two_slices(between), metric=metric,
+        model, out=out, corpus=text, words=comma_separated(words), n=n, between=two_slices(between), metric=metric,
         min_count=min_count, skip=skip, interpolated=interpolated, title=title, passages=passages, overwrite=overwrite,
     )  # fmt: skip
     print(f"Wrote {visible(str(written))} ({written.stat().st_size / 1e6:.1f} MB)")

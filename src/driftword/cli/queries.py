@@ -24,6 +24,7 @@ from driftword.cli.arguments import (
     MODEL,
     ONE_SLICE,
     SKIP,
+    WHERE_CORPUS,
     WORD,
     WORDS,
     N,
@@ -53,9 +54,10 @@ def neighbors(
     word: Annotated[str, WORD],
     at: Annotated[list[str] | None, AT] = None,
     n: Annotated[int, typer.Option("-n", help="How many neighbours.")] = 10,
-    metric: Annotated[str, typer.Option(help="centered, cosine or paper.")] = "centered",
+    metric: Annotated[str, typer.Option(help="cosine (of centred vectors), uncentered or paper.")] = "cosine",
     min_count: Annotated[int, MIN_COUNT_IN_SLICE] = MIN_COUNT,
     intervals: Annotated[bool, INTERVALS] = False,
+    corpus: Annotated[str | None, WHERE_CORPUS] = None,
 ) -> Any:
     """Show the words nearest to a word, slice by slice.
 
@@ -63,7 +65,7 @@ def neighbors(
 
       driftword neighbors sotu.model energy
 
-      driftword neighbors sotu.model energy --at 1825,1975 --metric cosine
+      driftword neighbors sotu.model energy --at 1825,1975 --metric paper
 
       driftword neighbors sotu.model "social security" --at all --csv > neighbours.csv
     """
@@ -73,7 +75,7 @@ def neighbors(
 
     model = as_model(path)
     table = explore.neighbors(
-        model, word, at=read_slices(at), n=n, metric=metric, min_count=min_count, intervals=intervals
+        model, word, at=read_slices(at), n=n, metric=metric, min_count=min_count, intervals=intervals, corpus=corpus
     )
     return Answer(table, lambda table, console: answers.print_neighbors(table, model, word, console))
 
@@ -90,6 +92,7 @@ def drift(
     skip: Annotated[int | None, SKIP] = None,
     interpolated: Annotated[bool, INTERPOLATED] = False,
     intervals: Annotated[bool, INTERVALS] = False,
+    corpus: Annotated[str | None, WHERE_CORPUS] = None,
 ) -> Any:
     """Show the words that moved most, with the evidence: occurrences in both slices, and in how many slices at all.
 
@@ -110,6 +113,7 @@ def drift(
     ranking = explore.rank_drift(
         path, comma_separated(words) or None, n=n, metric=metric, between=two_slices(between), min_count=min_count,
         skip=skip, interpolated=interpolated, intervals=intervals,
+        corpus=corpus,
     )  # fmt: skip
     return Answer(ranking.table, lambda _, console: answers.print_ranking(ranking, console))
 
@@ -122,6 +126,7 @@ def trajectory(
     at: Annotated[list[str] | None, AT] = None,
     n: Annotated[int, typer.Option("-n", help="How many neighbours.")] = 6,
     intervals: Annotated[bool, INTERVALS] = False,
+    corpus: Annotated[str | None, WHERE_CORPUS] = None,
     groups: Annotated[list[str] | None, GROUPS] = None,
 ) -> Any:
     """Show the trajectory of words through time: the position of each along the line on which it moved most.
@@ -143,6 +148,7 @@ def trajectory(
         at=read_slices(at),
         n=n,
         intervals=intervals,
+        corpus=corpus,
         groups=comma_separated(groups) or None,
     )
     return Answer(table, answers.print_trajectories)
@@ -173,6 +179,7 @@ def similarity(
         typer.Option("--interpolated", help="Also give values where a word has no training text: guesses."),
     ] = False,
     intervals: Annotated[bool, INTERVALS] = False,
+    corpus: Annotated[str | None, WHERE_CORPUS] = None,
 ) -> Any:
     """Show how similar a word is to others, slice by slice (cosine, slice means removed).
 
@@ -184,7 +191,9 @@ def similarity(
     """
     from driftword import explore
 
-    return explore.similarity(path, word, comma_separated(others), interpolated=interpolated, intervals=intervals)
+    return explore.similarity(
+        path, word, comma_separated(others), interpolated=interpolated, intervals=intervals, corpus=corpus
+    )
 
 
 @question
@@ -198,6 +207,7 @@ def towards(
         bool, typer.Option("--interpolated", help="Also give values where there is no training text; they are guesses.")
     ] = False,
     intervals: Annotated[bool, INTERVALS] = False,
+    corpus: Annotated[str | None, WHERE_CORPUS] = None,
 ) -> Any:
     """Show where a word lies between two poles of meaning, slice by slice: from -1 (low) to 1 (high).
 
@@ -208,7 +218,9 @@ def towards(
     from driftword import explore
 
     below, above = comma_separated(low), comma_separated(high)
-    return explore.towards(path, word, low=below, high=above, interpolated=interpolated, intervals=intervals)
+    return explore.towards(
+        path, word, low=below, high=above, interpolated=interpolated, intervals=intervals, corpus=corpus
+    )
 
 
 @question
@@ -223,6 +235,7 @@ def equivalents(
     n: Annotated[int, N] = 10,
     min_count: Annotated[int, MIN_COUNT_IN_SLICE] = MIN_COUNT,
     intervals: Annotated[bool, INTERVALS] = False,
+    corpus: Annotated[str | None, WHERE_CORPUS] = None,
 ) -> Any:
     """Show the words that were used at other times as a word was used in one slice.
 
@@ -232,7 +245,9 @@ def equivalents(
     """
     from driftword import explore
 
-    return explore.equivalents(path, word, at=at, to=read_slices(to), n=n, min_count=min_count, intervals=intervals)
+    return explore.equivalents(
+        path, word, at=at, to=read_slices(to), n=n, min_count=min_count, intervals=intervals, corpus=corpus
+    )
 
 
 @question
@@ -269,6 +284,7 @@ def changes(
     ] = MIN_COUNT,
     min_rank: Annotated[float, typer.Option(help="Only change points of at least this rank, from 0 to 1.")] = 0.0,
     intervals: Annotated[bool, INTERVALS] = False,
+    corpus: Annotated[str | None, WHERE_CORPUS] = None,
 ) -> Any:
     """Show when meaning changed: the first slice of the new use.
 
@@ -284,7 +300,13 @@ def changes(
     from driftword import explore
 
     return explore.changes(
-        path, comma_separated(words) or None, n=n, min_count=min_count, min_rank=min_rank, intervals=intervals
+        path,
+        comma_separated(words) or None,
+        n=n,
+        min_count=min_count,
+        min_rank=min_rank,
+        intervals=intervals,
+        corpus=corpus,
     )
 
 

@@ -33,8 +33,8 @@ _LIST: Final = "export.json"  # names what else is in the folder, so that nothin
 
 def export(
     model: Model | str | os.PathLike[str],
-    out: str | os.PathLike[str],
     *,
+    out: str | os.PathLike[str],
     format: str = "word2vec",
     at: At | Sequence[At] | None = None,
     min_count: int = 0,

@@ -25,7 +25,7 @@ _LIMITS: Final = (
 
 
 def card(
-    model: Model | str | os.PathLike[str], corpus: Corpus | str | os.PathLike[str] | None = None, *, score: bool = True
+    model: Model | str | os.PathLike[str], *, corpus: Corpus | str | os.PathLike[str] | None = None, score: bool = True
 ) -> str:
     """Describe a model for those who did not make it, in Markdown.
 
@@ -63,7 +63,7 @@ def card(
         from driftword.fitting.evaluation import evaluate  # Numba loads only where it is used
 
         if text.has_split("test"):
-            row = evaluate(model, text).row(0, named=True)
+            row = evaluate(model, corpus=text).row(0, named=True)
             lines += [
                 "", "## How well it predicts", "",
                 f"Test text: L {row['L']:.4f} ± {row['L_se']:.4f} (standard error over {row['documents']:,} "

@@ -320,6 +320,7 @@ def movers(
     n: int = 16,
     min_count: int | None = None,
     skip: int | None = None,
+    group: str | None = None,
 ) -> pl.DataFrame:
     """Return the words that moved most from the slice before into a given one, as `drift` measures it.
 
@@ -331,14 +332,14 @@ def movers(
         The slice; not the first.
     n
         Number of words.
-    min_count, skip
+    min_count, skip, group
         As in `drift`.
 
     Returns
     -------
     word, drift, effect and q as in `drift`, and occurrences in the slice before and in this one.
     """
-    model = as_model(model)
+    model = as_model(model, group)
     vectors.check_moves(model)
     labels, t = model.slices.labels, model.slices.index(at)
     n = checks.whole("n", n, least=1)

@@ -18,7 +18,7 @@ from driftword.explore.slice_selection import representative_slices
 from driftword.explore.vectors import ALL, MIN_COUNT, Array
 from driftword.models.model import Model, as_model
 
-METRICS: Final = ("centered", "cosine", "paper")
+METRICS: Final = ("cosine", "uncentered", "paper")
 
 
 def neighbors(
@@ -27,7 +27,7 @@ def neighbors(
     *,
     at: At | Sequence[At] | None = None,
     n: int = 10,
-    metric: str = "centered",
+    metric: str = "cosine",
     min_count: int = MIN_COUNT,
     intervals: bool = False,
     corpus: CorpusLike = None,
@@ -47,7 +47,7 @@ def neighbors(
     n
         Number of neighbours.
     metric
-        ``"centered"``: the cosine after subtracting the mean of the slice; ``"cosine"``: of the vectors as they are;
+        ``"cosine"``: the cosine after subtracting the mean of the slice; ``"uncentered"``: of the vectors as they are;
         ``"paper"``: the paper's formula, the signs of the query's embedding times the other's, divided by both
         lengths. The paper's formula depends on the arbitrary basis of the vectors.
     min_count
@@ -88,7 +88,7 @@ def neighborhoods(
     *,
     at: At | Sequence[At] = ALL,
     n: int = 10,
-    metric: str = "centered",
+    metric: str = "cosine",
     min_count: int = MIN_COUNT,
 ) -> pl.DataFrame:
     """Return the nearest neighbours of several words at once, which takes little longer than those of one.
@@ -116,7 +116,7 @@ def neighborhoods(
 
 
 def near_words(
-    model: Model, words: Sequence[int], at: At | Sequence[At] | None, n: int, metric: str = "centered", *,
+    model: Model, words: Sequence[int], at: At | Sequence[At] | None, n: int, metric: str = "cosine", *,
     min_count: int = MIN_COUNT,
 ) -> Iterator[tuple[str, str, list[str], list[float]]]:  # fmt: skip
     """Yield for each slice and each word the nearest words, and how similar each is."""
@@ -143,9 +143,9 @@ def _allowed(model: Model, t: int, min_count: int, asked: Sequence[int] = ()) ->
     return allowed
 
 
-def similarities(model: Model, t: int, words: Sequence[int], metric: str = "centered") -> Array:
+def similarities(model: Model, t: int, words: Sequence[int], metric: str = "cosine") -> Array:
     """Return the similarities of all words of a slice to some of them, ``(V, words)``."""
-    if metric == "centered" and len(words) == 1:
+    if metric == "cosine" and len(words) == 1:
         return vectors.similarities(model, t, words[0])[:, None]
     return _similarities_to(model, t, vectors.slice_vectors(model, t)[words], metric)
 
@@ -158,7 +158,7 @@ def _similarities_to(model: Model, t: int, queries: Array, metric: str) -> Array
         products = rows @ np.sign(queries).T
         products /= np.maximum(lengths[:, None] * np.linalg.norm(queries, axis=1), 1e-12)
         return np.asarray(products)
-    center = vectors.mean(model, t) if metric == "centered" else np.zeros(rows.shape[1], dtype=rows.dtype)
+    center = vectors.mean(model, t) if metric == "cosine" else np.zeros(rows.shape[1], dtype=rows.dtype)
     return vectors.cosines(model, t, vectors.unit(queries - center).T, center)
 
 
@@ -232,6 +232,7 @@ def analogy(
     to: At | None = None,
     n: int = 10,
     min_count: int = MIN_COUNT,
+    group: str | None = None,
 ) -> pl.DataFrame:
     """Return the words that are to `c` what `b` is to `a`, as "tokyo" is to "japan" what "paris" is to "france".
 
@@ -245,14 +246,14 @@ def analogy(
         The slice whose vectors of them are used.
     to
         The slice to look in; the same by default.
-    n, min_count
+    n, min_count, group
         As in `neighbors`.
 
     Returns
     -------
     One row per word, as in `neighbors`.
     """
-    model = as_model(model)
+    model = as_model(model, group)
     t = model.slices.index(at)
     known = [model.word_id(word) for word in (a, b, c)]
     _check_observed(model, t, known)

@@ -26,7 +26,7 @@ def trajectory(
     *,
     at: At | Sequence[At] | None = None,
     n: int = 6,
-    metric: str = "centered",
+    metric: str = "cosine",
     min_count: int = MIN_COUNT,
     intervals: bool = False,
     corpus: CorpusLike = None,

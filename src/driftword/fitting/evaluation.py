@@ -23,8 +23,8 @@ BANDS: Final = ((0, 100), (100, 1_000), (1_000, 5_000), (5_000, 25_000), (25_000
 
 def evaluate(
     model: Model | str | os.PathLike[str],
-    corpus: Corpus | str | os.PathLike[str] | None = None,
     *,
+    corpus: Corpus | str | os.PathLike[str] | None = None,
     split: str = "test",
     by: str | None = None,
     threads: int | None = None,

@@ -135,7 +135,7 @@ class Embeddings:
 
         return self.alpha if self.alpha.ndim == 2 else self.cached("mean alpha", compute)
 
-    def at(self, at: At, *, metric: str = "centered") -> SliceVectors:
+    def at(self, at: At, *, metric: str = "cosine") -> SliceVectors:
         """Return one slice with the interface of gensim's word vectors: ``model.at(2008).most_similar("iraq")``.
 
         Parameters
@@ -143,7 +143,7 @@ class Embeddings:
         at
             A slice: its label, a year or a date.
         metric
-            ``"centered"``: the cosine after subtracting the mean of the slice, as in `neighbors`; ``"cosine"``: of
+            ``"cosine"``: the cosine after subtracting the mean of the slice, as in `neighbors`; ``"uncentered"``: of
             the vectors as they are, as gensim computes it.
         """
         vectors = self.rho_at(self.slice_index(at))

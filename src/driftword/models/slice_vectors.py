@@ -14,7 +14,7 @@ from driftword.basics.errors import OptionError
 from driftword.corpus.options import MIN_COUNT
 from driftword.corpus.vocabulary import Vocabulary
 
-METRICS: Final = ("centered", "cosine")
+METRICS: Final = ("cosine", "uncentered")
 #: A word or a vector, or a pair of one and its weight.
 Query = str | npt.NDArray[Any] | tuple[Any, float]
 _NUMBERS: Final = "iuf"  # kinds of arrays
@@ -37,7 +37,7 @@ class SliceVectors:
         Number of dimensions.
     """
 
-    def __init__(self, vocabulary: Vocabulary, t: int, vectors: npt.NDArray[Any], *, metric: str = "centered") -> None:
+    def __init__(self, vocabulary: Vocabulary, t: int, vectors: npt.NDArray[Any], *, metric: str = "cosine") -> None:
         self._vocabulary, self._t = vocabulary, t
         self.metric = checks.one_of("metric", metric, METRICS)
         self.index_to_key = list(vocabulary.words)
@@ -69,7 +69,7 @@ class SliceVectors:
 
     @cached_property
     def _center(self) -> npt.NDArray[np.float32]:
-        if self.metric == "cosine":
+        if self.metric == "uncentered":
             return np.zeros(self.vector_size, dtype=np.float32)
         return attested_mean(self.vectors, self._vocabulary.attested(self._t, MIN_COUNT))
 

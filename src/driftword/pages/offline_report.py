@@ -43,10 +43,10 @@ _PER_SELECTED_SLICE: Final = 3  # from each slice that is selected at first
 
 def report(
     model: Model | str | os.PathLike[str],
-    out: str | os.PathLike[str],
-    *,
-    corpus: Corpus | str | os.PathLike[str] | None = None,
     words: str | Sequence[str] = (),
+    *,
+    out: str | os.PathLike[str],
+    corpus: Corpus | str | os.PathLike[str] | None = None,
     n: int = 50,
     between: Sequence[At | None] | None = None,
     metric: str | None = None,
@@ -67,14 +67,16 @@ def report(
     ----------
     model
         A dynamic or binned model, or its path. For a static model, name the words: it cannot rank them by change.
+    words
+        Words to include in any case.
     out, overwrite
         The file to write, whose name ends in ``.html`` or ``.htm``, and whether to replace it if it exists. Missing
         folders are created.
     corpus
         The corpus that the model was fitted to, or its path; by default where it was then. If it is no longer there,
         the report has no passages.
-    words, n
-        Words to include in any case, and how many of those that changed most to include besides: 0 to 1000.
+    n
+        How many of the words that changed most to include besides: 0 to 1000.
     between
         The two slices to compare, as labels, years or dates. By default the widest range with enough text.
     metric, min_count, skip, interpolated
@@ -101,7 +103,7 @@ def report(
 
     Examples
     --------
-    >>> dw.report(model, "sotu.html", corpus=corpus, words=["energy"], n=100)  # doctest: +SKIP
+    >>> dw.report(model, ["energy"], out="sotu.html", n=100)  # doctest: +SKIP
     """
     model = as_model(model)
     passages, interpolated = checks.flag("passages", passages), checks.flag("interpolated", interpolated)
