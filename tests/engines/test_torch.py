@@ -89,7 +89,7 @@ def test_text_on_a_device_is_the_text_of_numpy(small: dw.Corpus) -> None:
             assert (blocks.numpy() == host.number[order]).all()
             assert (device.whole.slice_of[blocks].numpy() == host.slice_of[order]).all()
             counters = np.arange(1000) * 7
-            drawn = DeviceSampler(sampler, CPU).draw(host.key, torch.tensor(counters))
+            drawn = DeviceSampler(sampler, CPU).draw(int(host.key), torch.tensor(counters))
             assert (drawn.numpy() == sampler.draw(host.key, counters)).all()
         assert (device.whole.ids.numpy() == host.ids).all()
 
@@ -150,7 +150,7 @@ import copy, numpy as np, torch
 from driftword.engines.torch import steps as plain, triton_launch as fast
 from driftword.engines.parameters import Table
 from driftword.engines.rounds import Sampler
-from driftword.engines.torch.blocks import DeviceSampler, DeviceText, ScoringBatch, make_batch, make_rounds
+from driftword.engines.torch.blocks import DeviceSampler, DeviceText, make_batch, make_rounds
 from cases import by_word, make_parameters, make_plan, make_step, make_text, single
 
 cpu = torch.device("cpu")
@@ -186,11 +186,8 @@ for dim, slices, pool, half_window, filling in ((5, 1, 7, 2, 3), (20, 3, 16, 4, 
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
     whole = DeviceText.upload(text, cpu)
     negatives = torch.arange(5 * len(text.ids), dtype=torch.int32).view(-1, 5) % 12
-    scoring = ScoringBatch(
-        whole.ids, torch.arange(len(text.ids)), whole.slice_of, whole.chunk_begin, whole.chunk_end, negatives
-    )
-    found = fast.score(one[0], one[2], scoring, half_window=half_window)
-    right = plain.score(one[0], one[2], scoring, half_window=half_window)
+    found = fast.score(one[0], one[2], whole, negatives, half_window=half_window)
+    right = plain.score(one[0], one[2], whole, negatives, half_window=half_window)
     torch.testing.assert_close(torch.stack(found), torch.stack(right), rtol=1e-4, atol=1e-4)
 print("equal")
 """

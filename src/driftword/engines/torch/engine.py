@@ -27,7 +27,7 @@ from driftword.engines.contract import LocalEngine
 from driftword.engines.parameters import INTERCEPT_UNIT, Floats, Parameters, Table
 from driftword.engines.prior import Prior
 from driftword.engines.rounds import PassPlan, Sampler, Step, Text, wave_offsets
-from driftword.engines.torch import steps as torch_steps
+from driftword.engines.torch import steps as plain_steps
 from driftword.engines.torch.blocks import (
     BlockBatch,
     DeviceCorpus,
@@ -35,11 +35,11 @@ from driftword.engines.torch.blocks import (
     DeviceRound,
     DeviceSampler,
     DeviceText,
-    ScoringBatch,
     make_batch,
     to_device,
 )
 from driftword.engines.torch.embeddings import STORAGE_SHARE, DeviceEmbeddings, download, free_memory
+from driftword.engines.torch.steps import DevicePrior
 
 BATCH_BLOCKS: Final = 1 << 17  # blocks in a `BlockBatch`
 CONCURRENT_BLOCKS: Final = 256  # blocks that run at once as plain operations
@@ -94,7 +94,10 @@ class TorchEngine(LocalEngine):
         self.device = find_device(device)
         self.machine = _describe(self.device)
         self.half_precision, self._memory, self._concurrent = half_precision, memory, concurrent
-        self._triton = self.device.type == "cuda" and importlib.util.find_spec("triton") is not None
+        self._triton: Any = None
+        if self.device.type == "cuda" and importlib.util.find_spec("triton") is not None:
+            self._triton = importlib.import_module("driftword.engines.torch.triton_launch")
+        self._steps: Any = self._triton or plain_steps
         if reproducible and self.device.type == "cuda" and not self._triton:
             raise OptionError(
                 'Without Triton a GPU adds in no fixed order; leave out `reproducible`, or pass `engine="cpu"`'
@@ -211,7 +214,7 @@ class TorchEngine(LocalEngine):
         totals = torch.zeros(count, device=self.device)
         if self._triton and self._reproducible:
             waves = wave_offsets(count, self._blocks_done, most=ORDERED_BLOCKS).tolist()
-            _triton_launch().ordered_steps(rho, alpha, batch, waves, step, totals=totals, precision=self.precision)
+            self._triton.ordered_steps(rho, alpha, batch, waves, step, totals=totals, precision=self.precision)
             self._blocks_done += count
             return totals.double().sum()
         done = 0
@@ -219,12 +222,12 @@ class TorchEngine(LocalEngine):
             allowed = max(1, int(self._blocks_done * WARMUP_SHARE))
             if self._triton:
                 size = min(count - done, count if allowed >= WARMUP_BLOCKS else allowed)
-                _triton_launch().likelihood_step(
+                self._triton.likelihood_step(
                     rho, alpha, batch, (done, done + size), step, totals=totals, precision=self.precision
                 )
             else:
                 size = min(count - done, self._concurrent, allowed)
-                totals[done] = torch_steps.likelihood_step(rho, alpha, batch, (done, done + size), step)
+                totals[done] = plain_steps.likelihood_step(rho, alpha, batch, (done, done + size), step)
             done += size
             self._blocks_done += size
         return totals.double().sum()
@@ -232,19 +235,20 @@ class TorchEngine(LocalEngine):
     @_explaining_out_of_memory
     def prior_step(self, step: Step) -> None:
         """Take the proximal step of the prior, and centre contexts if there are intercepts."""
-        prior_step: Any = _triton_launch().prior_step if self._triton else torch_steps.prior_step
         prior, rate, columns = step.prior, step.learning_rate, self._rho.columns
         alpha, accumulator = self._alpha.by_slice()
         _, n_words, dim = alpha.shape
         if step.frozen < n_words:
-            of_alpha = torch_steps.DevicePrior.make(prior.alpha, None, dim, dim, self.device)
+            of_alpha = DevicePrior.make(prior.alpha, None, dim, dim, self.device)
             center: Any = 0
             if prior.alpha_center is not None:
                 center = to_device(prior.alpha_center[step.frozen :].astype("f4"), self.device)
             moving = (alpha[:, step.frozen :] - center).contiguous()
-            prior_step(Table(moving, accumulator[:, step.frozen :].contiguous()), of_alpha, learning_rate=rate)
+            self._steps.prior_step(
+                Table(moving, accumulator[:, step.frozen :].contiguous()), of_alpha, learning_rate=rate
+            )
             alpha[:, step.frozen :] = moving + center
-        of_rho = torch_steps.DevicePrior.make(prior.rho, prior.intercept, dim, columns, self.device)
+        of_rho = DevicePrior.make(prior.rho, prior.intercept, dim, columns, self.device)
         mean_context: Tensor | None = None
         if step.centering is not None and columns > dim:
             mean = self._upload("frequencies", step.centering.frequencies) @ alpha  # (1, K) or (T, K)
@@ -255,7 +259,7 @@ class TorchEngine(LocalEngine):
             rho, center = table.values, self._center(prior, low, high)
             if center is not None:
                 rho[..., : center.shape[2]] -= center
-            prior_step(table, of_rho.of_words(low, high), learning_rate=rate)
+            self._steps.prior_step(table, of_rho.of_words(low, high), learning_rate=rate)
             if center is not None:
                 rho[..., : center.shape[2]] += center
             if mean_context is not None:
@@ -285,25 +289,16 @@ class TorchEngine(LocalEngine):
             self._texts[id(text)] = (text, DeviceText.upload(text, self.device))
         on_device = self._texts[id(text)][1]
         drawn = self._draws(text, on_device, sampler, negatives=negatives, key=key)
-        score: Any = _triton_launch().score if self._triton else torch_steps.score
         scores = torch.zeros(2, len(text.ids), device=self.device)
-        slice_of = on_device.slice_of  # increasing: text is sorted by slice
-        if self._rho.slices == 1:  # one for all
-            slice_of = torch.zeros_like(slice_of)
+        slice_of = on_device.slice_of.clamp(max=self._rho.slices - 1)  # increasing: text is sorted by slice
         for low, high, rho in self._rho.slice_ranges(write_back=False):
             alpha = self._contexts(low, high).values
             begin, end = torch.searchsorted(slice_of, torch.tensor([low, high], device=self.device)).tolist()
             for start in range(begin, end, self._scoring_positions):
                 part = slice(start, min(start + self._scoring_positions, end))
-                batch = ScoringBatch(
-                    ids=on_device.ids,
-                    index=torch.arange(part.start, part.stop, device=self.device),
-                    slice_of=slice_of[part] - low,
-                    chunk_begin=on_device.chunk_begin[part],
-                    chunk_end=on_device.chunk_end[part],
-                    negatives=drawn(part),
-                )
-                scores[0, part], scores[1, part] = score(rho.values, alpha, batch, half_window=half_window)
+                text_part = on_device.part(part)._replace(slice_of=slice_of[part] - low)
+                found = self._steps.score(rho.values, alpha, text_part, drawn(part), half_window=half_window)
+                scores[0, part], scores[1, part] = found
         positive, negative = download(scores, scores.shape[1])
         return positive, negative
 
@@ -362,11 +357,6 @@ def find_device(name: str | None) -> torch.device:
         count = torch.cuda.device_count()
         raise OptionError(f"There is no device '{name}'; this machine has {count}, numbered from cuda:0")
     return device
-
-
-def _triton_launch() -> Any:
-    """Import what needs Triton only where it is used."""
-    return importlib.import_module("driftword.engines.torch.triton_launch")
 
 
 def _describe(device: torch.device) -> str:

@@ -16,7 +16,7 @@ from torch.nn.functional import logsigmoid
 from driftword.engines.parameters import INTERCEPT_UNIT, Table
 from driftword.engines.prior import Chain
 from driftword.engines.rounds import Step
-from driftword.engines.torch.blocks import BlockBatch, ScoringBatch, send
+from driftword.engines.torch.blocks import BlockBatch, DeviceText, send
 
 
 def likelihood_step(
@@ -142,19 +142,21 @@ def prior_step(table: Table, prior: DevicePrior, *, learning_rate: float) -> Non
         values[t] = rhs[t] + upper[t] * values[t + 1]
 
 
-def score(rho: Tensor, alpha: Tensor, batch: ScoringBatch, *, half_window: int) -> tuple[Tensor, Tensor]:
+def score(
+    rho: Tensor, alpha: Tensor, text: DeviceText, negatives: Tensor, *, half_window: int
+) -> tuple[Tensor, Tensor]:
     """Return log sigmoid(eta) of each word, and the summed log sigmoid(-eta) of its negatives."""
-    last, dim = len(batch.ids) - 1, alpha.shape[-1]
-    first_row = (batch.slice_of * rho.shape[1] if alpha.ndim == 3 else torch.zeros_like(batch.slice_of)).long()
+    last, dim = len(text.ids) - 1, alpha.shape[-1]
+    first_row = (text.slice_of * rho.shape[1] if alpha.ndim == 3 else torch.zeros_like(text.slice_of)).long()
     alpha = alpha.view(-1, dim)
-    context = torch.zeros(len(batch.index), dim, device=alpha.device)
+    context = torch.zeros(len(text.at), dim, device=alpha.device)
     for distance in range(-half_window, half_window + 1):
         if distance:
-            neighbor = batch.index + distance
-            inside = (neighbor >= batch.chunk_begin) & (neighbor < batch.chunk_end)
-            context += alpha[first_row + batch.ids[neighbor.clamp(0, last)]] * inside[:, None]
+            neighbor = text.at + distance
+            inside = (neighbor >= text.chunk_begin) & (neighbor < text.chunk_end)
+            context += alpha[first_row + text.ids[neighbor.clamp(0, last)]] * inside[:, None]
     context = with_intercept(context, rho)
-    negative_vectors = rho[batch.slice_of[:, None], batch.negatives.long()]  # (P, n, K)
-    positive = logsigmoid((rho[batch.slice_of, batch.ids[batch.index]] * context).sum(-1))
+    negative_vectors = rho[text.slice_of[:, None], negatives.long()]  # (P, n, K)
+    positive = logsigmoid((rho[text.slice_of, text.ids[text.at]] * context).sum(-1))
     negative = logsigmoid(-(negative_vectors @ context[..., None])[..., 0]).sum(-1)
     return positive, negative

@@ -17,7 +17,7 @@ from torch import Tensor
 from driftword.engines.parameters import INTERCEPT_UNIT, Table
 from driftword.engines.rounds import Step
 from driftword.engines.torch import triton_kernels as kernels
-from driftword.engines.torch.blocks import BlockBatch, ScoringBatch
+from driftword.engines.torch.blocks import BlockBatch, DeviceText
 from driftword.engines.torch.steps import DevicePrior
 
 MIN_TILE: Final = 16  # smallest side of a matrix product
@@ -164,17 +164,18 @@ def prior_step(table: Table, prior: DevicePrior, *, learning_rate: float) -> Non
     )  # fmt: skip
 
 
-def score(rho: Tensor, alpha: Tensor, batch: ScoringBatch, *, half_window: int) -> tuple[Tensor, Tensor]:
+def score(
+    rho: Tensor, alpha: Tensor, text: DeviceText, negatives: Tensor, *, half_window: int
+) -> tuple[Tensor, Tensor]:
     """Return log sigmoid(eta) of each word, and the summed log sigmoid(-eta) of its negatives."""
     _, words, columns = rho.shape
     dim = alpha.shape[-1]
-    count, negatives = batch.negatives.shape
+    count, n_negatives = negatives.shape
     positive, negative = torch.empty(2, count, device=rho.device)
     kernels.score[(triton.cdiv(count, SCORING_ROWS),)](
-        rho, alpha, batch.ids, batch.index, batch.slice_of, batch.chunk_begin, batch.chunk_end, batch.negatives,
-        positive, negative, count, words, _alpha_stride(alpha), INTERCEPT_UNIT if columns > dim else 0.0,
-        HALF_WINDOW=half_window, NEGATIVES=negatives, DIM=dim, COLUMNS=columns, WIDTH=_tile(columns), ROWS=SCORING_ROWS,
-        num_warps=4,
+        rho, alpha, text.ids, text.at, text.slice_of, text.chunk_begin, text.chunk_end, negatives, positive, negative,
+        count, words, _alpha_stride(alpha), INTERCEPT_UNIT if columns > dim else 0.0, HALF_WINDOW=half_window,
+        NEGATIVES=n_negatives, DIM=dim, COLUMNS=columns, WIDTH=_tile(columns), ROWS=SCORING_ROWS, num_warps=4,
     )  # fmt: skip
     return positive, negative
 
