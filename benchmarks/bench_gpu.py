@@ -134,8 +134,7 @@ def kernels(corpus: dw.Corpus) -> None:
         blocks = len(part.blocks[:BATCH_BLOCKS])
         batch = make_blocks(engine, part, step)
         totals = torch.zeros(blocks, device=DEVICE)
-        rho = (engine._rho._rho, engine._rho._accumulator)
-        alpha = (engine._alpha, engine._alpha_accumulator)
+        rho, alpha = engine.table("rho"), engine.table("alpha")
         # A row is read, its accumulator is read and written, and it is read and written.
         rows = len(batch.row_word) + batch.negatives.numel() + len(batch.token_word)
         moved = rows * spec.dim * 4 * 5
@@ -147,9 +146,9 @@ def kernels(corpus: dw.Corpus) -> None:
               f"{moved / took * 1000 / copied:11.0%}{words:12.1f}")  # fmt: skip
         batched = milliseconds(lambda: make_blocks(engine, part, step))
         print(f"  making the batch{batched:19.2f}")
-    prior = DevicePrior.make(step.prior.rho, step.prior.intercept, spec.dim, rho[0].shape[2], torch.device(DEVICE))
-    took = milliseconds(lambda: triton_launch.prior_step(*rho, prior, learning_rate=step.learning_rate))
-    moved = 3 * rho[0].nbytes
+    prior = DevicePrior.make(step.prior.rho, step.prior.intercept, spec.dim, rho.values.shape[2], torch.device(DEVICE))
+    took = milliseconds(lambda: triton_launch.prior_step(rho, prior, learning_rate=step.learning_rate))
+    moved = 3 * rho.values.nbytes
     print(f"random walk          {moved / 1e9:11.2f}{took:8.2f}{moved / took / 1e9:7.2f}"
           f"{moved / took * 1000 / copied:11.0%}")  # fmt: skip
     took = milliseconds(lambda: engine.read(corpus, PLAN), repeats=5)

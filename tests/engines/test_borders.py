@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from driftword.engines.distributed import borders
-from driftword.engines.distributed.borders import Equations, eliminate, solve
+from driftword.engines.distributed.borders import eliminate, solve, sweep
+from driftword.engines.parameters import Table
 from driftword.engines.prior import Chain
 from driftword.engines.torch.steps import DevicePrior, prior_step
 
@@ -25,7 +26,7 @@ def chains(slices: int, *, by_word: bool, stiff: float) -> tuple[Chain, Chain]:
 
 
 def solved_apart(
-    values: torch.Tensor, accumulator: torch.Tensor, chain: tuple[Chain, Chain], cuts: list[int]
+    table: Table, chain: tuple[Chain, Chain], cuts: list[int]
 ) -> list[tuple[torch.Tensor | None, torch.Tensor | None]]:
     """Let a thread for each part eliminate and solve; return what each finds for the slices outside its part."""
     letters: dict[tuple[int, int], Queue[torch.Tensor]] = {}
@@ -41,7 +42,7 @@ def solved_apart(
         own = [one.part(here.start, here.stop) for one in chain]
         prior = DevicePrior.make(own[0], own[1], DIM, COLUMNS, CPU)
         inside = (outside[0], outside[0] + high - low)
-        equations = eliminate(values[here], accumulator[here], prior, inside, learning_rate=RATE)
+        equations = eliminate(Table(*(part[here] for part in table)), prior, inside, learning_rate=RATE)
         found[rank] = solve(
             equations,
             prior.step_into(inside[0]) if outside[0] else None,
@@ -69,8 +70,8 @@ def test_parts_of_a_chain_find_the_solution_of_the_whole(
     accumulator = torch.from_numpy((0.1 + 10 * random.random((9, WORDS, COLUMNS))).astype("f4"))
     chain = chains(9, by_word=by_word, stiff=stiff)
     whole = values.double()
-    prior_step(whole, accumulator.double(), DevicePrior.make(*chain, DIM, COLUMNS, CPU), learning_rate=RATE)
-    found = solved_apart(values, accumulator, chain, cuts)
+    prior_step(Table(whole, accumulator.double()), DevicePrior.make(*chain, DIM, COLUMNS, CPU), learning_rate=RATE)
+    found = solved_apart(Table(values, accumulator), chain, cuts)
     for rank, (before, after) in enumerate(found):
         for result, t in ((before, cuts[rank] - 1), (after, cuts[rank + 1])):
             if result is None:
@@ -85,10 +86,7 @@ def test_the_kernel_eliminates_as_plain_operations_do(by_word: bool) -> None:
     values = torch.from_numpy(random.normal(size=(6, WORDS, COLUMNS)).astype("f4"))
     accumulator = torch.from_numpy(random.random((6, WORDS, COLUMNS)).astype("f4"))
     prior = DevicePrior.make(*chains(6, by_word=by_word, stiff=3.0), DIM, COLUMNS, CPU)
-    found = eliminate(values, accumulator, prior, (1, 5), learning_rate=RATE)
-    right = Equations(
-        borders.sweep(values, accumulator, prior, range(1, 5), RATE),
-        borders.sweep(values, accumulator, prior, range(4, 0, -1), RATE),
-    )
-    np.testing.assert_allclose(found.last, right.last, rtol=1e-6)
-    np.testing.assert_allclose(found.first, right.first, rtol=1e-6)
+    table = Table(values, accumulator)
+    found = eliminate(table, prior, (1, 5), learning_rate=RATE)
+    for equations, slices in zip(found, (range(1, 5), range(4, 0, -1)), strict=True):
+        np.testing.assert_allclose(equations, sweep(table, prior, slices, RATE), rtol=1e-6)

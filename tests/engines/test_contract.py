@@ -47,7 +47,7 @@ def make(request: pytest.FixtureRequest) -> Make:
     options: dict[str, Any] = {"threads": 1}
     if ENGINES[name].package is not None:
         pytest.importorskip(ENGINES[name].package).set_num_threads(1)
-    if ENGINES[name].takes_device:
+    if "device" in ENGINES[name].options:
         options["device"] = "cpu"
     return lambda parameters: make_engine(name, copy.deepcopy(parameters), SAMPLER, **options)
 

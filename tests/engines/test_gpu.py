@@ -14,7 +14,7 @@ from cases import NAMES, make_parameters, make_plan, make_step, make_text, singl
 import driftword as dw
 from driftword.basics.errors import OptionError
 from driftword.engines import choose_engine
-from driftword.engines.parameters import Parameters
+from driftword.engines.parameters import Parameters, Table
 from driftword.engines.prior import Chain
 from driftword.engines.rounds import Sampler
 from driftword.engines.torch import steps as plain
@@ -38,11 +38,10 @@ def make_blocks(half_window: int = 4, pool: int = 64, *, contexts: bool = False)
     return single(make_parameters(SLICES, WORDS, DIM, intercept=True, contexts=contexts)), batch
 
 
-def tensors_of(parameters: Parameters) -> list[torch.Tensor]:
-    names = ("rho", "rho_accumulator", "alpha", "alpha_accumulator")
-    tensors = [torch.tensor(getattr(parameters, name), device="cuda") for name in names]
-    tensors[:2] = (torch.nn.functional.pad(x, (0, 3), value=i) for i, x in enumerate(tensors[:2]))  # as the engine does
-    return tensors
+def tables_of(parameters: Parameters) -> tuple[Table, Table]:
+    rho, alpha = ([torch.tensor(part, device="cuda") for part in parameters.table(name)] for name in ("rho", "alpha"))
+    rho = [torch.nn.functional.pad(part, (0, 3), value=i) for i, part in enumerate(rho)]  # as the engine does
+    return Table(*rho), Table(*alpha)
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("ieee", 1e-3), ("tf32", 2e-2)])
@@ -54,18 +53,18 @@ def test_compiled_kernels_are_the_plain_steps(
 
     parameters, batch = make_blocks(half_window, contexts=contexts)
     step = make_step(SLICES, half_window=half_window, pool_size=64)
-    one, other = tensors_of(parameters), tensors_of(parameters)
+    one, other = tables_of(parameters), tables_of(parameters)
     count = len(batch.slice_of)
     totals = torch.zeros(count, device="cuda")
     right = 0.0
     for b in range(count):
-        fast.likelihood_step(one[:2], one[2:], batch, (b, b + 1), step, totals=totals, precision=precision)
-        right += float(plain.likelihood_step(other[:2], other[2:], batch, (b, b + 1), step))
+        fast.likelihood_step(*one, batch, (b, b + 1), step, totals=totals, precision=precision)
+        right += float(plain.likelihood_step(*other, batch, (b, b + 1), step))
     assert float(totals.double().sum()) == pytest.approx(right, rel=tolerance)
     prior = plain.DevicePrior.make(step.prior.rho, step.prior.intercept, DIM, DIM + 4, torch.device("cuda"))
-    fast.prior_step(one[0], one[1], prior, learning_rate=0.05)
-    plain.prior_step(other[0], other[1], prior, learning_rate=0.05)
-    for a, b in zip(one, other, strict=True):
+    fast.prior_step(one[0], prior, learning_rate=0.05)
+    plain.prior_step(other[0], prior, learning_rate=0.05)
+    for a, b in zip((*one[0], *one[1]), (*other[0], *other[1]), strict=True):
         torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
 
 
@@ -84,8 +83,8 @@ def test_the_prior_is_solved_for_any_number_of_slices(slices: int, by_word: bool
             walk = walk[:, None] * np.linspace(0.1, 9, 300)
         chains = (Chain(own, walk), Chain(np.zeros(slices), np.full(slices - 1, precision)))
         prior = plain.DevicePrior.make(*chains, 19, 20, torch.device("cuda"))
-        plain.prior_step(exact, accumulator.double(), prior, learning_rate=0.2)
-        fast.prior_step(found, accumulator, prior, learning_rate=0.2)
+        plain.prior_step(Table(exact, accumulator.double()), prior, learning_rate=0.2)
+        fast.prior_step(Table(found, accumulator), prior, learning_rate=0.2)
         torch.testing.assert_close(found.double(), exact, rtol=1e-4, atol=1e-4)
         exact = found.double()
 

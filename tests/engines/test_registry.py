@@ -33,7 +33,7 @@ def test_without_pytorch_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("name", list(ENGINES))
 def test_parameters_are_cast_to_the_precision_of_the_engine(name: str) -> None:
-    device = "cpu" if ENGINES[name].takes_device else None
+    device = "cpu" if "device" in ENGINES[name].options else None
     parameters = make_parameters(1, 5, 2).astype(np.float16)
     engine = make_engine(name, parameters, SAMPLER, threads=1, device=device)
     assert {values.dtype for values in vars(engine.parameters).values()} == {np.dtype(ENGINES[name].dtype)}

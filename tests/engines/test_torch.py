@@ -22,6 +22,7 @@ from driftword.engines import choose_engine
 from driftword.engines.reference import ReferenceEngine
 from driftword.engines.rounds import PassPlan, Sampler, Text, make_rounds, read_pass
 from driftword.engines.torch import blocks as torch_blocks
+from driftword.engines.torch import steps
 from driftword.engines.torch.blocks import DeviceCorpus, DeviceRound, DeviceSampler
 from driftword.engines.torch.engine import TorchEngine
 
@@ -88,7 +89,7 @@ def test_text_on_a_device_is_the_text_of_numpy(small: dw.Corpus) -> None:
             assert (blocks.numpy() == host.number[order]).all()
             assert (device.whole.slice_of[blocks].numpy() == host.slice_of[order]).all()
             counters = np.arange(1000) * 7
-            drawn = DeviceSampler(sampler, CPU).draw(host.key, torch.tensor(counters))
+            drawn = DeviceSampler(sampler, CPU).draw(int(host.key), torch.tensor(counters))
             assert (drawn.numpy() == sampler.draw(host.key, counters)).all()
         assert (device.whole.ids.numpy() == host.ids).all()
 
@@ -138,8 +139,8 @@ def test_a_fit_is_resumed(small: dw.Corpus, tmp_path: Path, monkeypatch: pytest.
 def test_what_does_not_fit_comes_in_parts() -> None:
     parameters = single(make_parameters(6, 40, 8))
     engine = TorchEngine(copy.deepcopy(parameters), Sampler.make(np.ones(40), 1), device="cpu", memory=12_000)
-    assert len(engine._rho.slice_groups()) > 1
-    assert len(engine._rho.word_groups()) > 1
+    assert len(list(engine._rho.slice_ranges())) > 1
+    assert len(list(engine._rho.word_ranges())) > 1
     for name in NAMES:
         np.testing.assert_array_equal(getattr(engine.parameters, name), getattr(parameters, name))
 
@@ -147,8 +148,9 @@ def test_what_does_not_fit_comes_in_parts() -> None:
 KERNELS = """
 import copy, numpy as np, torch
 from driftword.engines.torch import steps as plain, triton_launch as fast
+from driftword.engines.parameters import Table
 from driftword.engines.rounds import Sampler
-from driftword.engines.torch.blocks import DeviceSampler, DeviceText, ScoringBatch, make_batch, make_rounds
+from driftword.engines.torch.blocks import DeviceSampler, DeviceText, make_batch, make_rounds
 from cases import by_word, make_parameters, make_plan, make_step, make_text, single
 
 cpu = torch.device("cpu")
@@ -168,27 +170,24 @@ for dim, slices, pool, half_window, filling in ((5, 1, 7, 2, 3), (20, 3, 16, 4, 
         tensors[:2] = (torch.nn.functional.pad(x, (0, max(filling - 1, 0)), value=i) for i, x in enumerate(tensors[:2]))
     prior = plain.DevicePrior.make(step.prior.rho, step.prior.intercept, dim, one[0].shape[2], cpu)
     totals, count = torch.zeros(len(part.blocks)), len(part.blocks)
-    fast.likelihood_step(one[:2], one[2:], batch, (0, count), step, totals=totals, precision="ieee")
-    right = sum(float(plain.likelihood_step(other[:2], other[2:], batch, (b, b + 1), step)) for b in range(count))
+    (rho, alpha), (plain_rho, plain_alpha) = ((Table(*x[:2]), Table(*x[2:])) for x in (one, other))
+    fast.likelihood_step(rho, alpha, batch, (0, count), step, totals=totals, precision="ieee")
+    right = sum(float(plain.likelihood_step(plain_rho, plain_alpha, batch, (b, b + 1), step)) for b in range(count))
     assert abs(float(totals.double().sum()) - right) < 1e-3 * abs(right)
     for a, b in zip(one, other):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
     waves = [0, 1, 3, count]  # the blocks of a wave see the parameters from before it
-    ordered = fast.OrderedSteps(batch, waves, pool=pool, rho=one[0], alpha=one[2])
-    ordered.take(one[:2], one[2:], step, totals=totals, precision="ieee")
-    right = sum(float(plain.likelihood_step(other[:2], other[2:], batch, w, step)) for w in zip(waves, waves[1:]))
+    fast.ordered_steps(rho, alpha, batch, waves, step, totals=totals, precision="ieee")
+    right = sum(float(plain.likelihood_step(plain_rho, plain_alpha, batch, w, step)) for w in zip(waves, waves[1:]))
     assert abs(float(totals.double().sum()) - right) < 1e-3 * abs(right)
-    fast.prior_step(one[0], one[1], prior, learning_rate=step.learning_rate)
-    plain.prior_step(other[0], other[1], prior, learning_rate=step.learning_rate)
+    fast.prior_step(rho, prior, learning_rate=step.learning_rate)
+    plain.prior_step(plain_rho, prior, learning_rate=step.learning_rate)
     for a, b in zip(one, other):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
     whole = DeviceText.upload(text, cpu)
     negatives = torch.arange(5 * len(text.ids), dtype=torch.int32).view(-1, 5) % 12
-    scoring = ScoringBatch(
-        whole.ids, torch.arange(len(text.ids)), whole.slice_of, whole.chunk_begin, whole.chunk_end, negatives
-    )
-    found = fast.score(one[0], one[2], scoring, half_window=half_window)
-    right = plain.score(one[0], one[2], scoring, half_window=half_window)
+    found = fast.score(one[0], one[2], whole, negatives, half_window=half_window)
+    right = plain.score(one[0], one[2], whole, negatives, half_window=half_window)
     torch.testing.assert_close(torch.stack(found), torch.stack(right), rtol=1e-4, atol=1e-4)
 print("equal")
 """
@@ -261,7 +260,7 @@ def test_too_little_memory_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> Non
     def fail(*_: Any, **__: Any) -> None:
         raise torch.OutOfMemoryError
 
-    monkeypatch.setattr(TorchEngine, "_prior_step", fail)
+    monkeypatch.setattr(steps, "prior_step", fail)
     text = make_text([9], [0], 9)
     (part,) = device_rounds(text, make_plan(block_size=8))
     with pytest.raises(

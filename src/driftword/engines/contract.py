@@ -6,13 +6,14 @@ knows nothing of them. Every engine passes ``tests/engines/test_contract.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, SupportsFloat
 
 import numpy.typing as npt
 
 from driftword.corpus import Corpus
-from driftword.engines.parameters import Floats, Parameters
+from driftword.engines.parameters import Floats, Parameters, Table
 from driftword.engines.rounds import PassPlan, Sampler, Step, Text
 
 
@@ -28,14 +29,14 @@ class Engine(Protocol):
         ...
 
     def broadcast(self, n_slices: int, initial_accumulator: float, *, contexts: bool = False) -> Engine:
-        """Return an engine in which every slice has the static embeddings, with Adagrad accumulators reset.
+        """Return this engine, in which every slice now has the static embeddings, with Adagrad accumulators reset.
 
         With `contexts` every slice also gets context vectors of its own.
         """
         ...
 
     def capacity(self) -> float:
-        """Return how many tokens it can read at once beside those it works on, for the memory that is free."""
+        """Return how many tokens it can read at once, beside those it works on, into the memory that is free."""
         ...
 
     def read(self, corpus: Corpus, plan: PassPlan) -> Sequence[Any]:
@@ -45,7 +46,7 @@ class Engine(Protocol):
     def round(self, blocks: Any, step: Step) -> SupportsFloat:
         """Take the likelihood step of every block, then the prior's; return the text's summed log-likelihood.
 
-        Where a device is still at work on the round, only who asks for the value as a float waits for it.
+        A device may still be at work on the round; whoever asks for the value as a float waits for it.
         """
         ...
 
@@ -56,7 +57,7 @@ class Engine(Protocol):
         ...
 
     def finite(self) -> bool:
-        """Whether the parameters are still finite."""
+        """Tell whether the parameters are still finite."""
         ...
 
     def embeddings(self) -> tuple[Floats, Floats]:
@@ -66,3 +67,35 @@ class Engine(Protocol):
     def snapshot(self) -> Callable[[], tuple[Floats, Floats]]:
         """Copy the current rho and alpha; return a function that gives the copies as NumPy arrays."""
         ...
+
+
+class LocalEngine(ABC):
+    """An engine in one process: it also takes the steps of a round one by one, and shows where parameters are.
+
+    That is what several processes need which fit one model together (`distributed`).
+    """
+
+    reads_ahead = False
+
+    @abstractmethod
+    def likelihood_step(self, blocks: Any, step: Step) -> SupportsFloat:
+        """Take the likelihood step of every block; return the text's summed log-likelihood."""
+
+    @abstractmethod
+    def prior_step(self, step: Step) -> None:
+        """Take the proximal step of the prior, and centre contexts if there are intercepts."""
+
+    def round(self, blocks: Any, step: Step) -> SupportsFloat:
+        """Take the likelihood step of every block, then the prior's; return the text's summed log-likelihood."""
+        total = self.likelihood_step(blocks, step)
+        self.prior_step(step)
+        return total
+
+    @abstractmethod
+    def table(self, name: str) -> Table:
+        """Return `rho` or `alpha` with its accumulators where they are stored, not copies."""
+
+    def word_ranges(self, name: str) -> Iterator[tuple[int, int, Table]]:
+        """Yield ranges of words, each with `rho` or `alpha` of these words in all slices."""
+        table = self.table(name)
+        yield 0, table.values.shape[1], table

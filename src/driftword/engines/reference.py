@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftword.engines.array_engine import ArrayEngine
-from driftword.engines.parameters import INTERCEPT_UNIT, Parameters, broadcast, by_slice
+from driftword.engines.parameters import INTERCEPT_UNIT, Parameters, by_slice
 from driftword.engines.prior import Chain
 from driftword.engines.rounds import Blocks, Centering, Sampler, Step, Text
 
@@ -39,15 +39,6 @@ class ReferenceEngine(ArrayEngine):
     """Runs rounds in float64, one block after the other."""
 
     machine = "NumPy, one thread"
-
-    def __init__(self, parameters: Parameters, sampler: Sampler) -> None:
-        super().__init__(parameters)
-        self.sampler = sampler
-
-    def broadcast(self, n_slices: int, initial_accumulator: float, *, contexts: bool = False) -> ReferenceEngine:
-        """Return an engine in which every slice has the static embeddings, with Adagrad accumulators reset."""
-        parameters = broadcast(self.parameters, n_slices, initial_accumulator, contexts=contexts)
-        return ReferenceEngine(parameters, self.sampler)
 
     def likelihood_step(self, blocks: Blocks, step: Step) -> float:
         """Take the likelihood step of every block; return the text's summed log-likelihood."""

@@ -1,4 +1,4 @@
-"""The registry of engines: their names, how each is made, its precision, and what it needs.
+"""The registry of engines: their names, where each is, its precision, and what it needs.
 
 Nothing outside this module depends on the name of an engine.
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import pkgutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -23,50 +25,24 @@ AUTO: Final = "auto"
 
 
 @dataclass(frozen=True)
-class EngineOptions:
-    """The options of a fit that concern the machine; an engine takes those it knows."""
-
-    threads: int | None = None
-    device: str | None = None
-    half_precision: bool = False
-    reproducible: bool = False
-
-
-@dataclass(frozen=True)
 class EngineEntry:
     """One engine of the registry."""
 
-    make: Callable[[Parameters, Sampler, EngineOptions], Engine]
+    place: str  # module and class, imported only when used
     dtype: type[np.floating[Any]]  # of its parameters
+    options: tuple[str, ...] = ()  # those about the machine that it takes
     package: str | None = None  # an optional dependency that must be installed, under this name as an extra too
-    takes_device: bool = False
 
 
-def _make_cpu(parameters: Parameters, sampler: Sampler, options: EngineOptions) -> Engine:
-    from driftword.engines.cpu.engine import CpuEngine
-
-    return CpuEngine(parameters, sampler, threads=options.threads)
-
-
-def _make_torch(parameters: Parameters, sampler: Sampler, options: EngineOptions) -> Engine:
-    from driftword.engines.torch.engine import TorchEngine
-
-    return TorchEngine(
-        parameters, sampler, device=options.device, half_precision=options.half_precision,
-        reproducible=options.reproducible,
-    )  # fmt: skip
-
-
-def _make_reference(parameters: Parameters, sampler: Sampler, _: EngineOptions) -> Engine:
-    from driftword.engines.reference import ReferenceEngine
-
-    return ReferenceEngine(parameters, sampler)
-
-
-ENGINES: Final[dict[str, EngineEntry]] = {
-    "cpu": EngineEntry(_make_cpu, np.float32),
-    "torch": EngineEntry(_make_torch, np.float32, package="torch", takes_device=True),
-    "reference": EngineEntry(_make_reference, np.float64),
+ENGINES: Final = {
+    "cpu": EngineEntry("driftword.engines.cpu.engine:CpuEngine", np.float32, ("threads",)),
+    "torch": EngineEntry(
+        "driftword.engines.torch.engine:TorchEngine",
+        np.float32,
+        ("device", "half_precision", "reproducible"),
+        package="torch",
+    ),
+    "reference": EngineEntry("driftword.engines.reference:ReferenceEngine", np.float64),
 }
 
 
@@ -76,38 +52,24 @@ def choose_engine(name: str, device: str | None = None) -> str:
     device = checks.optional(checks.text, "device", device)
     if name == AUTO:
         return "torch" if device is not None or gpu_is_usable() else "cpu"
-    if device is not None and not ENGINES[name].takes_device:
+    if device is not None and "device" not in ENGINES[name].options:
         raise OptionError(f"`device` is an option of the torch engine, not of '{name}'; leave it out")
     return name
 
 
-def make_engine(
-    name: str,
-    parameters: Parameters,
-    sampler: Sampler,
-    *,
-    threads: int | None = None,
-    reproducible: bool = False,
-    device: str | None = None,
-    half_precision: bool = False,
-) -> Engine:
+def make_engine(name: str, parameters: Parameters, sampler: Sampler, **options: Any) -> Engine:
     """Make an engine that starts from `parameters`, which it may change.
 
-    Parameters
-    ----------
-    name
-        What `choose_engine` returned.
-    parameters
-        Where to start, in any precision; they are cast to the engine's own.
-    sampler
-        The distribution of the negatives.
-    threads, reproducible, device, half_precision
-        As in `driftword.fit`.
+    They may have any precision and are cast to the engine's own; `sampler` draws negatives. The options are those of
+    `driftword.fit` that concern the machine: threads, device, half_precision, reproducible. An engine takes those it
+    knows.
     """
     entry = ENGINES[name]
     check_package(name)
-    options = EngineOptions(threads, device, half_precision, reproducible)
-    return entry.make(parameters.astype(entry.dtype), sampler, options)
+    make: Callable[..., Engine] = pkgutil.resolve_name(entry.place)
+    return make(
+        parameters.astype(entry.dtype), sampler, **{key: options[key] for key in entry.options if key in options}
+    )
 
 
 def check_package(name: str) -> None:
@@ -121,16 +83,12 @@ def check_package(name: str) -> None:
 
 
 def gpu_is_usable() -> bool:
-    """Whether PyTorch is installed and sees an NVIDIA GPU."""
-    if importlib.util.find_spec("torch") is None:
-        return False
+    """Tell whether PyTorch is installed and sees an NVIDIA GPU."""
+    has_driver = False
     for library in ("libcuda.so.1", "nvcuda.dll"):  # looking for the driver is much quicker than importing PyTorch
-        try:
-            ctypes.CDLL(library)
-            break
-        except OSError:
-            continue
-    else:
+        with suppress(OSError):
+            has_driver = ctypes.CDLL(library) is not None
+    if not has_driver or importlib.util.find_spec("torch") is None:
         return False
     import torch
 

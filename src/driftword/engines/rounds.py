@@ -213,13 +213,13 @@ def training_chunks(corpus: Corpus, plan: PassPlan) -> npt.NDArray[np.int64]:
     slice_of = slice_of[order]
     size = np.diff(corpus.offsets)[chunks[order]]
     before = np.cumsum(size) - size
-    new_slice = np.r_[True, np.diff(slice_of) != 0]
+    new_slice = _changes(slice_of)
     which = np.cumsum(new_slice) - 1
     start = before[new_slice]
     length = np.diff(np.r_[start, before[-1] + size[-1]])
     unit = np.clip(length // (pieces * SEGMENTS), 1, SEGMENT_TOKENS)
     segment = (before - start[which]) // unit[which]
-    new_segment = new_slice | np.r_[True, np.diff(segment) != 0]
+    new_segment = new_slice | _changes(segment)
     number = np.cumsum(new_segment) - 1  # of the segment of each chunk
     slice_of_segment = slice_of[new_segment]
     random = randomness.bits(randomness.key(plan.seed, "pieces", plan.number), np.arange(len(slice_of_segment)))
@@ -237,9 +237,8 @@ def _text(corpus: Corpus, chunks: npt.NDArray[np.int64], pass_number: int, *, sl
 
 def make_rounds(text: Text, plan: PassPlan) -> list[Blocks]:
     """Divide a text into rounds of blocks of at most ``plan.block_size`` positions (or one run, if that is longer)."""
-    capacity = max(
-        plan.block_size - plan.run_length + 1, 1
-    )  # so that a run that begins at its last position still fits
+    # So that a run that begins at the last position still fits.
+    capacity = max(plan.block_size - plan.run_length + 1, 1)
     lengths = np.diff(text.offsets)
     runs_in_chunk = -(-lengths // plan.run_length)
     chunk = np.repeat(np.arange(len(lengths)), runs_in_chunk)
@@ -254,10 +253,9 @@ def make_rounds(text: Text, plan: PassPlan) -> list[Blocks]:
 
     # Pack runs into blocks: a block is full when the positions of its slice pass a multiple of the capacity.
     before = np.cumsum(end - begin) - (end - begin)
-    new_slice = np.r_[True, np.diff(slice_of) != 0] if len(slice_of) else np.zeros(0, dtype=bool)
-    slice_start = before[new_slice][np.cumsum(new_slice) - 1] if len(slice_of) else before
-    bin_of = (before - slice_start) // capacity
-    first = np.flatnonzero(new_slice | np.r_[True, np.diff(bin_of) != 0][: len(bin_of)])
+    new_slice = _changes(slice_of)
+    bin_of = (before - before[new_slice][np.cumsum(new_slice) - 1]) // capacity
+    first = np.flatnonzero(new_slice | _changes(bin_of))
     block_slice = slice_of[first]
     rank_in_slice = np.arange(len(first)) - np.searchsorted(block_slice, block_slice)
     blocks_in_slice = np.bincount(block_slice, minlength=int(block_slice.max(initial=0)) + 1)[block_slice]
@@ -275,22 +273,18 @@ def make_rounds(text: Text, plan: PassPlan) -> list[Blocks]:
         numbers = numbers[np.lexsort((place[numbers], turn[numbers]))]
         runs = concatenated_ranges(run_offsets[numbers], run_offsets[numbers + 1])
         sizes = run_offsets[numbers + 1] - run_offsets[numbers]
-        result.append(
-            Blocks(
-                text.ids,
-                begin[runs],
-                end[runs],
-                chunk_begin[runs],
-                chunk_end[runs],
-                np.r_[0, np.cumsum(sizes)],
-                wave_offsets(len(numbers), done),
-                block_slice[numbers],
-                numbers,
-                key,
-            )
+        offsets, waves, slices = np.r_[0, np.cumsum(sizes)], wave_offsets(len(numbers), done), block_slice[numbers]
+        part = Blocks(
+            text.ids, begin[runs], end[runs], chunk_begin[runs], chunk_end[runs], offsets, waves, slices, numbers, key
         )
+        result.append(part)
         done += len(numbers)
     return result
+
+
+def _changes(values: Ints) -> npt.NDArray[np.bool_]:
+    """Mark every value that differs from the one before it; the first one does."""
+    return np.asarray(np.r_[True, values[1:] != values[:-1]][: len(values)])
 
 
 def _shuffled(slice_of: Ints, random: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:

@@ -18,15 +18,13 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, register_jitable
 
-_FEATURES: Final = llvm.get_host_cpu_features()
+from driftword.engines.cpu.matmul_kernels import BYTE_POINTER, FLOAT, address, arrays_of, load, splat, store
+
 _ARM: Final = platform.machine() in ("aarch64", "arm64")
-_AVX: Final = bool(_FEATURES.get("avx"))
+_AVX: Final = bool(llvm.get_host_cpu_features().get("avx"))
 _LINE: Final = 16  # numbers in a line of the cache
 WIDTH: Final = 8 if _AVX else 4  # numbers at a time
-_FLOAT = ir.FloatType()
-_VECTOR = ir.VectorType(_FLOAT, WIDTH)
-_BYTE_POINTER = ir.IntType(8).as_pointer()
-_INDEX = ir.IntType(64)
+_VECTOR: Final = ir.VectorType(FLOAT, WIDTH)
 
 
 def _constant(value: float) -> Any:
@@ -60,31 +58,14 @@ def _step(_: Any, values: Any, accumulator: Any, gradients: Any, row: Any, r: An
     """Add rate * gradients[r] / sqrt(accumulator[row]) to values[row], in columns k to k + WIDTH - 1."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        arrays = [
-            context.make_array(kind)(context, builder, value)
-            for kind, value in zip(signature.args[:3], args[:3], strict=True)
-        ]
+        values, accumulator, gradients = arrays_of(context, builder, signature.args[:3], args[:3])
         row, r, k, rate = args[3:]
-
-        def address(array: Any, at: Any) -> Any:
-            row_stride, column_stride = cgutils.unpack_tuple(builder, array.strides, 2)
-            offset = builder.add(builder.mul(at, row_stride), builder.mul(k, column_stride))
-            pointer = builder.gep(builder.bitcast(array.data, _BYTE_POINTER), [offset])
-            return builder.bitcast(pointer, _VECTOR.as_pointer())
-
-        def load(pointer: Any) -> Any:
-            value = builder.load(pointer)
-            value.align = 4
-            return value
-
-        target = address(arrays[0], row)
-        movement = builder.fmul(load(address(arrays[2], r)), _reciprocal_root(builder, load(address(arrays[1], row))))
-        undefined = ir.Constant(_VECTOR, ir.Undefined)
-        first = builder.insert_element(undefined, rate, ir.IntType(32)(0))
-        rates = builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), [0] * WIDTH))
-        product = builder.fmul(movement, rates, flags=("contract",))
-        stored = builder.store(builder.fadd(load(target), product, flags=("contract",)), target)
-        stored.align = 4
+        target = address(builder, values, row, k)
+        gradient = load(builder, address(builder, gradients, r, k), _VECTOR)
+        squares = load(builder, address(builder, accumulator, row, k), _VECTOR)
+        movement = builder.fmul(gradient, _reciprocal_root(builder, squares))
+        product = builder.fmul(movement, splat(builder, rate, WIDTH), flags=("contract",))
+        store(builder, builder.fadd(load(builder, target, _VECTOR), product, flags=("contract",)), target)
         return context.get_dummy_value()
 
     return types.none(values, accumulator, gradients, types.int64, types.int64, types.int64, types.float32), generate
@@ -106,12 +87,9 @@ def _fetch(_: Any, table: Any, row: Any, k: Any) -> Any:
     """Ask for the cache line that holds table[row, k]."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, args[0])
-        row_stride, column_stride = cgutils.unpack_tuple(builder, array.strides, 2)
-        offset = builder.add(builder.mul(args[1], row_stride), builder.mul(args[2], column_stride))
-        pointer = builder.gep(builder.bitcast(array.data, _BYTE_POINTER), [offset])
-        number = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [_BYTE_POINTER, number, number, number])
+        (array,) = arrays_of(context, builder, signature.args[:1], args[:1])
+        pointer, number = address(builder, array, *args[1:]), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [BYTE_POINTER, number, number, number])
         prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
         builder.call(prefetch, [pointer, number(0), number(2), number(1)])
         return context.get_dummy_value()

@@ -20,7 +20,7 @@ from driftword.basics.process import available_cores
 from driftword.engines.array_engine import ArrayEngine
 from driftword.engines.cpu import block_kernels as kernels
 from driftword.engines.cpu.matmul_kernels import LANES, TILE, padded
-from driftword.engines.parameters import INTERCEPT_UNIT, Floats, Parameters, Table, broadcast, by_slice
+from driftword.engines.parameters import INTERCEPT_UNIT, Floats, Parameters, Table, by_slice
 from driftword.engines.prior import Chain
 from driftword.engines.rounds import Blocks, Sampler, Step, Text
 
@@ -29,16 +29,10 @@ class CpuEngine(ArrayEngine):
     """Runs rounds on all cores."""
 
     def __init__(self, parameters: Parameters, sampler: Sampler, *, threads: int | None = None) -> None:
-        super().__init__(parameters)
-        self.sampler = sampler
+        super().__init__(parameters, sampler)
         self.threads = threads or available_cores()
         self.machine = f"{self.threads} threads"
         self._pool = ThreadPoolExecutor(self.threads)
-
-    def broadcast(self, n_slices: int, initial_accumulator: float, *, contexts: bool = False) -> CpuEngine:
-        """Return an engine in which every slice has the static embeddings, with Adagrad accumulators reset."""
-        parameters = broadcast(self.parameters, n_slices, initial_accumulator, contexts=contexts)
-        return CpuEngine(parameters, self.sampler, threads=self.threads)
 
     def likelihood_step(self, blocks: Blocks, step: Step) -> float:
         """Take the likelihood step of every block; return the text's summed log-likelihood."""

@@ -27,10 +27,41 @@ def padded(count: Any, unit: int) -> Any:
     return (count + unit - 1) // unit * unit
 
 
-_BYTE_POINTER = ir.IntType(8).as_pointer()
-_FLOAT = ir.FloatType()
-_VECTOR = ir.VectorType(_FLOAT, LANES)
-_INDEX = ir.IntType(64)
+BYTE_POINTER: Final = ir.IntType(8).as_pointer()
+FLOAT: Final = ir.FloatType()
+_VECTOR: Final = ir.VectorType(FLOAT, LANES)
+_INDEX: Final = ir.IntType(64)
+
+
+def arrays_of(context: Any, builder: ir.IRBuilder, kinds: Any, values: Any) -> list[Any]:
+    """Return arguments of an intrinsic that are arrays."""
+    return [context.make_array(kind)(context, builder, value) for kind, value in zip(kinds, values, strict=True)]
+
+
+def address(builder: ir.IRBuilder, array: Any, row: Any, column: Any) -> Any:
+    """Return the address of array[row, column]."""
+    row_stride, column_stride = cgutils.unpack_tuple(builder, array.strides, 2)
+    offset = builder.add(builder.mul(row, row_stride), builder.mul(column, column_stride))
+    return builder.gep(builder.bitcast(array.data, BYTE_POINTER), [offset])
+
+
+def load(builder: ir.IRBuilder, pointer: Any, kind: Any) -> Any:
+    """Return the number or the vector at an address, which is aligned to one number only."""
+    value = builder.load(builder.bitcast(pointer, kind.as_pointer()))
+    value.align = 4
+    return value
+
+
+def store(builder: ir.IRBuilder, value: Any, pointer: Any) -> None:
+    """Write a vector to an address, likewise."""
+    builder.store(value, builder.bitcast(pointer, value.type.as_pointer())).align = 4
+
+
+def splat(builder: ir.IRBuilder, number: Any, lanes: int) -> Any:
+    """Return a vector that holds one number in every lane."""
+    undefined = ir.Constant(ir.VectorType(FLOAT, lanes), ir.Undefined)
+    first = builder.insert_element(undefined, number, ir.IntType(32)(0))
+    return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes))
 
 
 @intrinsic
@@ -38,30 +69,16 @@ def _add_tile(_: Any, left: Any, right: Any, out: Any, i: Any, k: Any, n: Any) -
     """Add left[i : i + TILE, :n] @ right[:n, k : k + LANES] to out[i : i + TILE, k : k + LANES]; n is at least 1."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        left, right, out = (
-            context.make_array(kind)(context, builder, value)
-            for kind, value in zip(signature.args[:3], args[:3], strict=True)
-        )
+        left, right, out = arrays_of(context, builder, signature.args[:3], args[:3])
         i, k, n = args[3:]
-
-        def address(array: Any, row: Any, column: Any) -> Any:
-            row_stride, column_stride = cgutils.unpack_tuple(builder, array.strides, 2)
-            offset = builder.add(builder.mul(row, row_stride), builder.mul(column, column_stride))
-            return builder.gep(builder.bitcast(array.data, _BYTE_POINTER), [offset])
-
-        def load(pointer: Any, kind: Any) -> Any:
-            value = builder.load(builder.bitcast(pointer, kind.as_pointer()))
-            value.align = 4
-            return value
-
         rows = [builder.add(i, _INDEX(r)) for r in range(TILE)]
-        out_pointers = [address(out, row, k) for row in rows]
+        out_pointers = [address(builder, out, row, k) for row in rows]
         # The empty assembly hides from the compiler that these addresses are equally spaced. Otherwise it would
         # compute each from the one before, and that chain of additions would take longer than the sums.
-        hide = ir.FunctionType(_BYTE_POINTER, [_BYTE_POINTER])
-        left_pointers = [builder.asm(hide, "", "=r,0", [address(left, row, _INDEX(0))], False) for row in rows]
-        initial = [load(pointer, _VECTOR) for pointer in out_pointers]
-        right_pointer = address(right, _INDEX(0), k)
+        hide = ir.FunctionType(BYTE_POINTER, [BYTE_POINTER])
+        left_pointers = [builder.asm(hide, "", "=r,0", [address(builder, left, row, _INDEX(0))], False) for row in rows]
+        initial = [load(builder, pointer, _VECTOR) for pointer in out_pointers]
+        right_pointer = address(builder, right, _INDEX(0), k)
         left_stride = cgutils.unpack_tuple(builder, left.strides, 2)[1]
         right_stride = cgutils.unpack_tuple(builder, right.strides, 2)[0]
 
@@ -73,10 +90,10 @@ def _add_tile(_: Any, left: Any, right: Any, out: Any, i: Any, k: Any, n: Any) -
         j = builder.phi(_INDEX)
         j.add_incoming(_INDEX(0), before)
         sums = [builder.phi(_VECTOR) for _ in rows]
-        vector = load(builder.gep(right_pointer, [builder.mul(j, right_stride)]), _VECTOR)
+        vector = load(builder, builder.gep(right_pointer, [builder.mul(j, right_stride)]), _VECTOR)
         offset = builder.mul(j, left_stride)
         for pointer, total, start in zip(left_pointers, sums, initial, strict=True):
-            factor = _splat(builder, load(builder.gep(pointer, [offset]), _FLOAT))
+            factor = splat(builder, load(builder, builder.gep(pointer, [offset]), FLOAT), LANES)
             product = builder.fmul(factor, vector, flags=("contract",))
             total.add_incoming(start, before)
             total.add_incoming(builder.fadd(total, product, flags=("contract",)), loop)
@@ -85,18 +102,10 @@ def _add_tile(_: Any, left: Any, right: Any, out: Any, i: Any, k: Any, n: Any) -
         builder.cbranch(builder.icmp_signed("<", next_j, n), loop, after)
         builder.position_at_end(after)
         for pointer, total in zip(out_pointers, sums, strict=True):
-            stored = builder.store(total.incomings[1][0], builder.bitcast(pointer, _VECTOR.as_pointer()))
-            stored.align = 4
+            store(builder, total.incomings[1][0], pointer)
         return context.get_dummy_value()
 
     return types.none(left, right, out, types.int64, types.int64, types.int64), generate
-
-
-def _splat(builder: ir.IRBuilder, number: Any) -> Any:
-    """Return a vector that holds one number in every lane."""
-    undefined = ir.Constant(_VECTOR, ir.Undefined)
-    first = builder.insert_element(undefined, number, ir.IntType(32)(0))
-    return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -13,8 +13,6 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-_INDEX = ir.IntType(64)
-
 
 @intrinsic
 def add_and_get(_: Any, counters: Any, i: Any, amount: Any) -> Any:  # noqa: ARG001

@@ -7,13 +7,12 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz", "nnan", "ninf", "arcp"})
-def eliminate(
-    values, accumulator, low, high, first, end, inverse_learning_rate, precision, walk, factors, dim, forward, backward
-):
+def eliminate(table, low, high, first, end, inverse_learning_rate, precision, walk, factors, dim, equations):
     """Write what is left of the equations of slices first..end-1, for words low..high-1.
 
     See `borders.eliminate`; `walk` and `factors` have a row for the step into each slice, and one more.
     """
+    values, accumulator = table.values, table.accumulator
     columns = values.shape[2]
     behind, ahead, share = np.zeros(columns), np.zeros(columns), np.zeros(columns)
     pivot, target, far = np.zeros(columns), np.zeros(columns), np.zeros(columns)
@@ -57,8 +56,7 @@ def eliminate(
                     pivot[k] = excess[k] + ahead[k]
                 for k in range(columns):
                     target[k] += metric[k] * numbers[k]
-            out = backward if backwards else forward
             for k in range(columns):
-                out[0, v, k] = pivot[k]
-                out[1, v, k] = target[k]
-                out[2, v, k] = far[k]
+                equations[backwards, 0, v, k] = pivot[k]
+                equations[backwards, 1, v, k] = target[k]
+                equations[backwards, 2, v, k] = far[k]

@@ -18,23 +18,21 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
 
 from driftword.basics import randomness
 from driftword.basics.errors import FitError, OptionError
 from driftword.basics.process import versions
 from driftword.corpus import Corpus
 from driftword.engines.contract import Engine
-from driftword.engines.distributed.borders import Equations, eliminate, solve
+from driftword.engines.distributed.borders import eliminate, solve
 from driftword.engines.distributed.ranks import Ranks, divide
-from driftword.engines.parameters import Floats, Parameters
-from driftword.engines.prior import Chain, Prior
+from driftword.engines.parameters import Floats, Parameters, Table
+from driftword.engines.prior import Prior
 from driftword.engines.registry import make_engine
 from driftword.engines.rounds import PassPlan, Sampler, Step, Text
 from driftword.engines.torch.steps import DevicePrior
@@ -47,8 +45,7 @@ MARKING: Final = 13  # one column in so many tells whether a word has moved
 HELD: Final = 1e30  # accumulator of a slice that no step moves
 
 
-@dataclass(frozen=True)
-class SharedRound:
+class SharedRound(NamedTuple):
     """A round of all processes."""
 
     number: int
@@ -76,27 +73,19 @@ class RankPart:
     def start(self, name: str, sampler: Sampler, options: dict[str, Any], parameters: Parameters | None) -> None:
         """Make the engine of this process; the leader has the parameters."""
         self.texts, self.rounds, self.kept, self.center = {}, [], None, None
-        arrays = vars(parameters) if parameters is not None else None
-        shapes = self.ranks.share({name: a.shape for name, a in arrays.items()} if arrays is not None else None)
-        own = {}
-        for array_name, shape in shapes.items():
-            whole = arrays[array_name] if arrays is not None else None
-            if len(shape) == 3 and shape[0] > 1:
-                own[array_name] = self._widened(self.ranks.deal_rows(whole, self.borders))
-            else:
-                own[array_name] = self.ranks.share(whole)
+        arrays = {} if parameters is None else vars(parameters)
+        shapes = self.ranks.share({key: values.shape for key, values in arrays.items()})
+        self.sliced, self.dim = shapes["rho"][0] > 1, shapes["alpha"][-1]
+        own = {key: self._deal(arrays.get(key), shape) for key, shape in shapes.items()}
         self.threads: int = options["threads"] or self.ranks.threads
         torch.set_num_threads(self.threads)  # torchrun allows one
         options = {**options, "threads": self.threads}
         if name == "torch" and options["device"] is None:
             options["device"] = self.ranks.device
         self.engine: Any = make_engine(name, Parameters(**own), sampler, **options)
-        self.sliced = shapes["rho"][0] > 1
-        self.dim = shapes["alpha"][-1]
 
-    def broadcast(self, n_slices: int, initial_accumulator: float, *, contexts: bool) -> None:
+    def broadcast(self, initial_accumulator: float, *, contexts: bool) -> None:
         """Give every slice the static embeddings."""
-        del n_slices  # the leader counts those of all
         here = self.high - self.low + sum(self.outside)
         self.engine = self.engine.broadcast(here, initial_accumulator, contexts=contexts)
         self.sliced = True
@@ -110,45 +99,43 @@ class RankPart:
         # With one seed for all, they would draw the same negatives at the same time.
         seed = randomness.key(plan.seed, "process", self.ranks.rank)
         plan = dataclasses.replace(plan, slices=(self.low, self.high), first=self.outside[0], seed=seed)
-        ahead = self.ahead[1] if self.ahead is not None and self.ahead[0] == plan else None
-        self.rounds = list(ahead.result() if ahead is not None else self.engine.read(self.corpus, plan))
-        piece, pieces = plan.piece
-        following = dataclasses.replace(plan, piece=(piece + 1, pieces))
+        if self.ahead is not None and self.ahead[0] == plan:
+            self.rounds = list(self.ahead[1].result())
+        else:
+            self.rounds = list(self.engine.read(self.corpus, plan))
         self.ahead = None
+        piece, pieces = plan.piece
         if piece + 1 < pieces:
+            following = dataclasses.replace(plan, piece=(piece + 1, pieces))
             self.ahead = (following, self.reader.submit(self.engine.read, self.corpus, following))
-        counts = torch.tensor(
-            [[part.positions for part in self.rounds], [part.n_blocks for part in self.rounds]], dtype=torch.float64
-        )
+        counts = torch.tensor([[part.positions, part.n_blocks] for part in self.rounds], dtype=torch.float64)
         self.ranks.add(counts)
-        self.block_counts = counts[1].tolist()
+        positions, self.block_counts = counts.T.tolist()
         self.blocks_done = plan.texts_before * sum(self.block_counts)
-        return [int(n) for n in counts[0].tolist()]
+        return [int(n) for n in positions]
 
     def round(self, number: int, step: Step) -> float:
         """Take the likelihood steps of our blocks, exchanging movements, then the prior's together with all others."""
         total, begin = 0.0, 0.0
-        before = [(values.clone(), accumulator.clone()) for values, accumulator in self._shared()]
+        before = [Table(*(part.clone() for part in table)) for table in self._shared()]
         while begin < 1:
             blocks = max(self.blocks_done * SHARE, self.ranks.size)
             end = min(1.0, begin + blocks / max(self.block_counts[number], 1))
             end = 1.0 if end > 1 - 1e-9 else end
-            total += self.engine.likelihood_step(self.rounds[number].part(begin, end), step)
-            self._add_movements(before, few=blocks * WORDS_PER_BLOCK < before[0][0].shape[0] if before else False)
+            total += float(self.engine.likelihood_step(self.rounds[number].part(begin, end), step))
+            self._add_movements(before, few=bool(before) and blocks * WORDS_PER_BLOCK < len(before[0].values))
             self.blocks_done += (end - begin) * self.block_counts[number]
             begin = end
         if self.sliced:
-            prior = _part(step.prior, self.low - self.outside[0], self.high + self.outside[1], self.center)
-            step = dataclasses.replace(step, prior=prior)
-            self._hold_borders(step)
+            step = dataclasses.replace(step, prior=self._own_prior(step.prior))
+            for name in ("rho", "alpha") if len(step.prior.alpha.precision) > 1 else ("rho",):
+                self._hold_borders(name, step)
         self.engine.prior_step(step)
         return self.ranks.add_number(total)
 
     def set_center(self, center: Floats | None) -> None:
         """Take over the center of the prior, of which the leader has all slices."""
-        shape = self.ranks.share(None if center is None else center.shape)
-        one = shape[0] == 1
-        self.center = self.ranks.share(center) if one else self._widened(self.ranks.deal_rows(center, self.borders))
+        self.center = self._deal(center, self.ranks.share(None if center is None else center.shape))
 
     def take_text(self, number: int, parts: Sequence[Text] | None) -> None:
         """Take over the part of a held-out text that lies in our slices."""
@@ -165,107 +152,104 @@ class RankPart:
         """Keep the current embeddings."""
         self.kept = self.engine.snapshot()
 
-    def kept_embeddings(self) -> tuple[Floats | None, Floats | None]:
-        """Return the embeddings that were kept, in the leader."""
-        assert self.kept is not None
-        return self._gather(self.kept()[0]), self._gather(self.kept()[1])
-
-    def embeddings(self) -> tuple[Floats | None, Floats | None]:
-        """Return the current embeddings, in the leader."""
-        rho, alpha = self.engine.embeddings()
-        return self._gather(rho), self._gather(alpha)
-
-    def parameters(self) -> list[Floats | None]:
-        """Return all parameters, in the leader."""
-        return [self._gather(array) for array in vars(self.engine.parameters).values()]
+    def gather(self, what: str) -> list[Floats | None]:
+        """Return the current parameters or embeddings, or the embeddings that were kept, in the leader."""
+        sources: dict[str, Any] = {
+            "parameters": lambda: vars(self.engine.parameters).values(),
+            "embeddings": self.engine.embeddings,
+            "kept": self.kept,
+        }
+        return [self._gather(values) for values in sources[what]()]
 
     # -- how ---------------------------------------------------------------------------
 
-    def _widened(self, part: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Add places for the slices just outside ours."""
-        edges = [part[:1]] * self.outside[0], [part[-1:]] * self.outside[1]
-        return np.concatenate([*edges[0], part, *edges[1]])
+    def _deal(self, whole: Floats | None, shape: tuple[int, ...]) -> Floats:
+        """Return our part of an array of the leader: our slices, with places for those just outside, or all of it."""
+        if len(shape) == 2 or shape[0] == 1:
+            return np.asarray(self.ranks.share(whole))
+        part = self.ranks.deal_rows(whole, self.borders)
+        return np.concatenate([part[:1]] * self.outside[0] + [part] + [part[-1:]] * self.outside[1])
 
-    def _gather(self, part: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+    def _gather(self, part: Floats) -> Floats | None:
+        """Return an array of all slices, in the leader; one that all processes share is returned in all."""
         if not self.sliced or part.ndim == 2:
-            return part  # all have the same
-        own = part[self.outside[0] : len(part) - self.outside[1]]
-        return self.ranks.gather_rows(own, self.borders)
+            return part
+        return self.ranks.gather_rows(part[self.outside[0] : len(part) - self.outside[1]], self.borders)
 
-    def _shared(self) -> list[tuple[Tensor, Tensor]]:
-        """Return what the text of all slices moves, a row for each word: values and their accumulators."""
-        return [
-            (torch.as_tensor(values).flatten(0, -2), torch.as_tensor(accumulator).flatten(0, -2))
-            for values, accumulator in self.engine.shared(rho=not self.sliced)
-        ]
+    def _shared(self) -> list[Table]:
+        """Return what the text of all slices moves, a row for each word."""
+        tables = [self.engine.table("alpha"), self.engine.table("rho")]
+        shared = [table for table in tables if table.values.ndim == 2 or not self.sliced]
+        return [Table(*(torch.as_tensor(part).flatten(0, -2) for part in table)) for table in shared]
 
-    def _add_movements(self, before: list[tuple[Tensor, Tensor]], *, few: bool) -> None:
+    def _add_movements(self, before: list[Table], *, few: bool) -> None:
         """Add up what all processes have moved since `before`, which is then as they are after that.
 
         Each has taken steps that were as long as its own gradients let them be. Those of all together have to be
         shorter, by what half of them adds to the accumulators: on average a step is taken halfway. Where `few` words
         moved, only those are sent.
         """
-        tables = list(zip(self._shared(), before, strict=True))
-        if not tables:
+        now = self._shared()
+        if not now:
             return
-        rows: list[Any] = [slice(None) for _ in tables]
+        rows: list[Any] = [slice(None)] * len(now)
         if few:
             # Some columns tell which words moved; what they miss stays here, and is sent with the next movement.
-            moved = [
-                (squares[:, ::MARKING] != old_squares[:, ::MARKING]).any(1) for (_, squares), (_, old_squares) in tables
-            ]
+            squares = [[part.accumulator[:, ::MARKING] for part in tables] for tables in (now, before)]
+            moved = [(new != old).any(1) for new, old in zip(*squares, strict=True)]
             marks = torch.cat(moved).to(torch.uint8)
             self.ranks.add_marks(marks)
             rows = [torch.nonzero(part)[:, 0] for part in torch.split(marks, [len(part) for part in moved])]
-        before_here, messages = [], []
-        for here, ((values, squares), (old, old_squares)) in zip(rows, tables, strict=True):
-            start, start_squares = old[here], old_squares[here]  # copies, where few words moved
-            own = squares[here] - start_squares
-            messages += [own, (values[here] - start) * torch.sqrt(start_squares + own / 2)]
-            before_here.append((start, start_squares))
+        starts, messages = [], []
+        for table, old, here in zip(now, before, rows, strict=True):
+            start = Table(*(part[here] for part in old))  # copies, where few words moved
+            own = table.accumulator[here] - start.accumulator
+            movement = (table.values[here] - start.values) * torch.sqrt(start.accumulator + own / 2)
+            starts.append(start)
+            messages.append(torch.stack([own, movement]))
         flat = torch.cat([message.flatten() for message in messages])
         self.ranks.add(flat)
-        sums = iter(torch.split(flat, [message.numel() for message in messages]))
-        for here, ((values, squares), (old, old_squares)), (start, start_squares) in zip(
-            rows, tables, before_here, strict=True
-        ):
-            all_squares, movement = (next(sums).view(-1, values.shape[1]) for _ in range(2))
-            start += movement / torch.sqrt(start_squares + all_squares / 2)
-            start_squares += all_squares
-            if few:
-                old[here], old_squares[here] = start, start_squares
-            values[here], squares[here] = start, start_squares
+        sums = torch.split(flat, [message.numel() for message in messages])
+        for table, old, here, start, total in zip(now, before, rows, starts, sums, strict=True):
+            added, movement = total.view(2, -1, table.values.shape[1])
+            start.values.add_(movement / torch.sqrt(start.accumulator + added / 2))
+            start.accumulator.add_(added)
+            for place in (table, old) if few else (table,):
+                place.values[here], place.accumulator[here] = start
 
-    def _hold_borders(self, step: Step) -> None:
+    def _own_prior(self, prior: Prior) -> Prior:
+        """Return the prior of our slices, and of those just outside."""
+        low, high = self.low - self.outside[0], self.high + self.outside[1]
+        return dataclasses.replace(
+            prior,
+            alpha=prior.alpha.part(low, high) if len(prior.alpha.precision) > 1 else prior.alpha,
+            rho=prior.rho.part(low, high),
+            intercept=prior.intercept.part(low, high),
+            center=self.center,
+        )
+
+    def _hold_borders(self, name: str, step: Step) -> None:
         """Set the slices just outside ours to what the prior's step will make of them, and hold them there."""
-        prior = step.prior
-        self._hold_border("rho", prior.rho, prior.intercept, prior.center, step)
-        if len(prior.alpha.precision) > 1:
-            self._hold_border("alpha", prior.alpha, None, None, step)
-
-    def _hold_border(
-        self, name: str, chain: Chain, intercepts: Chain | None, center: Floats | None, step: Step
-    ) -> None:
+        chain, intercepts, center = step.prior.alpha, None, None
+        if name == "rho":
+            chain, intercepts, center = step.prior.rho, step.prior.intercept, step.prior.center
+        first, end = self.outside[0], self.outside[0] + self.high - self.low
         equations = []
-        for low, high, values, accumulator in self.engine.chain(name):
-            values, accumulator = torch.as_tensor(values), torch.as_tensor(accumulator)
-            dim = values.shape[2] if intercepts is None else self.dim
-            whole = DevicePrior.make(chain, intercepts, dim, values.shape[2], values.device)
+        for low, high, arrays in self.engine.word_ranges(name):
+            table = Table(*map(torch.as_tensor, arrays))
+            device = table.values.device
+            prior = DevicePrior.make(chain, intercepts, self.dim, table.values.shape[2], device)
             if center is not None:
-                values = values.clone()
-                values[..., : center.shape[2]] -= torch.as_tensor(center[:, low:high]).to(values.device)
-            ours = (self.outside[0], len(values) - self.outside[1])
+                table = table._replace(values=table.values.clone())
+                table.values[..., : center.shape[2]] -= torch.as_tensor(center[:, low:high]).to(device)
+            of_words = prior.of_words(low, high)
             equations.append(
-                eliminate(
-                    values, accumulator, whole.of_words(low, high), ours,
-                    learning_rate=step.learning_rate, threads=self.threads,
-                )
-            )  # fmt: skip
+                eliminate(table, of_words, (first, end), learning_rate=step.learning_rate, threads=self.threads)
+            )
         before, after = solve(
-            Equations.join(equations),
-            whole.step_into(ours[0]) if self.outside[0] else None,
-            whole.step_into(ours[1]) if self.outside[1] else None,
+            torch.cat(equations, 2) if len(equations) > 1 else equations[0],
+            prior.step_into(first) if self.outside[0] else None,
+            prior.step_into(end) if self.outside[1] else None,
             send=self.ranks.send,
             receive=self.ranks.receive,
         )
@@ -274,7 +258,8 @@ class RankPart:
             if found is not None:
                 if center is not None:
                     found[:, : center.shape[2]] += torch.as_tensor(center[min(t, len(center) - 1)]).to(found.device)
-                self.engine.hold(name, t, found, HELD)
+                values, accumulator = map(torch.as_tensor, self.engine.table(name))
+                values[t], accumulator[t] = found, HELD
 
 
 class DistributedEngine:
@@ -282,47 +267,37 @@ class DistributedEngine:
 
     reads_ahead = True  # every process does so by itself, and what they say to each other must keep its order
 
-    def __init__(
-        self,
-        parameters: Parameters,
-        sampler: Sampler,
-        *,
-        ranks: Ranks,
-        corpus: Corpus,
-        name: str,
-        options: dict[str, Any],
-    ) -> None:
-        self._ranks = ranks
-        self._own = RankPart(ranks, corpus)
+    def __init__(self, parameters: Parameters, sampler: Sampler, *, own: RankPart, name: str, **options: Any) -> None:
+        self._own = own
         self._texts: dict[int, tuple[Text, list[Any]]] = {}  # by the id of the text, which is kept so that it lasts
         self._center: Floats | None = None
-        self._corpus = corpus
         self._all("start", name, sampler, options, only_here={"parameters": parameters})
-        self.machine = f"{ranks.size} processes, each with {self._own.engine.machine}"
+        self.machine = f"{own.ranks.size} processes, each with {own.engine.machine}"
 
     def _all(self, command: str, *arguments: Any, only_here: dict[str, Any] | None = None, **options: Any) -> Any:
         """Have all processes carry out a command; what is only here, the others get as None."""
         only_here = only_here or {}
-        self._ranks.share((command, arguments, {**options, **dict.fromkeys(only_here)}))
+        self._own.ranks.share((command, arguments, {**options, **dict.fromkeys(only_here)}))
         return getattr(self._own, command)(*arguments, **options, **only_here)
 
     @property
     def parameters(self) -> Parameters:
         """The current parameters as NumPy arrays."""
-        return Parameters(*self._all("parameters"))
+        return Parameters(*self._all("gather", "parameters"))
 
     def broadcast(self, n_slices: int, initial_accumulator: float, *, contexts: bool = False) -> DistributedEngine:
         """Give every slice the static embeddings, and reset the Adagrad accumulators."""
-        self._all("broadcast", n_slices, initial_accumulator, contexts=contexts)
+        del n_slices  # every process knows its own
+        self._all("broadcast", initial_accumulator, contexts=contexts)
         return self
 
     def capacity(self) -> float:
-        """Return how many tokens it can read at once beside those it works on, for the memory that is free."""
+        """Return how many tokens it can read at once, beside those it works on, into the memory that is free."""
         return float(self._all("capacity"))
 
     def read(self, corpus: Corpus, plan: PassPlan) -> list[SharedRound]:
         """Return the rounds of a pass."""
-        assert corpus is self._corpus  # the others have no other one
+        assert corpus is self._own.corpus  # the others have no other one
         return [SharedRound(number, positions) for number, positions in enumerate(self._all("read", plan))]
 
     def round(self, blocks: SharedRound, step: Step) -> float:
@@ -342,7 +317,7 @@ class DistributedEngine:
         number = id(text)
         if number not in self._texts:
             owner = np.searchsorted(self._own.borders, text.slice_of, side="right") - 1
-            masks = [owner == rank for rank in range(self._ranks.size)]
+            masks = [owner == rank for rank in range(self._own.ranks.size)]
             self._all("take_text", number, only_here={"parts": [text.select(mask) for mask in masks]})
             self._texts[number] = (text, [np.repeat(mask, np.diff(text.offsets)) for mask in masks])
         found = self._all("score", number, sampler=sampler, half_window=half_window, negatives=negatives, key=key)
@@ -352,72 +327,56 @@ class DistributedEngine:
         return scores[0], scores[1]
 
     def finite(self) -> bool:
-        """Whether the parameters are still finite; alpha tells, as every other number soon reaches it."""
+        """Tell whether the parameters are still finite; alpha shows it, as every other number soon reaches it."""
         return bool(self._own.engine.finite())
 
     def embeddings(self) -> tuple[Floats, Floats]:
         """Return the current rho and alpha."""
-        rho, alpha = self._all("embeddings")
+        rho, alpha = self._all("gather", "embeddings")
         return rho, alpha
 
     def snapshot(self) -> Callable[[], tuple[Floats, Floats]]:
         """Copy the current rho and alpha; return a function that gives the copies, until the next are made."""
         self._all("snapshot")
-        return lambda: self._all("kept_embeddings")
+        return lambda: tuple(self._all("gather", "kept"))
 
 
 @contextmanager
 def leading(corpus: Corpus, name: str, options: dict[str, Any]) -> Iterator[Callable[[Parameters, Sampler], Engine]]:
     """Meet the other processes; give what starts an engine of all of them, and let them go in the end."""
-    ranks = _meet(corpus)
-    try:
-        yield functools.partial(DistributedEngine, ranks=ranks, corpus=corpus, name=name, options=options)
-    finally:
-        with suppress(FitError):  # where one has stopped, all of them know
-            ranks.share(None)
-        ranks.leave()
-
-
-def _meet(corpus: Corpus) -> Ranks:
-    """Meet the other processes, and see to it that all have the same corpus and version."""
-    ranks = Ranks.join()
-    facts = {"corpus": corpus.fingerprint, "version of driftword": versions()["driftword"]}
-    for number, others in enumerate(ranks.collect(facts)):
-        different = [name for name, value in facts.items() if others[name] != value]
-        if different:
-            ranks.leave()
-            raise OptionError(
-                f"Processes {ranks.rank} and {number} do not have the same {' and the same '.join(different)}; "
-                "start all of them with the same command and driftword"
-            )
-    return ranks
+    with _met(corpus) as ranks:
+        try:
+            yield functools.partial(DistributedEngine, own=RankPart(ranks, corpus), name=name, **options)
+        finally:
+            with suppress(FitError):  # where one has stopped, all of them know
+                ranks.share(None)
 
 
 def follow(corpus: Corpus) -> None:
     """Meet the other processes, and carry out what the leader says until it is done."""
-    ranks = _meet(corpus)
+    with _met(corpus) as ranks:
+        part = RankPart(ranks, corpus)
+        while (command := ranks.share(None)) is not None:
+            name, arguments, options = command
+            getattr(part, name)(*arguments, **options)
+
+
+@contextmanager
+def _met(corpus: Corpus) -> Iterator[Ranks]:
+    """Meet the other processes, see to it that all have the same corpus and version, and part from them in the end."""
+    ranks = Ranks.join()
     try:
-        _carry_out(ranks, corpus)
+        facts = {"corpus": corpus.fingerprint, "version of driftword": versions()["driftword"]}
+        for number, others in enumerate(ranks.collect(facts)):
+            different = [name for name, value in facts.items() if others[name] != value]
+            if different:
+                raise OptionError(
+                    f"Processes {ranks.rank} and {number} do not have the same {' and the same '.join(different)}; "
+                    "start all of them with the same command and driftword"
+                )
+        yield ranks
     finally:
         ranks.leave()
-
-
-def _carry_out(ranks: Ranks, corpus: Corpus) -> None:
-    part = RankPart(ranks, corpus)
-    while (command := ranks.share(None)) is not None:
-        name, arguments, options = command
-        getattr(part, name)(*arguments, **options)
-
-
-def _part(prior: Prior, low: int, high: int, center: Floats | None) -> Prior:
-    """Return the prior of slices low..high-1."""
-    return dataclasses.replace(
-        prior,
-        alpha=prior.alpha.part(low, high) if len(prior.alpha.precision) > 1 else prior.alpha,
-        rho=prior.rho.part(low, high),
-        intercept=prior.intercept.part(low, high),
-        center=center,
-    )
 
 
 def divide_slices(corpus: Corpus, size: int) -> list[int]:

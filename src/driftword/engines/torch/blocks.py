@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,7 @@ class DevicePass:
     chunk_offsets: Tensor  # (chunks + 1,)
     run_begin: Tensor  # (runs,)
     run_chunk: Tensor  # (runs,) int32
-    run: int  # most positions in a run
+    run_length: int  # positions in a run, at most
     run_offsets: Tensor  # (blocks + 1,)
     slice_of: Tensor  # (blocks,)
     key: int  # of the pass's negatives
@@ -77,15 +77,15 @@ class BlockBatch:
     max_rows: int  # in any block
 
 
-@dataclass(frozen=True)
-class DeviceText:
-    """Held-out text on a device, int64 throughout."""
+class DeviceText(NamedTuple):
+    """Positions of a held-out text on a device, int64 throughout."""
 
-    ids: Tensor  # (n,)
-    position: Tensor  # (n,) of each token in the corpus
-    slice_of: Tensor  # (n,)
-    chunk_begin: Tensor  # (n,)
-    chunk_end: Tensor  # (n,)
+    ids: Tensor  # (n,) of the whole text
+    at: Tensor  # (P,) index of each position in `ids`
+    position: Tensor  # (P,) of each token in the corpus
+    slice_of: Tensor  # (P,)
+    chunk_begin: Tensor  # (P,) as an index into `ids`
+    chunk_end: Tensor  # (P,)
 
     @classmethod
     def upload(cls, text: Text, device: torch.device) -> DeviceText:
@@ -93,21 +93,13 @@ class DeviceText:
         ids, position, offsets, slice_of = (
             to_device(values, device).long() for values in (text.ids, text.position, text.offsets, text.slice_of)
         )
-        lengths = torch.diff(offsets)
-        begin, end = offsets[:-1], offsets[1:]
-        return cls(ids, position, *(torch.repeat_interleave(values, lengths) for values in (slice_of, begin, end)))
+        of_chunks = (slice_of, offsets[:-1], offsets[1:])
+        of_tokens = (torch.repeat_interleave(values, torch.diff(offsets)) for values in of_chunks)
+        return cls(ids, torch.arange(len(ids), device=device), position, *of_tokens)
 
-
-@dataclass(frozen=True)
-class ScoringBatch:
-    """Some positions of a held-out text, and their negatives."""
-
-    ids: Tensor  # (n,) of the whole text
-    index: Tensor  # (P,) into `ids`
-    slice_of: Tensor  # (P,) into the slices of rho that are given
-    chunk_begin: Tensor  # (P,)
-    chunk_end: Tensor  # (P,)
-    negatives: Tensor  # (P, n) int32
+    def part(self, positions: slice) -> DeviceText:
+        """Return some of the positions."""
+        return DeviceText(self.ids, *(values[positions] for values in self[1:]))
 
 
 class DeviceSampler:
@@ -141,7 +133,8 @@ class DeviceCorpus:
         self._device, self._tokens_per_part = device, tokens_per_part
         self._shift = 0 if plan.slices is None else plan.first - plan.slices[0]
         chunks = training_chunks(corpus, dataclasses.replace(plan, piece=(0, 1)))
-        self._tokens: Any = _signed(corpus.tokens)
+        tokens = corpus.tokens  # unsigned ids become signed ones of the same size, which all operations support
+        self._tokens: Any = tokens.view(f"i{tokens.dtype.itemsize}") if tokens.dtype.kind == "u" else tokens
         self._uploaded_from: int | None = None  # position in the corpus of the first token that is uploaded
         begin = int(corpus.offsets[chunks].min(initial=len(corpus.tokens)))
         end = int(corpus.offsets[chunks + 1].max(initial=begin))
@@ -183,10 +176,9 @@ class DeviceCorpus:
         size = on_device[1] - on_device[0]
         if self._keep is None:
             return words, size
-        sampled = _uniform(key, position) < self._keep[words]
-        sampled_before = torch.zeros(len(sampled) + 1, dtype=torch.int64, device=self._device)
-        torch.cumsum(sampled, 0, out=sampled_before[1:])
-        return words[sampled], torch.diff(sampled_before[_offsets(size)])
+        uniform = _shift(_bits(key, position), 11).double() * 2.0**-53  # as `randomness.uniform`
+        sampled = uniform < self._keep[words]
+        return words[sampled], torch.diff(_offsets(sampled)[_offsets(size)])
 
     def read(self, plan: PassPlan) -> list[DeviceRound]:
         """Return the rounds of a pass, as `rounds.read_pass` does."""
@@ -208,7 +200,7 @@ def make_rounds(ids: Tensor, chunk_offsets: Tensor, chunk_slice: Tensor, plan: P
     del order
 
     slice_of = chunk_slice[chunk]
-    before = _offsets(_run_lengths(begin, chunk_offsets[chunk + 1], plan.run_length))
+    before = _offsets(torch.clamp(chunk_offsets[chunk + 1] - begin, max=plan.run_length))
     starts_block = torch.ones(len(begin), dtype=torch.bool, device=device)
     starts_block[1:] = slice_of[1:] != slice_of[:-1]
     bin_of = (before[:-1] - before[:-1][starts_block][torch.cumsum(starts_block, 0) - 1]) // capacity
@@ -248,7 +240,7 @@ def make_batch(whole: DevicePass, blocks: Tensor, *, half_window: int, pool: int
     block_of = torch.repeat_interleave(torch.arange(len(blocks), device=runs.device), runs_in_block)
     begin, chunk = whole.run_begin[runs], whole.run_chunk[runs]
     chunk_begin, chunk_end = whole.chunk_offsets[chunk], whole.chunk_offsets[chunk + 1]
-    end = begin + _run_lengths(begin, chunk_end, whole.run)
+    end = torch.minimum(begin + whole.run_length, chunk_end)
     block_start = _offsets(runs_in_block)  # as a run of the batch
     row_start = _offsets(end - begin)  # of each run
     row_offsets = row_start[block_start]
@@ -273,10 +265,6 @@ def make_batch(whole: DevicePass, blocks: Tensor, *, half_window: int, pool: int
         negatives=sampler.draw(whole.key, counters),
         max_rows=whole.max_rows,
     )
-
-
-def _run_lengths(begin: Tensor, chunk_end: Tensor, run: int) -> Tensor:
-    return torch.clamp(chunk_end - begin, max=run)
 
 
 def to_device(values: npt.NDArray[Any], device: torch.device) -> Tensor:
@@ -304,11 +292,6 @@ def _offsets(lengths: Tensor) -> Tensor:
     return result
 
 
-def _signed(tokens: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """View unsigned ids as the signed type of the same size, which every PyTorch operation supports."""
-    return tokens.view(f"i{tokens.dtype.itemsize}") if tokens.dtype.kind == "u" else tokens
-
-
 def _shift(x: Tensor, count: int) -> Tensor:
     """Shift right logically, as for unsigned numbers."""
     return (x >> count) & ((1 << (64 - count)) - 1)
@@ -320,10 +303,6 @@ def _bits(key: int, counters: Tensor) -> Tensor:
     x = (x ^ _shift(x, 30)) * _to_signed(randomness.MULTIPLIER_1)
     x = (x ^ _shift(x, 27)) * _to_signed(randomness.MULTIPLIER_2)
     return x ^ _shift(x, 31)
-
-
-def _uniform(key: int, counters: Tensor) -> Tensor:
-    return _shift(_bits(key, counters), 11).double() * 2.0**-53
 
 
 def _to_signed(number: int) -> int:

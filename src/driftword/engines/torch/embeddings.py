@@ -1,4 +1,4 @@
-"""Where `rho` and its accumulator are stored: on the device, there in half precision, or in the machine's memory.
+"""Where embeddings and their accumulators are stored: on the device, there in half precision, or in main memory.
 
 All work is done in float32 on the device. In the last two cases a few slices at a time
 are copied there, or for the prior a few words of all slices.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -17,18 +16,18 @@ import torch
 from torch import Tensor
 
 from driftword.basics.process import available_cores
-from driftword.engines.parameters import Floats
+from driftword.engines.parameters import Floats, Table
 
 STORAGE_SHARE: Final = 0.75  # of the free memory that rho may take; the text and its blocks need some too
 WORKING_SHARE: Final = 0.25  # of the free memory that slices copied to the device for work may take
 ALIGNMENT: Final = 4
 DOWNLOADED_AT_ONCE: Final = 1 << 22  # bytes that a thread copies from a GPU at a time
 MOST_DOWNLOADING: Final = 8  # threads
-MIN_GROUPS: Final = 8  # into which slices or words are divided when not all of them fit
+MIN_RANGES: Final = 8  # into which slices or words are divided when not all of them fit
 
 
-class Rho:
-    """Embeddings and their Adagrad accumulator, ``(T, V, K)`` each."""
+class DeviceEmbeddings:
+    """Embeddings and their Adagrad accumulators, ``(T, V, K)`` each, for work on a device."""
 
     def __init__(
         self,
@@ -40,96 +39,76 @@ class Rho:
         half_precision: bool = False,
         memory: int | None = None,
     ) -> None:
-        self._options: dict[str, Any] = {
-            "intercepts": intercepts, "half_precision": half_precision, "memory": memory,
-        }  # fmt: skip
-        self.device = device
-        self.slices, self.words, self._columns = rho.shape
+        self._options: dict[str, Any] = {"intercepts": intercepts, "half_precision": half_precision, "memory": memory}
+        self.device, self._memory = device, memory
+        self.slices, self.words, self._given_columns = rho.shape
         if intercepts:  # a column more than a good number of them
             rho, accumulator = _aligned(rho, 0), _aligned(accumulator, 1)
-        self.dim = rho.shape[2]
+        self.columns = rho.shape[2]
         self._free = free_memory(device, memory)
-        self._half_precision = half_precision and self.slices > 1
-        fits = 2 * rho.size * (2 if self._half_precision else 4) < self._free * STORAGE_SHARE
+        half_precision &= self.slices > 1
+        fits = 2 * rho.size * (2 if half_precision else 4) < self._free * STORAGE_SHARE
         storage = device if fits else torch.device("cpu")
         # In half precision, accumulators need the range and embeddings the digits.
-        dtypes = (torch.float16, torch.bfloat16) if self._half_precision else (torch.float32, torch.float32)
+        dtypes = (torch.float16, torch.bfloat16) if half_precision else (torch.float32, torch.float32)
         #: Whether everything is on the device in the precision of the work, so that nothing need be copied.
-        self.resident = fits and not self._half_precision
+        self.resident = fits and not half_precision
         pinned = storage != device  # copies from pinned memory are several times as fast
-        self._rho = _store(rho, storage, dtypes[0], pinned=pinned)
-        self._accumulator = _store(accumulator, storage, dtypes[1], pinned=pinned)
+        #: Both, wherever and in whatever precision they are stored.
+        self.stored = Table(
+            _store(rho, storage, dtypes[0], pinned=pinned), _store(accumulator, storage, dtypes[1], pinned=pinned)
+        )
 
-    @property
-    def tensors(self) -> tuple[Tensor, Tensor]:
-        """Embeddings and accumulator, wherever and as whatever they are stored."""
-        return self._rho, self._accumulator
+    def slice_ranges(self, *, write_back: bool = True) -> Iterator[tuple[int, int, Table]]:
+        """Yield ranges of slices, each with its embeddings on the device; what is done to them is then stored."""
+        return self._ranges(0, self.words * self.columns, write_back=write_back)
 
-    def _groups(self, count: int, size: int) -> list[tuple[int, int]]:
-        """Divide `count` items of `size` numbers each into groups that fit into the device's working memory."""
-        if self.resident:
-            return [(0, count)]
-        in_group = max(1, min(int(self._free * WORKING_SHARE) // (2 * 4 * size), -(-count // MIN_GROUPS)))
-        return [(low, min(low + in_group, count)) for low in range(0, count, in_group)]
+    def word_ranges(self) -> Iterator[tuple[int, int, Table]]:
+        """Yield ranges of words, each with its embeddings of all slices, likewise."""
+        return self._ranges(1, self.slices * self.columns, write_back=True)
 
-    def slice_groups(self) -> list[tuple[int, int]]:
-        """Return the ranges of slices that are worked on together."""
-        return self._groups(self.slices, self.words * self.dim)
+    def _ranges(self, axis: int, size: int, *, write_back: bool) -> Iterator[tuple[int, int, Table]]:
+        """Yield ranges of slices or words, of `size` numbers each, that fit into the device's working memory."""
+        count = self.stored.values.shape[axis]
+        at_once = count
+        if not self.resident:
+            at_once = max(1, min(int(self._free * WORKING_SHARE) // (2 * 4 * size), -(-count // MIN_RANGES)))
+        for low in range(0, count, at_once):
+            high = min(low + at_once, count)
+            stored = Table(*(values.narrow(axis, low, high - low) for values in self.stored))
+            if self.resident:
+                yield low, high, stored
+                continue
+            on_device = Table(*(_copy_as_float32(part, self.device) for part in stored))
+            yield low, high, on_device
+            if write_back:
+                for target, values in zip(stored, on_device, strict=True):
+                    for t in range(len(values)):  # a slice is contiguous, and is copied while the next is converted
+                        target[t].copy_(values[t].to(target.dtype), non_blocking=True)
+                if self.device.type == "cuda":
+                    torch.cuda.synchronize(self.device)
 
-    def word_groups(self) -> list[tuple[int, int]]:
-        """Return the ranges of words that are worked on together."""
-        return self._groups(self.words, self.slices * self.dim)
-
-    @contextmanager
-    def slices_on_device(self, low: int, high: int, *, write_back: bool = True) -> Iterator[tuple[Tensor, Tensor]]:
-        """Give rho and accumulator of some slices for work."""
-        stored = (self._rho[low:high], self._accumulator[low:high])
-        with self._on_device(stored, write_back=write_back) as values:
-            yield values
-
-    @contextmanager
-    def words_on_device(self, low: int, high: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Give rho and accumulator of some words in all slices for work."""
-        stored = (self._rho[:, low:high], self._accumulator[:, low:high])
-        with self._on_device(stored, write_back=True) as values:
-            yield values
-
-    @contextmanager
-    def _on_device(self, stored: tuple[Tensor, Tensor], *, write_back: bool) -> Iterator[tuple[Tensor, Tensor]]:
-        if self.resident:
-            yield stored
-            return
-        rho, accumulator = (_copy_as_float32(part, self.device) for part in stored)
-        yield rho, accumulator
-        if write_back:
-            for target, values in zip(stored, (rho, accumulator), strict=True):
-                for t in range(len(values)):  # a slice is contiguous, and is copied while the next is converted
-                    target[t].copy_(values[t].to(target.dtype), non_blocking=True)
-            _synchronize(self.device)
-
-    def broadcast(self, n_slices: int, initial_accumulator: float) -> Rho:
-        """Return the embeddings of the first slice repeated in every slice, with the accumulator reset."""
-        static = self._rho[:1, :, : self._columns].float().cpu().numpy()
+    def broadcast(self, n_slices: int, initial_accumulator: float) -> DeviceEmbeddings:
+        """Return the embeddings of the first slice repeated in every slice, with the accumulators reset."""
+        static = download(self.stored.values[:1], self._given_columns)
         shape = (n_slices, *static.shape[1:])
         accumulator = np.broadcast_to(np.float32(initial_accumulator), shape)
-        return Rho(np.broadcast_to(static, shape), accumulator, self.device, **self._options)
+        return DeviceEmbeddings(np.broadcast_to(static, shape), accumulator, self.device, **self._options)
 
     def numpy(self) -> tuple[Floats, Floats]:
-        """Return embeddings and accumulator as float32 arrays."""
-        return self.embeddings(), self._numpy(self._accumulator)
+        """Return embeddings and accumulators as float32 arrays."""
+        return self.embeddings(), download(self.stored.accumulator, self._given_columns)
 
     def embeddings(self) -> Floats:
         """Return the embeddings as a float32 array."""
-        return self._numpy(self._rho)
+        return download(self.stored.values, self._given_columns)
 
     def snapshot(self) -> Callable[[], Floats]:
         """Copy the current embeddings, on the device if they fit; return a function that gives them as an array."""
-        fits = self._rho.nbytes < free_memory(self.device, self._options["memory"]) * STORAGE_SHARE
-        copy = self._rho.clone() if self._rho.device.type == "cpu" or fits else self._rho.cpu()
-        return lambda: self._numpy(copy)
-
-    def _numpy(self, values: Tensor) -> Floats:
-        return download(values, self._columns)
+        values = self.stored.values
+        fits = values.nbytes < free_memory(self.device, self._memory) * STORAGE_SHARE
+        copy = values.clone() if values.device.type == "cpu" or fits else values.cpu()
+        return lambda: download(copy, self._given_columns)
 
 
 def download(values: Tensor, columns: int) -> Floats:
@@ -192,18 +171,8 @@ def _copy_as_float32(part: Tensor, device: torch.device) -> Tensor:
     return result
 
 
-def _synchronize(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-
-
 def free_memory(device: torch.device, memory: int | None) -> float:
     """Return how many bytes may be used on a device: `memory` if given, otherwise what is free there."""
     if memory is not None:
         return memory
     return float(torch.cuda.mem_get_info(device)[0]) if device.type == "cuda" else 1e15
-
-
-def gigabytes(size: float) -> str:
-    """Format a number of bytes for people."""
-    return f"{size / 1e9:.1f} GB"

@@ -13,23 +13,17 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from driftword.engines.parameters import INTERCEPT_UNIT
+from driftword.engines.parameters import INTERCEPT_UNIT, Table
 from driftword.engines.prior import Chain
 from driftword.engines.rounds import Step
-from driftword.engines.torch.blocks import BlockBatch, ScoringBatch, send
+from driftword.engines.torch.blocks import BlockBatch, DeviceText, send
 
 
 def likelihood_step(
-    rho_and_accumulator: tuple[Tensor, Tensor],
-    alpha_and_accumulator: tuple[Tensor, Tensor],
-    batch: BlockBatch,
-    blocks: tuple[int, int],
-    step: Step,
+    rho_table: Table, alpha_table: Table, batch: BlockBatch, blocks: tuple[int, int], step: Step
 ) -> Tensor:
     """Take the Adagrad step of blocks low..high-1 of a batch at once; return the text's summed log-likelihood."""
-    rho, rho_accumulator = rho_and_accumulator
-    alpha, alpha_accumulator = alpha_and_accumulator
-    dim = alpha.shape[-1]
+    rho, dim = rho_table.values, alpha_table.values.shape[-1]
     low, high = blocks
     rows, row_mask = _padded(batch.row_offsets[low : high + 1])  # (G, B)
     tokens, token_mask = _padded(batch.token_offsets[low : high + 1])  # (G, W)
@@ -38,14 +32,14 @@ def likelihood_step(
     code = batch.token_rows[tokens][:, None]  # (G, 1, W)
     row = torch.arange(rows.shape[1], device=rows.device)[:, None]  # (B, 1)
     window = (row >= code & 255) & (row < (code >> 8) & 255) & (row != code >> 16) & token_mask[:, None]
-    window = window.to(alpha.dtype)  # (G, B, W): 1 where the row sees the token
+    window = window.to(rho.dtype)  # (G, B, W): 1 where the row sees the token
     t = batch.slice_of[low:high, None].long()
     # Where every slice has context vectors of its own, they are rows of one table.
-    token_rows = token_words + t * rho.shape[1] if alpha.ndim == 3 else token_words
-    alpha, alpha_accumulator = alpha.view(-1, dim), alpha_accumulator.view(-1, dim)
+    token_rows = token_words + t * rho.shape[1] if alpha_table.values.ndim == 3 else token_words
+    alpha_table = Table(*(part.view(-1, dim) for part in alpha_table))
     pool = batch.negatives[low:high].long()  # (G, M)
 
-    context = with_intercept(window @ alpha[token_rows], rho)  # (G, B, C)
+    context = with_intercept(window @ alpha_table.values[token_rows], rho)  # (G, B, C)
     own, negative = rho[t, words], rho[t, pool]  # (G, B, C), (G, M, C)
     eta = (own * context).sum(-1)  # (G, B)
     residual = torch.sigmoid(-eta) * row_mask
@@ -53,14 +47,14 @@ def likelihood_step(
     negative_residual = torch.sigmoid(context @ negative.mT) * weight  # (G, B, M)
     context_gradient = (residual[..., None] * own + negative_residual @ negative)[..., :dim]  # (G, B, K)
 
-    cells = torch.cat([(t * rho.shape[1] + words)[row_mask], (t * rho.shape[1] + pool).flatten()])
+    rho_rows = torch.cat([(t * rho.shape[1] + words)[row_mask], (t * rho.shape[1] + pool).flatten()])
     gradients = torch.cat(
         [(residual[..., None] * context)[row_mask], (negative_residual.mT @ context).reshape(-1, rho.shape[2])]
     )
-    adagrad(rho.flatten(0, 1), rho_accumulator.flatten(0, 1), cells, gradients, learning_rate=step.learning_rate)
+    _adagrad(Table(*(part.flatten(0, 1) for part in rho_table)), rho_rows, gradients, step.learning_rate)
     moving = token_mask & (token_words >= step.frozen)
     gradients = (window.mT @ context_gradient)[moving]
-    adagrad(alpha, alpha_accumulator, token_rows[moving], gradients, learning_rate=step.learning_rate)
+    _adagrad(alpha_table, token_rows[moving], gradients, step.learning_rate)
     return logsigmoid(eta)[row_mask].double().sum()
 
 
@@ -74,10 +68,10 @@ def with_intercept(context: Tensor, rho: Tensor) -> Tensor:
     return context
 
 
-def adagrad(values: Tensor, accumulator: Tensor, rows: Tensor, gradients: Tensor, *, learning_rate: float) -> None:
+def _adagrad(table: Table, rows: Tensor, gradients: Tensor, learning_rate: float) -> None:
     """Accumulate all squared gradients, then update every row."""
-    accumulator.index_add_(0, rows, gradients * gradients)
-    values.index_add_(0, rows, learning_rate * gradients / accumulator[rows].sqrt())
+    table.accumulator.index_add_(0, rows, gradients * gradients)
+    table.values.index_add_(0, rows, learning_rate * gradients / table.accumulator[rows].sqrt())
 
 
 def _padded(offsets: Tensor) -> tuple[Tensor, Tensor]:
@@ -127,14 +121,14 @@ class DevicePrior:
         return torch.where(is_embedding, self.walk[t] * self.factors[t, :, None], self.walk[t])
 
 
-def prior_step(values: Tensor, accumulator: Tensor, prior: DevicePrior, *, learning_rate: float) -> None:
+def prior_step(table: Table, prior: DevicePrior, *, learning_rate: float) -> None:
     """Take the proximal step of the prior: tridiagonal systems (Thomas algorithm), all columns at once."""
-    last = len(values) - 1
+    values, last = table.values, len(table.values) - 1
     upper, rhs = torch.empty_like(values), torch.empty_like(values)
     carried = torch.zeros_like(values[0])  # what earlier slices add to the diagonal
     for t in range(last + 1):
         before, after = prior.step_into(t), prior.step_into(t + 1)
-        metric = accumulator[t].sqrt() / learning_rate
+        metric = table.accumulator[t].sqrt() / learning_rate
         diagonal = metric + prior.precision[t] + carried
         pivot = diagonal + after
         target = metric * values[t]
@@ -148,19 +142,21 @@ def prior_step(values: Tensor, accumulator: Tensor, prior: DevicePrior, *, learn
         values[t] = rhs[t] + upper[t] * values[t + 1]
 
 
-def score(rho: Tensor, alpha: Tensor, batch: ScoringBatch, *, half_window: int) -> tuple[Tensor, Tensor]:
+def score(
+    rho: Tensor, alpha: Tensor, text: DeviceText, negatives: Tensor, *, half_window: int
+) -> tuple[Tensor, Tensor]:
     """Return log sigmoid(eta) of each word, and the summed log sigmoid(-eta) of its negatives."""
-    last, dim = len(batch.ids) - 1, alpha.shape[-1]
-    first_row = (batch.slice_of * rho.shape[1] if alpha.ndim == 3 else torch.zeros_like(batch.slice_of)).long()
+    last, dim = len(text.ids) - 1, alpha.shape[-1]
+    first_row = (text.slice_of * rho.shape[1] if alpha.ndim == 3 else torch.zeros_like(text.slice_of)).long()
     alpha = alpha.view(-1, dim)
-    context = torch.zeros(len(batch.index), dim, device=alpha.device)
+    context = torch.zeros(len(text.at), dim, device=alpha.device)
     for distance in range(-half_window, half_window + 1):
         if distance:
-            neighbor = batch.index + distance
-            inside = (neighbor >= batch.chunk_begin) & (neighbor < batch.chunk_end)
-            context += alpha[first_row + batch.ids[neighbor.clamp(0, last)]] * inside[:, None]
+            neighbor = text.at + distance
+            inside = (neighbor >= text.chunk_begin) & (neighbor < text.chunk_end)
+            context += alpha[first_row + text.ids[neighbor.clamp(0, last)]] * inside[:, None]
     context = with_intercept(context, rho)
-    negative_vectors = rho[batch.slice_of[:, None], batch.negatives.long()]  # (P, n, K)
-    positive = logsigmoid((rho[batch.slice_of, batch.ids[batch.index]] * context).sum(-1))
+    negative_vectors = rho[text.slice_of[:, None], negatives.long()]  # (P, n, K)
+    positive = logsigmoid((rho[text.slice_of, text.ids[text.at]] * context).sum(-1))
     negative = logsigmoid(-(negative_vectors @ context[..., None])[..., 0]).sum(-1)
     return positive, negative

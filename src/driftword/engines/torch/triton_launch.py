@@ -1,6 +1,6 @@
-"""How the Triton kernels are launched: shapes, tile sizes, warps. Each function has a twin in `torch_steps`.
+"""How the Triton kernels are launched: shapes, tile sizes, warps. Each function has a twin in `torch.steps`.
 
-The twin of both `likelihood_step` and `OrderedSteps` is `torch_steps.likelihood_step`; they differ in whether the
+The twin of both `likelihood_step` and `ordered_steps` is `torch.steps.likelihood_step`; they differ in whether the
 blocks of a launch see each other's steps.
 """
 
@@ -14,10 +14,10 @@ import torch
 import triton
 from torch import Tensor
 
-from driftword.engines.parameters import INTERCEPT_UNIT
+from driftword.engines.parameters import INTERCEPT_UNIT, Table
 from driftword.engines.rounds import Step
 from driftword.engines.torch import triton_kernels as kernels
-from driftword.engines.torch.blocks import BlockBatch, ScoringBatch
+from driftword.engines.torch.blocks import BlockBatch, DeviceText
 from driftword.engines.torch.steps import DevicePrior
 
 MIN_TILE: Final = 16  # smallest side of a matrix product
@@ -32,8 +32,8 @@ SCORING_ROWS: Final = 8  # Triton 3.6 fails on more
 
 
 def likelihood_step(
-    rho_and_accumulator: tuple[Tensor, Tensor],
-    alpha_and_accumulator: tuple[Tensor, Tensor],
+    rho: Table,
+    alpha: Table,
     batch: BlockBatch,
     blocks: tuple[int, int],
     step: Step,
@@ -48,16 +48,16 @@ def likelihood_step(
 
     Where there are `gradients`, no step is taken: those of rho and of alpha are written there instead.
     """
-    _, words, columns = rho_and_accumulator[0].shape
-    dim = alpha_and_accumulator[0].shape[-1]
+    _, words, columns = rho.values.shape
+    dim = alpha.values.shape[-1]
     low, high = blocks
     warps = min(max(_tile(columns) // 16, 4), 16)
     # Two programs share a multiprocessor if neither takes more than half of its registers. Stages would take memory.
     options = {"num_warps": warps, "num_stages": 1, "maxnreg": min(REGISTERS // (2 * 32 * warps), 255), **options}
     kernels.likelihood_step[(high - low,)](
-        *rho_and_accumulator, *alpha_and_accumulator, batch.row_word, batch.row_offsets, batch.token_word,
+        *rho, *alpha, batch.row_word, batch.row_offsets, batch.token_word,
         batch.token_rows, batch.token_offsets, batch.slice_of, batch.negatives, totals,
-        *(gradients or (totals, totals)), first_negative, low, words, _alpha_stride(alpha_and_accumulator[0]),
+        *(gradients or (totals, totals)), first_negative, low, words, _alpha_stride(alpha.values),
         step.learning_rate, step.negatives / step.pool_size, INTERCEPT_UNIT if columns > dim else 0.0, step.frozen,
         DIM=dim, COLUMNS=columns, WIDTH=_tile(columns), ROWS=_tile(batch.max_rows), POOL=step.pool_size,
         POOL_WIDTH=_tile(step.pool_size), TOKENS=TOKENS, PRECISION=precision, WRITE_DOWN=gradients is not None,
@@ -65,72 +65,68 @@ def likelihood_step(
     )  # fmt: skip
 
 
-class OrderedSteps:
-    """Takes the steps of a batch wave by wave, always in the same order."""
+def ordered_steps(
+    rho: Table, alpha: Table, batch: BlockBatch, waves: list[int], step: Step, *, totals: Tensor, precision: str
+) -> None:
+    """Take the steps of a batch wave by wave, always in the same order; write the log-likelihood of each block.
 
-    def __init__(self, batch: BlockBatch, waves: list[int], *, pool: int, rho: Tensor, alpha: Tensor) -> None:
-        """`waves` are the borders between them, as numbers of blocks."""
-        self._batch, self._waves = batch, waves
-        count = waves[-1]
-        device = rho.device
-        borders = torch.tensor(waves, device=device)
-        wave_of = torch.repeat_interleave(torch.arange(len(waves) - 1, device=device), torch.diff(borders))  # (blocks,)
-        rows, tokens = batch.row_offsets.long(), batch.token_offsets.long()
-        self._most_rows = int(torch.diff(rows[borders]).max())
-        most_tokens = int(torch.diff(tokens[borders]).max())
-        most_blocks = max(b - a for a, b in pairwise(waves))
+    `waves` are the borders between them, as numbers of blocks. Each wave writes its gradients down, those of rho for
+    rows and then for negatives; then every row of a table takes one step, by the sum of its gradients.
+    """
+    device, words = batch.slice_of.device, rho.values.shape[1]
+    rows, tokens = batch.row_offsets.long(), batch.token_offsets.long()
+    borders = torch.tensor(waves, device=device)
+    wave_of = torch.repeat_interleave(torch.arange(len(waves) - 1, device=device), torch.diff(borders))  # (blocks,)
+    most_rows, most_tokens = (int(torch.diff(offsets[borders]).max()) for offsets in (rows, tokens))
+    most_blocks = max(b - a for a, b in pairwise(waves))
 
-        slice_of, words = batch.slice_of.long() * rho.shape[1], rho.shape[1]
-        row_block = torch.repeat_interleave(torch.arange(count, device=device), torch.diff(rows))
-        token_block = torch.repeat_interleave(torch.arange(count, device=device), torch.diff(tokens))
-        negative_block = torch.arange(count, device=device).repeat_interleave(pool)
-        own = torch.arange(len(row_block), device=device) - rows[borders[wave_of]][row_block]
-        drawn = torch.arange(len(negative_block), device=device) - pool * borders[wave_of][negative_block]
-        self._rho = _WaveRows.make(
-            torch.cat([slice_of[row_block] + batch.row_word, slice_of[negative_block] + batch.negatives.flatten()]),
-            torch.cat([wave_of[row_block], wave_of[negative_block]]),
-            torch.cat([own, self._most_rows + drawn]),
-            count=len(rho) * words,
-            waves=len(waves) - 1,
-        )
-        place = torch.arange(len(token_block), device=device) - tokens[borders[wave_of]][token_block]
-        token_row = batch.token_word.long()
-        if alpha.ndim == 3:
-            token_row += slice_of[token_block]
-        self._alpha = _WaveRows.make(
-            token_row, wave_of[token_block], place, count=alpha[..., 0].numel(), waves=len(waves) - 1
-        )
-        self._gradients = (
-            torch.empty(self._most_rows + most_blocks * pool, rho.shape[2], device=device),
-            torch.empty(most_tokens, alpha.shape[-1], device=device),
-        )
+    block = torch.arange(len(wave_of), device=device)
+    row_block, token_block = (torch.repeat_interleave(block, torch.diff(offsets)) for offsets in (rows, tokens))
+    negative_block = block.repeat_interleave(step.pool_size)
+    first_row = batch.slice_of.long() * words  # of the table, in the slice of each block
+    own = torch.arange(len(row_block), device=device) - rows[borders[wave_of]][row_block]
+    drawn = torch.arange(len(negative_block), device=device) - step.pool_size * borders[wave_of][negative_block]
+    rho_rows = _WaveRows.make(
+        torch.cat([first_row[row_block] + batch.row_word, first_row[negative_block] + batch.negatives.flatten()]),
+        torch.cat([wave_of[row_block], wave_of[negative_block]]),
+        torch.cat([own, most_rows + drawn]),
+        count=len(rho.values) * words,
+        waves=len(waves) - 1,
+    )
+    place = torch.arange(len(token_block), device=device) - tokens[borders[wave_of]][token_block]
+    token_row = batch.token_word.long()
+    if alpha.values.ndim == 3:
+        token_row += first_row[token_block]
+    count = alpha.values[..., 0].numel()
+    alpha_rows = _WaveRows.make(token_row, wave_of[token_block], place, count=count, waves=len(waves) - 1)
 
-    def take(
-        self,
-        rho_and_accumulator: tuple[Tensor, Tensor],
-        alpha_and_accumulator: tuple[Tensor, Tensor],
-        step: Step,
-        *,
-        totals: Tensor,
-        precision: str,
-    ) -> None:
-        """Take the steps of all waves; write the log-likelihood of each block to `totals`."""
-        for wave, blocks in enumerate(pairwise(self._waves)):
-            likelihood_step(
-                rho_and_accumulator, alpha_and_accumulator, self._batch, blocks, step, totals=totals,
-                precision=precision, gradients=self._gradients, first_negative=self._most_rows,
+    gradients = (
+        torch.empty(most_rows + most_blocks * step.pool_size, rho.values.shape[2], device=device),
+        torch.empty(most_tokens, alpha.values.shape[-1], device=device),
+    )
+    for wave, blocks in enumerate(pairwise(waves)):
+        likelihood_step(
+            rho,
+            alpha,
+            batch,
+            blocks,
+            step,
+            totals=totals,
+            precision=precision,
+            gradients=gradients,
+            first_negative=most_rows,
+        )
+        for table, moved, own_gradients, frozen in (
+            (rho, rho_rows, gradients[0], 0),
+            (alpha, alpha_rows, gradients[1], step.frozen),
+        ):
+            first, end = moved.waves[wave], moved.waves[wave + 1]
+            columns = own_gradients.shape[1]
+            kernels.take_steps[(end - first,)](
+                *table, moved.rows, moved.offsets, moved.places, own_gradients, first, table.values.shape[-2],
+                step.learning_rate, frozen, COLUMNS=columns, WIDTH=_tile(columns), CHUNK=STEP_CHUNK,
+                num_warps=STEP_WARPS,
             )  # fmt: skip
-            for pair, rows, gradients, frozen in (
-                (rho_and_accumulator, self._rho, self._gradients[0], 0),
-                (alpha_and_accumulator, self._alpha, self._gradients[1], step.frozen),
-            ):
-                first, end = rows.waves[wave], rows.waves[wave + 1]
-                columns = gradients.shape[1]
-                kernels.take_steps[(end - first,)](
-                    *pair, rows.rows, rows.offsets, rows.places, gradients, first, pair[0].shape[-2],
-                    step.learning_rate, frozen, COLUMNS=columns, WIDTH=_tile(columns), CHUNK=STEP_CHUNK,
-                    num_warps=STEP_WARPS,
-                )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -154,31 +150,32 @@ class _WaveRows:
         return cls(first.long() % count, offsets, place[order].int(), borders.tolist())
 
 
-def prior_step(values: Tensor, accumulator: Tensor, prior: DevicePrior, *, learning_rate: float) -> None:
+def prior_step(table: Table, prior: DevicePrior, *, learning_rate: float) -> None:
     """Take the proximal step of the prior for all words and dimensions."""
-    slices, size = len(values), values[0].numel()
+    slices, size, row = len(table.values), table.values[0].numel(), table.values.shape[2]
     tiles = triton.cdiv(size, COLUMNS)
     programs = min(tiles, PRIOR_PROGRAMS)
-    scratch = torch.empty(programs * slices * COLUMNS, device=values.device)
+    scratch = torch.empty(programs * slices * COLUMNS, device=table.values.device)
     by_word = prior.factors is not None
     kernels.prior_step[(programs,)](
-        values, accumulator, scratch, size, tiles, slices, 1 / learning_rate, prior.precision, prior.walk,
-        prior.factors if by_word else prior.walk, values.shape[2], prior.dim, COLUMNS=COLUMNS, BY_WORD=by_word,
+        *table, scratch, size, tiles, slices, 1 / learning_rate, prior.precision, prior.walk,
+        prior.factors if by_word else prior.walk, row, prior.dim, COLUMNS=COLUMNS, BY_WORD=by_word,
         num_warps=PRIOR_WARPS,
     )  # fmt: skip
 
 
-def score(rho: Tensor, alpha: Tensor, batch: ScoringBatch, *, half_window: int) -> tuple[Tensor, Tensor]:
+def score(
+    rho: Tensor, alpha: Tensor, text: DeviceText, negatives: Tensor, *, half_window: int
+) -> tuple[Tensor, Tensor]:
     """Return log sigmoid(eta) of each word, and the summed log sigmoid(-eta) of its negatives."""
     _, words, columns = rho.shape
     dim = alpha.shape[-1]
-    count, negatives = batch.negatives.shape
+    count, n_negatives = negatives.shape
     positive, negative = torch.empty(2, count, device=rho.device)
     kernels.score[(triton.cdiv(count, SCORING_ROWS),)](
-        rho, alpha, batch.ids, batch.index, batch.slice_of, batch.chunk_begin, batch.chunk_end, batch.negatives,
-        positive, negative, count, words, _alpha_stride(alpha), INTERCEPT_UNIT if columns > dim else 0.0,
-        HALF_WINDOW=half_window, NEGATIVES=negatives, DIM=dim, COLUMNS=columns, WIDTH=_tile(columns), ROWS=SCORING_ROWS,
-        num_warps=4,
+        rho, alpha, text.ids, text.at, text.slice_of, text.chunk_begin, text.chunk_end, negatives, positive, negative,
+        count, words, _alpha_stride(alpha), INTERCEPT_UNIT if columns > dim else 0.0, HALF_WINDOW=half_window,
+        NEGATIVES=n_negatives, DIM=dim, COLUMNS=columns, WIDTH=_tile(columns), ROWS=SCORING_ROWS, num_warps=4,
     )  # fmt: skip
     return positive, negative
 
