@@ -189,7 +189,7 @@ def test_overwriting_is_asked_for_and_only_replaces_stores(tmp_path: Path) -> No
         (lambda p: (p / "meta.json").unlink() or os.mkfifo(p / "meta.json"), "meta.json cannot be read"),
         (lambda p: shutil.rmtree(p) or p.write_text(""), "is not a driftword corpus; name the directory"),
         (lambda p: edit(p, checksum="0" * 16), "meta.json has changed"),
-        (lambda p: edit(p, version=99), "is in format 99, and this driftword reads format 3 alone; prepare or fit"),
+        (lambda p: edit(p, version=99), "is in format 99, and this driftword reads format 5 alone; prepare or fit"),
         (lambda p: (p / "meta.json").write_text(FIRST_FORMAT), "is in format 1, .* prepare or fit it again with this"),
         (lambda p: edit(p, kind="model"), "is a model"),
     ],

@@ -44,7 +44,7 @@ from driftword.storage.shards import ShardedArray, ShardWriter, is_shard
 from driftword.storage.stored_arrays import StoredArray, read_array, whole
 
 #: The one format that is written and read. What was stored in another is to be made again.
-VERSION: Final = 3
+VERSION: Final = 5
 META: Final = "meta.json"
 _OWN_FACTS: Final = ("kind", "version", "files", "checksum")  # of meta.json, which this module writes
 _SMALL: Final = 1 << 20  # files up to this size are read at opening; larger ones are mapped when they are used
