@@ -146,3 +146,11 @@ def test_help_names_every_choice(command: str, option: str, names: Iterable[str]
     """Help is written by hand, since the modules that know the choices take long to import."""
     asked = next(one for one in commands_page.COMMANDS[command].params if one.name == option)
     assert all(re.search(rf"\b{name}\b", asked.help) for name in names), asked.help
+
+
+def test_the_guide_for_contributors_names_files_that_are_there() -> None:
+    guide = (ROOT / "CONTRIBUTING.md").read_text()
+    named = set(re.findall(r"`([\w/-]+\.(?:py|md|toml|txt))`", guide))
+    assert len(named) > 20
+    places = (ROOT, PACKAGE)
+    assert {name for name in named if not any((place / name).exists() for place in places)} == set()

@@ -20,6 +20,8 @@ from typer.testing import CliRunner
 from conftest import ROOT, of_this_run, one_at_a_time
 from driftword.cli import app
 
+pytestmark = pytest.mark.slow
+
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SETTING_UP = ("make ", "pip install ")  # what has been done by the time a test runs

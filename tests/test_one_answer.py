@@ -44,6 +44,7 @@ def client(model: dw.Model) -> TestClient:
     return TestClient(make_app(model, None), base_url="http://127.0.0.1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "arguments", "query"),
     [
@@ -152,6 +153,7 @@ def test_neighbours_do_not_depend_on_the_basis(model: dw.Model) -> None:
         assert view == dw.neighbors(model, word, at=1930)["word"].to_list()
 
 
+@pytest.mark.slow
 def test_only_notable_change_points_are_marked() -> None:
     """Words that all tremble alike have change points, and none that a figure or a page should name."""
     random = np.random.default_rng(2)
@@ -188,6 +190,7 @@ def test_a_static_model_does_not_seem_to_change(model: dw.Model) -> None:
     assert values.to_list() == pytest.approx([values[0]] * len(values))
 
 
+@pytest.mark.slow
 def test_no_answer_is_built_on_a_guess(model: dw.Model, client: TestClient) -> None:
     absent = WORDS[21]  # in 1910
     assert dw.neighbors(model, absent, at=[1910, 1930])["observed"].to_list() == [False] * 10 + [True] * 10
@@ -206,6 +209,7 @@ def test_no_answer_is_built_on_a_guess(model: dw.Model, client: TestClient) -> N
     assert client.get(f"/word/{absent}?at=1910").status_code == 200
 
 
+@pytest.mark.slow
 def test_tables_name_the_slices_they_compare(model: dw.Model) -> None:
     table = dw.drift(model, WORDS[:3], between=(1920, 1940))
     assert table.select("first", "last").unique().rows() == [("1920", "1940")]

@@ -19,6 +19,8 @@ from torture.folders import Reference, leftovers, snapshot
 from torture.processes import Outcome
 from torture.verdicts import DETECTED, WRONG, Tally, Verdict
 
+pytestmark = pytest.mark.slow
+
 
 def write_model(folder: Path, *, seconds: float = 1.0, seed: int = 0, rho: bytes = b"rho") -> Path:
     folder.mkdir(parents=True)

@@ -431,6 +431,7 @@ def test_everything_public_is_called(calls: dict[str, Call]) -> None:
         assert parameters == set(calls[name].arguments), name
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(
     "ignore::driftword.basics.errors.DriftwordWarning"
 )  # of a fit that there is nothing to resume of
@@ -616,6 +617,7 @@ def numpy_spec(scalar: bool) -> dw.Spec:
     return dw.Spec(**{name: kinds[type(value)](value) if scalar else value for name, value in values.items()})
 
 
+@pytest.mark.slow
 def test_a_model_fitted_with_numbers_of_numpy_is_stored_as_any_other(corpus: dw.Corpus, tmp_path: Path) -> None:
     plain, numpy = numpy_spec(False), numpy_spec(True)
     assert numpy == plain
@@ -638,6 +640,7 @@ def test_a_model_fitted_with_numbers_of_numpy_is_stored_as_any_other(corpus: dw.
     assert metas[0]["spec"] == metas[1]["spec"]
 
 
+@pytest.mark.slow
 def test_other_work_takes_numbers_of_numpy(corpus: dw.Corpus, model: dw.Model, tmp_path: Path) -> None:
     spec = dw.Spec(dim=2, context=2, rounds=1)
     options: dict[str, Any] = {"engine": "reference", "show_progress": np.bool_(False)}

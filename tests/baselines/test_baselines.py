@@ -29,6 +29,7 @@ def task(corpus: dw.Corpus, **options: Any) -> Task:
     return Task("compass", corpus, **given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_every_question_can_be_asked_of_a_baseline(method: str, small: dw.Corpus, tmp_path: Path) -> None:
     fit = getattr(dw.baselines, method)
@@ -62,6 +63,7 @@ def test_every_question_can_be_asked_of_a_baseline(method: str, small: dw.Corpus
         fit(small, **SMALL, out=tmp_path / "m")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_the_same_seed_gives_the_same_embeddings_on_any_number_of_threads(method: str, small: dw.Corpus) -> None:
     fit = getattr(dw.baselines, method)
@@ -72,6 +74,7 @@ def test_the_same_seed_gives_the_same_embeddings_on_any_number_of_threads(method
         assert not np.allclose(once.rho, other.rho)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_exchanged_words_move_to_the_topic_of_their_partners(method: str) -> None:
     corpus, _, exchanged = plant(exchange=True)

@@ -34,6 +34,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="processes are not forked here")
 @pytest.mark.parametrize(("before", "status"), [("used", 2), ("opened", 2), ("imported", 0)])
 def test_a_forked_process_works_or_says_why_not(

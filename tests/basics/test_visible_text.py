@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,6 +32,7 @@ def test_nothing_that_a_terminal_obeys_is_left(text: str) -> None:
     assert visible(visible(text)) == visible(text)
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.text(st.characters(exclude_categories=[])), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)

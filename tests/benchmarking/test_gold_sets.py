@@ -89,6 +89,7 @@ def test_a_place_without_judgements_is_refused(tmp_path: Path) -> None:
 few = st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3), st.booleans()), min_size=2, max_size=30)
 
 
+@pytest.mark.slow
 @given(few)
 def test_correlation_and_area_are_those_of_scipy(rows: list[tuple[int, int, bool]]) -> None:
     one, other, changed = (np.array(column) for column in zip(*rows, strict=True))
@@ -112,6 +113,7 @@ def test_correlations_of_many_samples_are_those_of_each() -> None:
     assert np.isnan(expected[-1])
 
 
+@pytest.mark.slow
 def test_the_interval_of_a_correlation_covers_it() -> None:
     random = np.random.default_rng(0)
     truth, covered = 0.5, 0  # of normal variables; Spearman's is 6 / pi * asin(truth / 2)

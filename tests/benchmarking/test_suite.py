@@ -20,6 +20,8 @@ from driftword.benchmarking.fit_process import METHODS, OWN, fit_method
 from driftword.benchmarking.planting import BANDS, KINDS, Planted, join_slices, plant, share_moved
 from explore.test_planted import plant as toy_text
 
+pytestmark = pytest.mark.slow
+
 SPEC = dw.Spec(dim=16, context=4)
 
 

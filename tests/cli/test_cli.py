@@ -18,6 +18,8 @@ import driftword as dw
 from conftest import PATIENCE, letters, run_here
 from driftword.cli import app, terminal
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = [sys.executable, "-m", "driftword"]
 PLAIN = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
 

@@ -44,6 +44,7 @@ QUESTIONS = {
 }
 
 
+@pytest.mark.slow
 def test_which_words_changed(model: Path, small: dw.Corpus) -> None:
     out = model.with_name("tested.model")
     fitted = run("fit", small.path, "--dim", "4", "--passes", "2", "--no-significance", "--out", out)
@@ -61,6 +62,7 @@ def test_which_words_changed(model: Path, small: dw.Corpus) -> None:
         assert message in run("significance", out, *options, status=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_every_question_has_three_forms(model: Path, question: str) -> None:
     given = QUESTIONS[question]
@@ -79,6 +81,7 @@ def test_every_question_has_three_forms(model: Path, question: str) -> None:
     assert len({line.count(" & ") for line in paper if line.endswith(r"\\")}) == 1
 
 
+@pytest.mark.slow
 def test_tables_are_those_of_python(model: Path) -> None:
     opened = dw.Model.open(model)
     assert json.loads(run("drift", model, "-n", "3", "--json")) == dw.drift(opened, n=3).to_dicts()
@@ -95,6 +98,7 @@ def test_tables_are_those_of_python(model: Path) -> None:
     assert run("neighbors", model, "ship", "--at", "all").count("\n") >= 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -130,6 +134,7 @@ def test_mistakes_end_in_a_sentence(model: Path, arguments: list[str], sentence:
     assert output.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_words_that_look_like_markup_are_shown_as_they_are(tmp_path: Path) -> None:
     words = ["[red]", "[/x]", "</script><script>alert(1)</script>", "x" * 90, "plain"]
     rho = np.random.default_rng(0).normal(size=(4, 5, 3)).astype(np.float32)
@@ -173,6 +178,7 @@ def test_more_than_there_are_is_all_there_are(model: Path) -> None:
     assert len(json.loads(run("drift", model, *given))) == words
 
 
+@pytest.mark.slow
 def test_figures_are_written_in_every_format(model: Path, tmp_path: Path) -> None:
     starts = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF", "html": b"<!DOCTYPE html>", "json": b"{"}
     for form, start in starts.items():
@@ -194,6 +200,7 @@ def test_figures_are_written_in_every_format(model: Path, tmp_path: Path) -> Non
         assert all(word in out.read_text() for word in words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -51,6 +51,7 @@ def test_a_phrase_is_not_its_parts(sotu: dw.Corpus) -> None:
     assert {"president", "party", "date"} <= set(phrases.columns)
 
 
+@pytest.mark.slow
 def test_words_of_every_kind_are_found(sotu: dw.Corpus) -> None:
     """The k-th token of a word is the k-th place in the text, for frequent, rare, hyphenated and dotted words."""
     for word in (*sotu.words[:5], *sotu.words[-5:], "u.s.", "secretary of the treasury", "world war ii"):
@@ -79,6 +80,7 @@ def test_asking_wrongly(small: dw.Corpus) -> None:
     assert bare.select(pl.col("left", "right").str.strip_chars()).unique().rows() == [("", "")]
 
 
+@pytest.mark.slow
 def test_joining_only_where_needed_finds_what_joining_all_finds(sotu: dw.Corpus) -> None:
     rule = TokenRule()
     connectors = sotu.options.connectors
@@ -106,6 +108,7 @@ def test_passages_of_documents_with_a_value(sotu: dw.Corpus) -> None:
         sotu.passages("war", where={"partei": "Whig"})
 
 
+@pytest.mark.slow
 def test_many_words_at_once_are_those_of_each(sotu: dw.Corpus) -> None:
     words = ["war", "social security", "u.s.", "energy"]
     numbers = {label: 1 + t % 3 for t, label in enumerate(sotu.slices.labels)}
@@ -122,6 +125,7 @@ def test_a_corpus_of_ids_has_no_values_to_choose_by() -> None:
         corpus.passages("a", where={"party": "Whig"})
 
 
+@pytest.mark.slow
 def test_what_is_around_a_word_tells_what_the_whole_text_tells(sotu: dw.Corpus) -> None:
     texts = sotu.documents.select("text").collect()["text"].gather([3, 120, 230]).to_list()
     rule = TokenRule()
@@ -177,6 +181,7 @@ def test_documents_are_chosen_by_values_as_people_write_them(
     assert corpus.passages("ship").write_csv().count("ship") == 3
 
 
+@pytest.mark.slow
 def test_a_word_is_found_in_a_whole_document(sotu: dw.Corpus) -> None:
     lines, ranks = find_lines(sotu, "union", at=1865, n=30, width=40)
     for line, rank in zip(lines.iter_rows(named=True), ranks, strict=True):

@@ -83,6 +83,7 @@ def test_equal_slices_are_never_empty(documents: list[tuple[date, int]], count: 
     assert set(made.find(days(*dates))) == set(range(count))
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.dates(), min_size=1, max_size=20),
     st.sampled_from(["1y", "3y", "7y", "10y", "100y", "1q", "5mo", "1w", "3w"]),

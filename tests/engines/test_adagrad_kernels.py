@@ -14,6 +14,7 @@ def steps(words: np.ndarray, gradients: np.ndarray, values: np.ndarray, accumula
         take_step(values, accumulator, gradients, words[r], r, rate)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [1, WIDTH - 1, WIDTH, 3 * WIDTH + 2, 101])
 def test_a_step_is_that_of_adagrad(columns: int) -> None:
     """Whatever the size of the accumulators is, and also in the columns that no whole vector covers."""

@@ -87,6 +87,7 @@ def test_a_pass_is_read_into_rounds(make: Make, sliced: Parameters, corpus: dw.C
     assert all(part.positions > 0 for part in rounds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["static", "binned", "dynamic"])
 def test_rounds_are_those_of_the_reference(
     make: Make, static: Parameters, sliced: Parameters, corpus: dw.Corpus, model: str
@@ -246,6 +247,7 @@ def test_numbers_that_are_not_finite_are_noticed(make: Make, static: Parameters,
     assert not engine.finite()
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_numbers_on_one_thread(make: Make, static: Parameters, corpus: dw.Corpus) -> None:
     results, totals, scores = [], [], []
     for seed in (3, 3, 4):

@@ -18,6 +18,7 @@ from driftword.engines.reference import ReferenceEngine
 from driftword.engines.rounds import Centering, Sampler, make_rounds
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(SETTING)
 def test_a_round_of_the_cpu_engine_is_a_round_of_the_reference(setting: dict[str, Any]) -> None:

@@ -15,6 +15,8 @@ import pytest
 import driftword as dw
 from driftword.engines.distributed.ranks import LOST, divide
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).with_name("several_processes.py")
 
 

@@ -76,6 +76,7 @@ def test_a_part_of_a_round_has_the_blocks_between_two_shares() -> None:
         assert part.wave_offsets[-1] == part.n_blocks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slices", [1, 3, 300, 40_000])
 def test_runs_are_sorted_as_lexsort_sorts_them(slices: int) -> None:
     random = np.random.default_rng(slices)

@@ -31,6 +31,7 @@ print(json.dumps({"L": model.history[-1]["L"], "words": model.history[-1]["words
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits are read from /proc")
 def test_a_text_larger_than_the_memory_left_is_read_in_pieces(sotu: dw.Corpus) -> None:
     """A fit under a limit of memory reads each of its pieces once a pass, and is as good as one with all memory."""

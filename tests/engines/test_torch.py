@@ -37,6 +37,7 @@ def device_rounds(text: Text, plan: PassPlan) -> list[DeviceRound]:
     return [replace(part, blocks=part.blocks.sort().values) for part in torch_blocks.make_rounds(*tensors, plan)]
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(SETTING)
 def test_a_round_of_the_torch_engine_is_a_round_of_the_reference(setting: dict[str, Any]) -> None:
@@ -56,6 +57,7 @@ def test_a_round_of_the_torch_engine_is_a_round_of_the_reference(setting: dict[s
         np.testing.assert_allclose(b, a, rtol=5e-3, atol=5e-3)
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(SETTING)
 def test_a_few_slices_and_words_at_a_time_are_all_of_them(setting: dict[str, Any]) -> None:
@@ -100,6 +102,7 @@ def test_slices_take_turns(small: dw.Corpus) -> None:
     assert len(set(order[:10])) >= 8
 
 
+@pytest.mark.slow
 def test_a_fit_is_as_good_as_on_the_cpu_engine(small: dw.Corpus, tmp_path: Path) -> None:
     spec = dw.Spec(dim=8, context=4, rounds=3, block_size=16, run_length=8, pool_size=16, learning_rate=0.1)
     scores = {}
@@ -116,6 +119,7 @@ def test_a_fit_is_as_good_as_on_the_cpu_engine(small: dw.Corpus, tmp_path: Path)
     assert scores["torch", True] == pytest.approx(scores["cpu", False], abs=0.03)
 
 
+@pytest.mark.slow
 def test_a_fit_is_resumed(small: dw.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = dw.Spec(dim=8, context=4, rounds=2, learning_rate=0.1)
     calls = []
@@ -193,6 +197,7 @@ print("equal")
 """
 
 
+@pytest.mark.slow
 def test_the_kernels_are_the_plain_steps() -> None:
     pytest.importorskip("triton")
     here = str(Path(__file__).parent)
@@ -229,6 +234,7 @@ print("compiled")
 """
 
 
+@pytest.mark.slow
 def test_the_kernels_compile_for_gpus_that_are_not_here() -> None:
     pytest.importorskip("triton")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

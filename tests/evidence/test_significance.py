@@ -87,6 +87,7 @@ def test_the_exchanged_words_are_found_and_no_others(table: pl.DataFrame) -> Non
     assert set(table["slices"]) == {SLICES}
 
 
+@pytest.mark.slow
 def test_nothing_is_found_where_dates_are_shuffled(corpus: dw.Corpus) -> None:
     shuffled = corpus.shuffle_dates(1)
     assert shuffled.fingerprint != corpus.fingerprint
@@ -100,6 +101,7 @@ def test_nothing_is_found_where_dates_are_shuffled(corpus: dw.Corpus) -> None:
     assert "Of 48 words that were tested, none changed its use by more than chance." in rank_drift(model).describe()
 
 
+@pytest.mark.slow
 def test_any_number_of_threads_gives_the_same_table(model: dw.Model, corpus: dw.Corpus, table: pl.DataFrame) -> None:
     fresh = dw.fit(corpus, dw.Spec(dim=12, context=4), passes=6)
     for threads in (1, 3):
@@ -108,6 +110,7 @@ def test_any_number_of_threads_gives_the_same_table(model: dw.Model, corpus: dw.
     assert not dw.significance(fresh, corpus=corpus, seed=1).equals(table)
 
 
+@pytest.mark.slow
 def test_a_few_words_are_tested_as_among_all(corpus: dw.Corpus, table: pl.DataFrame) -> None:
     fresh = dw.fit(corpus, dw.Spec(dim=12, context=4), passes=6)
     few = dw.significance(fresh, ["t3w1", "t0w0"], corpus=corpus)
@@ -139,6 +142,7 @@ def test_two_periods_are_compared(model: dw.Model, corpus: dw.Corpus) -> None:
     assert before["documents"].max() <= DOCUMENTS // 3
 
 
+@pytest.mark.slow
 def test_within_a_column(model: dw.Model, corpus: dw.Corpus) -> None:
     """Texts of the second half are by other speakers: nobody changed how they speak."""
     same = dw.significance(model, [*CHANGED, "t3w1"], corpus=corpus, within="speaker")
@@ -150,6 +154,7 @@ def test_within_a_column(model: dw.Model, corpus: dw.Corpus) -> None:
     assert dw.significance(fitted, list(CHANGED), corpus=other, within="speaker")["p"].min() > 0.01
 
 
+@pytest.mark.slow
 def test_it_is_kept_with_the_model(model: dw.Model, corpus: dw.Corpus, table: pl.DataFrame, tmp_path: Path) -> None:
     stored = dw.fit(corpus, dw.Spec(dim=12, context=4), passes=6, out=tmp_path / "a.model")
     dw.significance(tmp_path / "a.model", permutations=99)
@@ -184,6 +189,7 @@ def test_a_result_that_cannot_be_kept_is_not_lost(corpus: dw.Corpus, tmp_path: P
     assert dw.Model.open(tmp_path / "a.model").significance is None
 
 
+@pytest.mark.slow
 def test_it_is_not_kept_with_another_model(corpus: dw.Corpus, tmp_path: Path) -> None:
     model = dw.fit(corpus, dw.Spec(dim=4, context=4), passes=2, out=tmp_path / "a.model")
     dw.fit(corpus, dw.Spec(dim=5, context=4), passes=2, out=tmp_path / "a.model", overwrite=True)
@@ -194,6 +200,7 @@ def test_it_is_not_kept_with_another_model(corpus: dw.Corpus, tmp_path: Path) ->
     assert replaced.spec.dim == 5
 
 
+@pytest.mark.slow
 def test_a_damaged_table_is_noticed(corpus: dw.Corpus, tmp_path: Path) -> None:
     model = dw.fit(corpus, dw.Spec(dim=4, context=4), passes=2, out=tmp_path / "a.model")
     dw.significance(model, permutations=19)
@@ -223,6 +230,7 @@ def test_drift_and_changes_show_it(model: dw.Model, table: pl.DataFrame) -> None
     assert dw.changes(model, "t3w1")["q"].drop_nulls().min() > 0.05  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_pages_say_whether_a_word_changed(model: dw.Model, table: pl.DataFrame, tmp_path: Path) -> None:
     found = ("effect", "low", "high", "p", "q")
     shown = with_table(model, *(pl.when(pl.col("word") != "t5w5").then(name).alias(name) for name in found))
@@ -285,6 +293,7 @@ def test_rare_words_are_not_tested() -> None:
     assert model.significance.verdict(5) == "too few documents to tell"
 
 
+@pytest.mark.slow
 def test_a_device_of_pytorch_says_the_same(model: dw.Model, corpus: dw.Corpus, table: pl.DataFrame) -> None:
     fresh = dw.fit(corpus, dw.Spec(dim=12, context=4), passes=6)
     found = dw.significance(fresh, corpus=corpus, engine="torch", device="cpu")

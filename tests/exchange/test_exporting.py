@@ -74,6 +74,7 @@ def test_tables_and_arrays_hold_everything(model: dw.Model, tmp_path: Path) -> N
     assert pl.read_csv(folder / "1990.metadata.tsv", separator="\t")["word"].to_list() == WORDS
 
 
+@pytest.mark.slow
 def test_intercepts_are_written_where_there_are_any(small_model: dw.Model, small: dw.Corpus, tmp_path: Path) -> None:
     static = dw.fit(small, dw.Spec(model="static", dim=4, rounds=1), passes=1)
     frequency = dw.fit(small, dw.Spec(model="frequency", dim=4, rounds=1), passes=2)
@@ -169,6 +170,7 @@ def test_other_wrong_files(tmp_path: Path) -> None:
         dw.read_word2vec({1990: tmp_path / "c.bin"})
 
 
+@pytest.mark.slow
 def test_counts_that_nobody_knows_are_shown_as_unknown(model: dw.Model, tmp_path: Path) -> None:
     """Our own labels come back, and no count is made up: rank, page, table and figure say null or unknown."""
     slices = dw.Slices.from_labels(["1990-2009", "2010-2019", "2020s"])

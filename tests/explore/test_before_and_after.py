@@ -57,6 +57,7 @@ def test_the_best_attested_slices_on_either_side_are_shown() -> None:
     assert explore.shift_slices(model, "energy") == sorted({first, before, after, last})
 
 
+@pytest.mark.slow
 def test_neighbours_are_those_of_a_plain_computation() -> None:
     """Rank by similarity summed slice by slice and word by word, as the docstring has it."""
     words = [f"w{i}" for i in range(40)]

@@ -105,6 +105,7 @@ def smoothed(way: np.ndarray, precision: float = 8.0) -> np.ndarray:
     return np.asarray(np.linalg.solve(np.eye(len(way)) + precision * steps.T @ steps, way))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("true", [2, 3, 5, 7, 8])
 def test_a_smoothed_change_is_dated_right(true: int) -> None:
     random = np.random.default_rng(true)

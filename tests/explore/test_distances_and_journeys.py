@@ -162,6 +162,7 @@ def test_the_smallest_models_have_journeys(words: int, slices: int) -> None:
     assert np.isfinite(found["path"]).all()
 
 
+@pytest.mark.slow
 def test_similarities_are_kept_and_bounded() -> None:
     model = moving_model()
     for t in range(SLICE_COUNT):

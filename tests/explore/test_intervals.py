@@ -136,6 +136,7 @@ def test_a_date_of_change_has_an_interval(small_model: dw.Model) -> None:
         dw.changes(small_model, intervals=True)
 
 
+@pytest.mark.slow
 def test_models_without_slices_or_intercepts(small: dw.Corpus) -> None:
     static = dw.fit(small, dw.Spec(model="static", dim=6, context=4), passes=3)
     assert dw.neighbors(static, "ship", n=3, intervals=True, corpus=small)["support"].is_between(0, 1).all()
@@ -158,6 +159,7 @@ def test_intervals_need_the_corpus(small: dw.Corpus, small_model: dw.Model) -> N
         dw.drift(small_model, metric="path", intervals=True)
 
 
+@pytest.mark.slow
 def test_figures_have_a_band(small_model: dw.Model) -> None:
     def marks(chart: Any) -> list[str]:
         return [layer["mark"]["type"] for layer in chart.to_dict()["layer"]]

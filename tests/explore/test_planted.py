@@ -45,6 +45,7 @@ def average_precision(table: Any, wanted: npt.NDArray[Any]) -> float:
     return float((np.cumsum(hit) / np.arange(1, len(hit) + 1))[hit].mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exchange", [False, True])
 def test_drift_is_of_meaning_and_not_of_frequency(exchange: bool) -> None:
     corpus, thinned, exchanged = plant(exchange=exchange)

@@ -14,6 +14,8 @@ from driftword.basics.errors import OptionError, StoreError
 from driftword.cli import app
 from driftword.fitting.comparison import comparison_table
 
+pytestmark = pytest.mark.slow
+
 SPEC = dw.Spec(dim=8, context=4, rounds=2, learning_rate=0.1)
 
 

@@ -44,6 +44,7 @@ def test_asking_wrongly(model: dw.Model, small: dw.Corpus) -> None:
         dw.compare(small, models=["other"])
 
 
+@pytest.mark.slow
 def test_the_fingerprint_covers_all_that_a_model_sees(small: dw.Corpus, tmp_path: Path) -> None:
     """Corpora that differ in subsampling, counts or seed alone are different corpora."""
     common = {"phrases": False, "slices": "1y"}

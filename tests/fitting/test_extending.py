@@ -145,6 +145,7 @@ def test_what_cannot_be_added_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_model_with_drifting_contexts_is_extended_twice(model: dw.Model, tmp_path: Path) -> None:
     spec, corpus = dw.Spec(dim=4, context=4, dynamic_context=True), model.open_corpus()
     assert corpus is not None
@@ -158,6 +159,7 @@ def test_a_model_with_drifting_contexts_is_extended_twice(model: dw.Model, tmp_p
     assert dw.evaluate(second)["L"][0] < 0
 
 
+@pytest.mark.slow
 def test_documents_of_old_slices_are_added_where_these_are_fitted_again(model: dw.Model, tmp_path: Path) -> None:
     late = texts(range(1996, 1999), seed=3)
     with pytest.raises(dw.SourceError, match="24 documents are dated 1997-12-31 or earlier.*`refit_from='1996'`"):
@@ -189,6 +191,7 @@ def test_documents_of_old_slices_are_added_where_these_are_fitted_again(model: d
     assert again.context_of.tolist() == [0] * n + [1] * 2 + [2]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("longer")
 def test_models_that_cannot_be_extended(model: dw.Model, folder: Path, tmp_path: Path, small_model: dw.Model) -> None:
     new = texts(range(1998, 1999))

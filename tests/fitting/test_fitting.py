@@ -31,6 +31,7 @@ def files(folder: Path) -> list[str]:
     return sorted(file.name for file in folder.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["static", "frequency", "dynamic"])
 def test_any_number_of_threads_writes_the_same_files(small: dw.Corpus, tmp_path: Path, name: str) -> None:
     spec = dw.Spec(model=name, dim=8, context=4, rounds=2, block_size=8)  # small blocks, so that waves have many
@@ -44,6 +45,7 @@ def test_any_number_of_threads_writes_the_same_files(small: dw.Corpus, tmp_path:
             assert (tmp_path / str(threads) / file).read_bytes() == (tmp_path / "1" / file).read_bytes(), file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["static", "binned", "dynamic"])
 def test_a_fit_learns_and_is_reproducible(small: dw.Corpus, name: str) -> None:
     spec = replace(SPEC, model=name)
@@ -59,6 +61,7 @@ def test_a_fit_learns_and_is_reproducible(small: dw.Corpus, name: str) -> None:
     assert ship @ sailor > ship @ wheat  # words of one topic lie together
 
 
+@pytest.mark.slow
 def test_the_engines_fit_the_same_model(small: dw.Corpus) -> None:
     exact = dw.fit(small, SPEC, passes=2, engine="reference")
     fast = dw.fit(small, SPEC, passes=2, engine="cpu", threads=1)
@@ -66,6 +69,7 @@ def test_the_engines_fit_the_same_model(small: dw.Corpus) -> None:
     assert fast.history[-1]["L"] == pytest.approx(exact.history[-1]["L"], abs=0.005)
 
 
+@pytest.mark.slow
 def test_one_slice_makes_the_dynamic_model_static(tmp_path: Path) -> None:
     corpus = dw.prepare(list(letters()), slices="100y", out=tmp_path / "c")
     dynamic, static = (dw.fit(corpus, replace(SPEC, model=name), passes=3, threads=1) for name in ("dynamic", "static"))
@@ -79,6 +83,7 @@ def test_a_large_precision_freezes_the_slices(small: dw.Corpus) -> None:
     assert moved[0] < 0.01 < 0.5 < moved[1]
 
 
+@pytest.mark.slow
 def test_a_planted_change_is_found(tmp_path: Path) -> None:
     """From 1860 on, *wheat* stands where *anchor* stood, and nothing else changes."""
     early = [(text, f"{1850 + i % 10}") for i, (text, _) in enumerate(letters(300, seed=1))]
@@ -90,6 +95,7 @@ def test_a_planted_change_is_found(tmp_path: Path) -> None:
     assert moved[corpus.word_id("anchor")] > moved[unchanged].max()
 
 
+@pytest.mark.slow
 def test_killed_and_resumed_equals_never_killed(small: dw.Corpus, tmp_path: Path) -> None:
     whole = dw.fit(small, SPEC, passes=5, patience=5, threads=1, out=tmp_path / "whole")
     code = f"""
@@ -128,6 +134,7 @@ dw.fit(dw.Corpus.open({str(small.path)!r}), spec, out={str(tmp_path / "cut")!r},
     ]
 
 
+@pytest.mark.slow
 def test_an_interrupted_fit_is_not_resumed_with_another_subsample(tmp_path: Path) -> None:
     mild, strong = (dw.prepare(list(letters()), out=tmp_path / f"c{t}", subsample=t) for t in (1e-2, 1e-3))
     checkpoints = Checkpoints(tmp_path / "m", {"spec": SPEC.to_dict()})
@@ -146,6 +153,7 @@ def test_an_interrupted_fit_is_not_resumed_with_another_subsample(tmp_path: Path
     assert len(dw.fit(mild, spec, passes=3, patience=9, out=checkpoints.target, resume=True).history) == 3
 
 
+@pytest.mark.slow
 def test_the_best_pass_is_kept_and_patience_ends(small: dw.Corpus, tmp_path: Path) -> None:
     wild = replace(SPEC, model="binned", learning_rate=0.5, drift_precision=1e-3)
     stored = dw.fit(small, wild, passes=12, patience=2, threads=1, out=tmp_path / "m")
@@ -211,6 +219,7 @@ def checkpoints_of(small: dw.Corpus, out: Path, *, passes: int = 3) -> Path:
     return out.with_name(f".{out.name}.checkpoints")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["rho.npy", "alpha_accumulator.npy", "meta.json"])
 def test_a_damaged_checkpoint_is_never_continued(small: dw.Corpus, tmp_path: Path, file: str) -> None:
     folder = checkpoints_of(small, tmp_path / "m")
@@ -290,6 +299,7 @@ def test_two_fits_do_not_write_at_one_place(small: dw.Corpus, tmp_path: Path) ->
     assert files(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_finished_fit_is_kept_when_it_cannot_be_stored(small: dw.Corpus, tmp_path: Path) -> None:
     out = tmp_path / "m"
     whole = dw.fit(small, SPEC, passes=3, threads=1)
@@ -322,6 +332,7 @@ def test_a_folder_that_cannot_be_written_is_found_before_the_work(
         dw.fit(small, SPEC, out=tmp_path / "m")
 
 
+@pytest.mark.slow
 def test_odd_corpora_fit() -> None:
     lengths = [1, 1, 5, 40, 3]
     rng = np.random.default_rng(0)
@@ -357,6 +368,7 @@ def test_wrong_options(small: dw.Corpus, tmp_path: Path) -> None:
         dw.fit(small, SPEC, out=tmp_path / "mine", overwrite=True)
 
 
+@pytest.mark.slow
 def test_the_best_pass_is_kept_however_seldom_checkpoints_are(
     small: dw.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -387,6 +399,7 @@ def test_the_best_pass_is_kept_however_seldom_checkpoints_are(
     assert not list(tmp_path.glob(".*"))
 
 
+@pytest.mark.slow
 def test_control_c_keeps_the_checkpoint_and_says_how_to_go_on(sotu: dw.Corpus, tmp_path: Path) -> None:
     arguments = ["fit", str(sotu.path), "--dim", "16", "--passes", "40", "--patience", "40", "-o", str(tmp_path / "m")]
     arguments += ["--checkpoint-every", "0"]

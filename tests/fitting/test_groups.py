@@ -63,6 +63,7 @@ def test_documents_have_groups(corpus: dw.Corpus) -> None:
     assert {shown[d] for d in right} == {"right"}
 
 
+@pytest.mark.slow
 def test_groups_are_chosen(tmp_path: Path) -> None:
     def groups(**options: Any) -> tuple[str, ...]:
         made = dw.prepare(texts(), out=tmp_path / "c", group="party", overwrite=True, **options, **OPTIONS)
@@ -115,6 +116,7 @@ def test_each_group_predicts_its_own_text_better(model: dw.Model) -> None:
         dw.evaluate(plain, corpus=model.open_corpus().of_group("left"), by="group")  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_a_comparison_shows_what_groups_gain(corpus: dw.Corpus) -> None:
     spec = dw.Spec(dim=12, learning_rate=0.8, group_precision=1)
     table = dw.compare(corpus, contexts=4, models=["static", "dynamic"], spec=spec, passes=8)
@@ -135,6 +137,7 @@ def test_tuning_does_not_fit_groups(corpus: dw.Corpus, monkeypatch: Any) -> None
     assert plain.without_groups() is plain
 
 
+@pytest.mark.slow
 def test_steps_of_groups_fall_to_the_last_piece_of_a_text_that_is_read_in_pieces(corpus: Any, monkeypatch: Any) -> None:
     rates, take = [], CpuEngine.round
     monkeypatch.setattr(CpuEngine, "capacity", lambda _: 400.0)
@@ -209,6 +212,7 @@ def test_trajectories_of_groups_lie_along_one_line(model: dw.Model) -> None:
         dw.trajectory(model, "t0w0", group="left", groups=["left"])
 
 
+@pytest.mark.slow
 def test_charts_of_groups_show_what_the_tables_say(model: dw.Model) -> None:
     def rows(chart: Any, mark: str) -> list[dict[str, Any]]:
         drawn = chart.to_dict()
@@ -243,6 +247,7 @@ def test_a_group_is_exported(model: dw.Model, tmp_path: Path) -> None:
     assert not (tmp_path / "up.npz").exists()
 
 
+@pytest.mark.slow
 def test_a_report_of_a_group_has_its_passages(model: dw.Model, tmp_path: Path) -> None:
     passages = {}
     for name, asked in (("all", model), ("left", model.group("left"))):
@@ -333,6 +338,7 @@ def test_a_model_without_groups_says_so(small_model: dw.Model) -> None:
     assert "groups" not in small_model.summary()
 
 
+@pytest.mark.slow
 def test_on_the_command_line(tmp_path: Path) -> None:
     texts().write_parquet(tmp_path / "t.parquet")
 

@@ -36,6 +36,7 @@ def test_a_corpus_is_planned_as_one_of_its_size(sotu: dw.Corpus) -> None:
     assert seconds(guessed, "fit: text") == pytest.approx(seconds(known, "fit: text"), rel=0.5)
 
 
+@pytest.mark.slow
 def test_more_of_everything_takes_longer_and_more_machines_less() -> None:
     base = dw.plan(tokens=1e9, vocabulary=50_000, slices=100, cores=16)
     assert seconds(dw.plan(tokens=1e10, vocabulary=50_000, slices=100, cores=16), "prepare") == pytest.approx(
@@ -76,6 +77,7 @@ def test_plans_that_cannot_be(sotu: dw.Corpus) -> None:
         dw.plan(tokens=0)
 
 
+@pytest.mark.slow
 def test_the_command(sotu: dw.Corpus) -> None:
     shown = run_here("plan", sotu.path)
     assert shown.returncode == 0

@@ -16,6 +16,7 @@ from driftword.cli import app
 SPEC = dw.Spec(dim=8, context=4, rounds=2, learning_rate=0.05)
 
 
+@pytest.mark.slow
 def test_the_best_of_those_tried_is_chosen(small: dw.Corpus) -> None:
     tuned = dw.tune(small, SPEC, candidates=16, passes=4, threads=1)
     tried = tuned.tried
@@ -68,6 +69,7 @@ def test_impossible_requests_are_refused(small: dw.Corpus) -> None:
         dw.tune(alone)
 
 
+@pytest.mark.slow
 def test_the_command_prints_what_was_tried(tmp_path: Path) -> None:
     dw.prepare(letters(), slices="5y", out=tmp_path / "c", subsample=None)
     arguments = ["fit", str(tmp_path / "c"), "--out", str(tmp_path / "m"), "--dim", "4", "--passes", "2", "--tune"]

@@ -99,6 +99,7 @@ def test_the_mean_that_a_word_tends_to_is_its_own(rho: np.ndarray) -> None:
     np.testing.assert_allclose(prior.center[0, :, :-1], expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [*({"walk": walk} for walk in WALKS[1:]), {"dynamic_context": True}], ids=str)
 def test_every_walk_is_fitted_resumed_and_asked(small: dw.Corpus, tmp_path: Any, options: dict[str, Any]) -> None:
     spec = dw.Spec(dim=6, context=4, rounds=2, **options)

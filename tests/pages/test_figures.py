@@ -24,6 +24,7 @@ def series(name: str, values: list[float | None], counts: list[int] | None = Non
     return {"name": name, "values": values, "counts": counts, "observed": observed}
 
 
+@pytest.mark.slow
 @given(
     values=st.lists(st.lists(value, min_size=20, max_size=20), min_size=1, max_size=6),
     kind=st.sampled_from(["lines", "bars", "distance"]),

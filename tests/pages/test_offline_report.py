@@ -24,6 +24,7 @@ from driftword.pages import offline_report
 from driftword.pages.offline_report import report
 
 
+@pytest.mark.slow
 def test_a_report_is_one_file_that_fetches_nothing(small_model: dw.Model, small: dw.Corpus, tmp_path: Path) -> None:
     out = report(small_model, out=tmp_path / "new" / "r.html", corpus=small, words=["ship", "wheat"], n=3, min_count=1)
     page = out.read_text()
@@ -52,6 +53,7 @@ def embedded(page: str) -> Any:
     return json.loads(page.split('id="data">')[1].split("</script>")[0])
 
 
+@pytest.mark.slow
 def test_it_needs_no_web_server() -> None:
     code = (
         "import sys, driftword.pages.offline_report; "
@@ -61,6 +63,7 @@ def test_it_needs_no_web_server() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("missing", "status"), [(("fastapi", "starlette", "uvicorn"), 0), (("jinja2",), 2)])
 def test_the_command_needs_jinja_alone(
     small_model: dw.Model, tmp_path: Path, missing: tuple[str, ...], status: int
@@ -149,6 +152,7 @@ def test_words_that_look_like_scripts_stay_words(tmp_path: Path) -> None:
     assert set(data["pages"]) == set(model.words)
 
 
+@pytest.mark.slow
 def test_groups_are_in_the_report_and_hardly_make_it_longer(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script>"
     model = grouped_model([evil, "without", "tiny", *(f"group {i}" for i in range(27))], slices=60)

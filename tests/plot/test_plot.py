@@ -94,6 +94,7 @@ def test_names_at_the_ends_of_lines_keep_apart() -> None:
     assert layout.stacked([0.0, 0.0, 0.0], least=1, places=[0, 9, 5], width=6) == [0, 0, 1]
 
 
+@pytest.mark.slow
 def test_words_that_would_end_the_drawing_are_drawn(tmp_path: Path) -> None:
     words = ["constructor", "__proto__", "a\x01b", "plain", "other"]
     rho = np.random.default_rng(0).normal(size=(4, 5, 3)).astype(np.float32)
@@ -116,6 +117,7 @@ def marks(chart: Any, kind: str) -> list[dict[str, Any]]:
     return [layer for layer in layers(chart) if layer["mark"]["type"] == kind]
 
 
+@pytest.mark.slow
 def test_each_group_has_a_line_and_a_name() -> None:
     model = grouped_model(["all", "without", "tiny", "constructor"])
     table = dw.trajectory(model, "ship", groups=["all", "without", "tiny"])
@@ -167,6 +169,7 @@ def test_what_cannot_be_drawn_of_groups_is_said(draw: Any, message: str) -> None
         draw(grouped_model("abcdefg"))
 
 
+@pytest.mark.slow
 def test_groups_whose_names_would_end_the_drawing_are_drawn(tmp_path: Path) -> None:
     names = ["constructor", "without", "tiny", "a\x01b", "<script>"]
     chart = dw.plot.trajectory(grouped_model(names), "ship", groups=names)

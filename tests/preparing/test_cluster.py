@@ -29,6 +29,8 @@ from driftword.preparing.ingest import Ingestion
 from driftword.preparing.languages import LanguageSample, sampling_step
 from driftword.storage import shards
 
+pytestmark = pytest.mark.slow
+
 WORDS = [
     "ship",
     "harbour",

@@ -13,6 +13,7 @@ from driftword.basics.errors import SourceError
 TEXTS = ["The ship left the harbour. " * 20] * 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["parquet", "arrow", ""])
 @pytest.mark.parametrize("kind", [pl.Categorical, pl.Enum(TEXTS[:1])])
 def test_categories_are_texts(tmp_path: Path, kind: Any, suffix: str) -> None:
@@ -41,6 +42,7 @@ def test_other_types_are_no_text(tmp_path: Path, kind: Any) -> None:
         dw.prepare(frame, out=tmp_path / "out")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["\0", "a\0b", "\0row", "\0day", "", "*", "^.*$", "^text$", "\x1b[31m", "values", "=1+1", "é" * 300]
 )
@@ -81,6 +83,7 @@ def test_a_long_date_is_not_stored(tmp_path: Path) -> None:
     assert corpus.report.bad_date_examples == ((7, "[" * 100),)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_mutated_inputs_end_in_a_corpus_or_a_sentence(tmp_path: Path, seed: int) -> None:
     """`python tests/preparing/mutated_inputs.py --count 5000` tries more."""

@@ -79,6 +79,7 @@ def test_the_better_of_two_overlapping_pairs_wins(folder: Path) -> None:
 words = st.sampled_from(["a", "b", "c", "d", "of", "the", "it", ""])
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(
     st.lists(st.lists(words, max_size=30), min_size=1, max_size=12),
@@ -96,6 +97,7 @@ def test_words_are_joined_as_ids_are(folder: Path, documents: list[list[str]], f
         assert covered == list(range(len(document)))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(st.lists(words, max_size=20), min_size=1, max_size=8))
 def test_counts_of_pairs_are_exact(folder: Path, documents: list[list[str]]) -> None:

@@ -42,6 +42,7 @@ ragged = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ragged, st.booleans(), st.sampled_from(["1y", "3y", "equal:1", "1900,1903,1907"]), st.integers(0, 5))
 def test_invariants_on_ragged_corpora(
@@ -229,6 +230,7 @@ def test_state_of_the_union(sotu: dw.Corpus) -> None:
     assert sotu.report.slices_without_held_out == ()
 
 
+@pytest.mark.slow
 def test_the_arxiv_corpus_of_the_authors(tmp_path: Path) -> None:
     held = np.load(needs_data("arxiv_ml.npz"), allow_pickle=False)
     splits = ("train", "valid", "test")
@@ -433,6 +435,7 @@ def test_two_digit_years_ask_for_a_format(tmp_path: Path) -> None:
 WORD_LISTS = [["ship", "New York", "Ship", ""], ["sail", "ship"], [], None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["polars", "pandas", "arrays", "arrow", "parquet", "ipc", "jsonl", "csv", "pairs"])
 def test_lists_of_words_are_taken_as_they_are(tmp_path: Path, kind: str) -> None:
     frame = pl.DataFrame({"text": WORD_LISTS, "year": [1900, 1901, 1902, 1903]})

@@ -67,6 +67,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.iterdir() if file.name != "meta.json"}
 
 
+@pytest.mark.slow
 def test_the_corpus_is_the_same_whatever_the_number_of_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(id_stream, "BATCH_TOKENS", 700)  # many batches, and many pieces of each
     monkeypatch.setattr(ingest, "_PIECE_BYTES", 3_000)

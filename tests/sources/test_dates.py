@@ -229,6 +229,7 @@ def test_other_types_are_no_dates(kind: pl.DataType) -> None:
 UNITS = {"seconds": 1, "milliseconds": 10**3, "microseconds": 10**6, "nanoseconds": 10**9}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", UNITS)
 @pytest.mark.parametrize("meant", UNITS)
 @pytest.mark.parametrize("years", [(1980, 2020), (1950, 1990), (1850, 1960)])

@@ -58,6 +58,7 @@ def test_a_document_that_is_too_long_is_refused(tmp_path: Path, name: str) -> No
             read(tmp_path / name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["quoted.csv", "a.jsonl", "a.json", "1900.txt"])
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstandard.compress])
 def test_no_more_is_decompressed_than_a_document_may_hold(

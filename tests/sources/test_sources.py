@@ -126,6 +126,7 @@ def test_windows_1252_is_recognised(tmp_path: Path) -> None:
         assert source.state.detected_encodings == {"windows-1252": 1}
 
 
+@pytest.mark.slow
 def test_a_letter_far_down_a_long_file_decides(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"year,text\n" + b"1900,plain\n" * 60_000 + "1901,Größe".encode("cp1252"))
     assert rows(tmp_path / "a.csv")["text"][-1] == "Größe"

@@ -61,6 +61,7 @@ def million(out: Path) -> dw.Corpus:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [0, store._SMALL])
 def test_a_model_is_the_same_from_a_bucket(
     small_corpus_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
@@ -116,6 +117,7 @@ def test_reading_from_end_to_end_takes_few_requests(tmp_path: Path, fetched: lis
     assert not len(corpus.tokens[:0])
 
 
+@pytest.mark.slow
 def test_what_is_recorded_is_what_would_be_counted(tmp_path: Path) -> None:
     """The numbers that are stored are those of a corpus in memory, which counts them."""
     opened = million(tmp_path / "c")
@@ -199,6 +201,7 @@ def test_storage_that_fails_is_a_sentence(small_corpus_path: Path, tmp_path: Pat
         store.amend(model._store, kind="model").__enter__()  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_commands_take_addresses(small_corpus_path: Path, tmp_path: Path) -> None:
     address = upload(small_corpus_path, "letters")
     done = run_here("info", address, "--verify", "--json")

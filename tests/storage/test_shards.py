@@ -39,6 +39,7 @@ def test_several_files_hold_what_one_holds(both: tuple[dw.Corpus, dw.Corpus]) ->
     assert np.concatenate([np.load(file) for file in files]).tolist() == one.tokens.tolist()
 
 
+@pytest.mark.slow
 def test_everything_that_reads_tokens_reads_several_files(both: tuple[dw.Corpus, dw.Corpus], tmp_path: Path) -> None:
     one, several = both
     assert isinstance(several.tokens, ShardedArray)
@@ -66,6 +67,7 @@ def test_everything_that_reads_tokens_reads_several_files(both: tuple[dw.Corpus,
         assert ask(one, models[0]) == ask(several, models[1])
 
 
+@pytest.mark.slow
 def test_a_corpus_of_ids_and_an_extended_one_have_several_files_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,6 +101,7 @@ def test_a_file_that_is_missing_is_named(both: tuple[dw.Corpus, dw.Corpus], tmp_
 sizes = st.lists(st.integers(0, 5), min_size=1, max_size=5).filter(sum)
 
 
+@pytest.mark.slow
 @given(sizes, st.data())
 def test_parts_are_read_like_one_array(lengths: list[int], data: st.DataObject) -> None:
     whole = np.arange(sum(lengths), dtype=np.uint16) * 3
@@ -121,6 +124,7 @@ def test_parts_are_read_like_one_array(lengths: list[int], data: st.DataObject) 
             array[beyond]
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 99), min_size=1, max_size=20), st.integers(1, 7), st.randoms())
 def test_values_are_written_in_any_order(
     tmp_path_factory: pytest.TempPathFactory, values: list[int], size: int, random: Any

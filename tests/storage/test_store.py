@@ -58,6 +58,7 @@ except StoreError as error:
 """
 
 
+@pytest.mark.slow
 def test_an_array_that_is_written_in_part_is_noticed(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, str(tmp_path / "c")], capture_output=True, text=True, check=True
@@ -117,6 +118,7 @@ def quick_collector() -> Iterator[None]:
     gc.unfreeze()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick_collector")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a file may be left open
 def test_an_interrupt_at_any_line_leaves_the_old_store_or_the_new_one(tmp_path: Path) -> None:
@@ -298,6 +300,7 @@ def test_an_open_store_stays_whole_and_says_that_it_is_no_longer_current(tmp_pat
         stored.check_current()
 
 
+@pytest.mark.slow
 def test_readers_never_see_two_generations_at_once(tmp_path: Path) -> None:
     path = tmp_path / "c"
 

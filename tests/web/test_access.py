@@ -36,6 +36,7 @@ def test_other_names_for_this_machine_are_refused(reader: TestClient, small_mode
     assert anyone.get("/comparisons").status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("token", ["日本", "a&b#c", "ä ö", "x" * 500])
 def test_a_token_may_have_any_letters_and_leads_nowhere_else(small_model: dw.Model, token: str) -> None:
     reader = TestClient(make_app(small_model, hosts=None, token=token), base_url=HERE)
@@ -61,6 +62,7 @@ def test_pages_are_read_and_nothing_else(reader: TestClient) -> None:
     assert posted.headers["allow"] == "GET"
 
 
+@pytest.mark.slow
 def test_a_token_opens_the_door_once(small_model: dw.Model) -> None:
     reader = TestClient(make_app(small_model, hosts=None, token="open sesame"), base_url=HERE)
     for address in ("/", "/index.json", "/word/ship", "/openapi.json", "/?token=open"):
@@ -74,6 +76,7 @@ def test_a_token_opens_the_door_once(small_model: dw.Model) -> None:
     assert reader.get("/word/ship").status_code == 200
 
 
+@pytest.mark.slow
 def test_the_command_listens_here_alone_and_says_where(small_model: dw.Model) -> None:
     command = [sys.executable, "-m", "driftword", "explore", str(small_model.path), "--no-browser", "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -106,6 +109,7 @@ def test_small_pages_are_sent_at_once() -> None:
         assert listener.proto == socket.IPPROTO_TCP
 
 
+@pytest.mark.slow
 def test_without_a_token_every_user_of_the_machine_may_read(small_model: dw.Model) -> None:
     command = [sys.executable, "-m", "driftword", "explore", str(small_model.path), "--no-browser", "--port", "0"]
     process = subprocess.Popen([*command, "--no-token"], stdout=subprocess.PIPE, text=True)
@@ -148,6 +152,7 @@ def test_nothing_is_taken_from_the_cache_before_the_token_is_checked(small_model
     assert "camera=()" in page.headers["permissions-policy"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "address", ["/word/ship/", "//evil.example/", "/compare/?words=a", "/%5Cevil.example/", "/a//"]
 )
@@ -158,6 +163,7 @@ def test_redirects_lead_to_the_same_server_whatever_the_host(small_model: dw.Mod
     assert re.match(r"/[^/\\]", answer.headers["location"])
 
 
+@pytest.mark.slow
 def test_listening_to_others_warns_and_asks_for_a_token(small_model: dw.Model) -> None:
     command = [sys.executable, "-m", "driftword", "explore", str(small_model.path), "--no-browser", "--port", "0"]
     process = subprocess.Popen(

@@ -84,6 +84,7 @@ def test_a_word_page_leads_to_neighbours_figures_and_texts(reader: TestClient, s
     assert elsewhere == dw.equivalents(small_model, "ship", at="1859", to="1850", n=5)["word"].to_list()
 
 
+@pytest.mark.slow
 def test_only_change_points_of_high_rank_are_listed(reader: TestClient, small_model: dw.Model) -> None:
     seen = set()
     for word in small_model.words:
@@ -127,6 +128,7 @@ def test_every_slice_of_a_trajectory_leads_to_its_passages(reader: TestClient) -
     assert re.findall(r"<h3>(\d{4})", reader.get(removed).text)[:2] == ["1850", "1859"]
 
 
+@pytest.mark.slow
 def test_a_year_names_the_slice_that_holds_it(tmp_path: Path) -> None:
     corpus = dw.prepare(letters(), slices="5y", out=tmp_path / "c", subsample=None)
     model = dw.fit(corpus, dw.Spec(dim=4, rounds=1), passes=2, out=tmp_path / "m")
@@ -141,6 +143,7 @@ def test_pointing_at_a_slice_asks_for_its_neighbours(reader: TestClient, small_m
     assert answer["count"] == int(small_model.counts[5][small_model.word_id("ship")])
 
 
+@pytest.mark.slow
 def test_passages_can_be_chosen_by_metadata(tmp_path: Path) -> None:
     rows = [{"text": text, "date": day, "port": ["hull", "bristol"][i % 2]} for i, (text, day) in enumerate(letters())]
     pl.DataFrame(rows).write_parquet(tmp_path / "letters.parquet")
@@ -196,6 +199,7 @@ def test_slices_are_compared_and_followed(reader: TestClient, small_model: dw.Mo
     assert reader.get("/comparisons").status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "address",
     [
@@ -270,6 +274,7 @@ def test_errors_show_code_without_backticks(small_model: dw.Model, monkeypatch: 
     assert reader.get("/compare.json?words=ship,wheat").json() == {"error": message, "suggestions": []}
 
 
+@pytest.mark.slow
 def test_words_and_texts_that_look_like_pages_stay_text() -> None:
     reader = TestClient(make_app(random_model([EVIL, "b&c", 'a"b', "plain"])), base_url=HERE)
     evil = f"/compare?words=plain,{EVIL}"
@@ -303,6 +308,7 @@ ODD = [
 ]
 
 
+@pytest.mark.slow
 def test_every_word_can_be_reached_and_drawn() -> None:
     """Words from other tokenizers may look like paths, files, or what JavaScript has in every object."""
     model = random_model(ODD)
@@ -323,6 +329,7 @@ def test_every_word_can_be_reached_and_drawn() -> None:
     ElementTree.fromstring(drawn)
 
 
+@pytest.mark.slow
 def test_models_of_every_kind_have_pages() -> None:
     """Static ones, one slice, two slices, one word: what cannot be shown is left out, or the page says so."""
     words = ["one", "two", "three"]
@@ -421,6 +428,7 @@ def test_a_corpus_that_is_another_is_refused(small_model: dw.Model, tmp_path: Pa
     assert json.loads(json.dumps(small_model.info()))["words"] == len(small_model.words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", ["/word/ship", "/word/ship.json", "/?n=100", "/comparisons", "/index.csv"])
 def test_replaced_files_are_said_without_a_path(
     small_model: dw.Model, address: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
@@ -440,6 +448,7 @@ def test_replaced_files_are_said_without_a_path(
     assert str(small_model.path) in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["model", "corpus"])
 @pytest.mark.parametrize("how", ["replaced", "removed", "cut short"])
 def test_no_quotation_is_shown_from_a_store_that_has_changed(
@@ -455,7 +464,7 @@ def test_no_quotation_is_shown_from_a_store_that_has_changed(
     if how == "replaced" and what == "corpus":
         dw.prepare([(text.replace("Ship", "Barge"), day) for text, day in letters()], out=path, overwrite=True)
     elif how == "replaced":
-        model.save(path, overwrite=True)
+        dw.fit(corpus, model.spec, passes=2, seed=1, out=path, overwrite=True)
     elif how == "removed":
         shutil.rmtree(path)
     else:
@@ -479,6 +488,7 @@ def test_a_damaged_file_is_said_without_a_path(small_model: dw.Model, monkeypatc
         assert "someone" not in refused.text
 
 
+@pytest.mark.slow
 def test_no_page_shows_where_files_are(small_model: dw.Model) -> None:
     corpus_path = small_model.provenance.corpus_path
     assert corpus_path is not None
@@ -491,6 +501,7 @@ def test_no_page_shows_where_files_are(small_model: dw.Model) -> None:
                 assert str(folder) not in answer.text + str(answer.headers)
 
 
+@pytest.mark.slow
 def test_a_word_is_shown_by_group() -> None:
     names = [EVIL, "without", "tiny", "fourth", "fifth", "sixth", "seventh"]
     model = grouped_model(names)
@@ -536,6 +547,7 @@ def test_a_word_is_shown_by_group() -> None:
         assert message in answer.json()["error"]
 
 
+@pytest.mark.slow
 def test_passages_of_a_group_are_one_click_away(tmp_path: Path) -> None:
     rows = [{"text": text, "date": day, "by": f"{'AB'[i % 2]} & co"} for i, (text, day) in enumerate(letters(40))]
     corpus = dw.prepare(pl.DataFrame(rows), out=tmp_path / "c", slices="5y", group="by", subsample=None)
@@ -550,6 +562,7 @@ def test_passages_of_a_group_are_one_click_away(tmp_path: Path) -> None:
         assert {row["slice"] for row in twin["passages"]} == {twin["groups"]["slice"]}
 
 
+@pytest.mark.slow
 def test_every_group_has_a_band(tmp_path: Path) -> None:
     rows = [{"text": text, "date": day, "by": f"{'AB'[i % 2]} & co"} for i, (text, day) in enumerate(letters(40))]
     corpus = dw.prepare(pl.DataFrame(rows), out=tmp_path / "c", slices="5y", group="by", subsample=None)

@@ -20,6 +20,8 @@ from driftword.pages.content import neighbor_columns
 from driftword.pages.offline_report import report
 from driftword.web.app import make_app
 
+pytestmark = pytest.mark.slow
+
 sync_api = pytest.importorskip("playwright.sync_api")
 
 

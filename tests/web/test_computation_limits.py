@@ -14,6 +14,8 @@ from driftword.web.app import make_app
 from driftword.web.cache import CachedResponse
 from driftword.web.limits import ComputationLimits, is_heavy
 
+pytestmark = pytest.mark.slow
+
 HERE = "http://127.0.0.1"
 
 

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 import driftword as dw
 from driftword.web.app import make_app
 
+pytestmark = pytest.mark.slow
+
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of schemathesis's own making
     import schemathesis

@@ -15,6 +15,8 @@ from driftword import explore
 from driftword.pages.offline_report import report
 from driftword.web.app import make_app
 
+pytestmark = pytest.mark.slow
+
 sync_api = pytest.importorskip("playwright.sync_api")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 
@@ -183,7 +185,7 @@ def test_a_page_stays_when_the_explorer_stops_or_its_model_is_replaced(
     with serving(make_app(dw.Model.open(tmp_path / "m"), small)) as here:
         page.goto(f"{here}/word/ship")
         shutil.rmtree(tmp_path / "m")
-        shutil.copytree(str(small_model.path), tmp_path / "m")
+        dw.fit(small, dw.Spec(dim=4, rounds=1), passes=2, out=tmp_path / "m")
         page.locator(".trajectory .slice-link").nth(4).click()
         sync_api.expect(page.get_by_role("alert")).to_contain_text("have been replaced or damaged")
         sync_api.expect(page.get_by_role("heading", level=1)).to_have_text("ship")

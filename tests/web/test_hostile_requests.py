@@ -16,6 +16,8 @@ from conftest import PATIENCE
 from driftword.web.app import make_app
 from driftword.web.server import make_server
 
+pytestmark = pytest.mark.slow
+
 
 def test_no_request_ends_in_a_fault(small_model: dw.Model) -> None:
     words, labels = small_model.words, small_model.slices.labels

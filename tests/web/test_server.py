@@ -18,6 +18,8 @@ import driftword as dw
 from conftest import PATIENCE
 from driftword.web.server import MAX_CONNECTIONS, MAX_HEAD_BYTES, BoundedProtocol, make_server
 
+pytestmark = pytest.mark.slow
+
 SECONDS = PATIENCE / 1000
 HALF = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 LARGE = b"x" * 20_000_000

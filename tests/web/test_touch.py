@@ -12,6 +12,8 @@ import driftword as dw
 from conftest import PHONE, columns, new_context
 from driftword.pages.offline_report import report
 
+pytestmark = pytest.mark.slow
+
 sync_api = pytest.importorskip("playwright.sync_api")
 
 

@@ -19,6 +19,8 @@ from driftword.basics.errors import OptionError, StoreError
 from driftword.web.app import make_app
 from driftword.web.worker import Worker
 
+pytestmark = pytest.mark.slow
+
 HERE = "http://127.0.0.1"
 
 
