@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from cases import NAMES, make_parameters, make_plan, make_step, make_text, single
+from cases import NAMES, make_parameters, make_plan, make_step, single
 
 import driftword as dw
 from driftword.basics.errors import OptionError
 from driftword.engines import choose_engine
-from driftword.engines.parameters import Parameters, Table
+from driftword.engines.parameters import Table
 from driftword.engines.prior import Chain
 from driftword.engines.rounds import Sampler
 from driftword.engines.torch import steps as plain
-from driftword.engines.torch.blocks import BlockBatch, DeviceSampler, make_batch, make_rounds
 from driftword.engines.torch.embeddings import download
 from driftword.engines.torch.engine import TorchEngine
 
@@ -26,46 +25,14 @@ pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU"),
 ]
-WORDS, SLICES, DIM = 2000, 7, 100
-
-
-def make_blocks(half_window: int = 4, pool: int = 64, *, contexts: bool = False) -> tuple[Parameters, BlockBatch]:
-    text = make_text([90, 3, 400, 55] * 4, sorted([0, 1, 3, 6] * 4), WORDS)
-    tensors = [torch.tensor(np.asarray(a), device="cuda") for a in (text.ids, text.offsets, text.slice_of.astype("i8"))]
-    (part,) = make_rounds(*tensors, make_plan(block_size=32))
-    sampler = DeviceSampler(Sampler.make(np.ones(WORDS), 1), torch.device("cuda"))
-    batch = make_batch(part.whole, part.blocks, half_window=half_window, pool=pool, sampler=sampler)
-    return single(make_parameters(SLICES, WORDS, DIM, intercept=True, contexts=contexts)), batch
-
-
-def tables_of(parameters: Parameters) -> tuple[Table, Table]:
-    rho, alpha = ([torch.tensor(part, device="cuda") for part in parameters.table(name)] for name in ("rho", "alpha"))
-    rho = [torch.nn.functional.pad(part, (0, 3), value=i) for i, part in enumerate(rho)]  # as the engine does
-    return Table(*rho), Table(*alpha)
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("ieee", 1e-3), ("tf32", 2e-2)])
-@pytest.mark.parametrize(("half_window", "contexts"), [(1, False), (4, False), (4, True)])
-def test_compiled_kernels_are_the_plain_steps(
-    precision: str, tolerance: float, half_window: int, contexts: bool
-) -> None:
-    from driftword.engines.torch import triton_launch as fast
+@pytest.mark.parametrize("sizes", [(100, 7, 64, 1, 4), (100, 7, 64, 4, 4), (100, 3, 64, 4, 4)])
+def test_compiled_kernels_are_the_plain_steps(precision: str, tolerance: float, sizes: tuple[int, ...]) -> None:
+    from kernel_twins import compare
 
-    parameters, batch = make_blocks(half_window, contexts=contexts)
-    step = make_step(SLICES, half_window=half_window, pool_size=64)
-    one, other = tables_of(parameters), tables_of(parameters)
-    count = len(batch.slice_of)
-    totals = torch.zeros(count, device="cuda")
-    right = 0.0
-    for b in range(count):
-        fast.likelihood_step(*one, batch, (b, b + 1), step, totals=totals, precision=precision)
-        right += float(plain.likelihood_step(*other, batch, (b, b + 1), step))
-    assert float(totals.double().sum()) == pytest.approx(right, rel=tolerance)
-    prior = plain.DevicePrior.make(step.prior.rho, step.prior.intercept, DIM, DIM + 4, torch.device("cuda"))
-    fast.prior_step(one[0], prior, learning_rate=0.05)
-    plain.prior_step(other[0], prior, learning_rate=0.05)
-    for a, b in zip((*one[0], *one[1]), (*other[0], *other[1]), strict=True):
-        torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+    compare(*sizes, size=40, device="cuda", precision=precision, tolerance=tolerance)
 
 
 @pytest.mark.parametrize("by_word", [False, True])

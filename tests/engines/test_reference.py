@@ -10,28 +10,22 @@ from cases import NAMES, make_parameters, make_plan, make_step, make_text
 
 from driftword.engines.parameters import INTERCEPT_UNIT, Parameters
 from driftword.engines.prior import Chain
-from driftword.engines.reference import (
-    Block,
-    ReferenceEngine,
-    block_gradients,
-    center_contexts,
-    log_sigmoid,
-    prior_step,
-)
-from driftword.engines.rounds import Centering, Sampler, Step, Text, make_rounds
+from driftword.engines.reference import ReferenceEngine, block_gradients, center_contexts, log_sigmoid, prior_step
+from driftword.engines.rounds import Blocks, Centering, Sampler, Step, Text, make_rounds
 
 
-def likelihood(parameters: Parameters, block: Block, step: Step) -> float:
-    """Write the objective of a block out, position by position."""
-    total = 0.0
-    for begin, end, low, high in block.runs:
+def likelihood(parameters: Parameters, blocks: Blocks, negatives: np.ndarray, step: Step) -> float:
+    """Write the objective of the only block out, position by position."""
+    total, rho = 0.0, parameters.rho[blocks.slice_of[0]]
+    runs = zip(blocks.run_begin, blocks.run_end, blocks.chunk_begin, blocks.chunk_end, strict=True)
+    for begin, end, low, high in runs:
         for i in range(begin, end):
             around = [j for j in range(max(low, i - step.half_window), min(high, i + step.half_window + 1)) if j != i]
-            context = sum((parameters.alpha[block.ids[j]] for j in around), np.zeros(parameters.alpha.shape[1]))
-            context = np.r_[context, [INTERCEPT_UNIT] * (parameters.rho.shape[2] - len(context))]
-            total += log_sigmoid(parameters.rho[block.t, block.ids[i]] @ context)
-            for v in block.negatives:
-                total += step.negatives / step.pool_size * log_sigmoid(-parameters.rho[block.t, v] @ context)
+            context = sum((parameters.alpha[blocks.ids[j]] for j in around), np.zeros(parameters.alpha.shape[1]))
+            context = np.r_[context, [INTERCEPT_UNIT] * (rho.shape[1] - len(context))]
+            total += log_sigmoid(rho[blocks.ids[i]] @ context)
+            for v in negatives:
+                total += step.negatives / step.pool_size * log_sigmoid(-rho[v] @ context)
     return total
 
 
@@ -41,9 +35,11 @@ def test_gradients_are_finite_differences(half_window: int, intercept: bool) -> 
     text = make_text([9, 1, 6], [0, 0, 0], 7)
     parameters = make_parameters(2, 7, 4, intercept=intercept)
     step = make_step(half_window=half_window, pool_size=5)
-    runs = [(2, 7, 0, 9), (9, 10, 9, 10), (10, 16, 10, 16)]
-    block = Block(1, text.ids, runs, np.array([0, 3, 3, 6, 5]))
-    _, rho_gradients, alpha_gradients = block_gradients(parameters, block, step)
+    runs = np.array([(2, 7, 0, 9), (9, 10, 9, 10), (10, 16, 10, 16)]).T
+    one = np.array([0, 1])  # block, in one wave
+    block = Blocks(text.ids, *runs, np.array([0, 3]), one, np.array([1]), np.array([0]), np.uint64(0))
+    negatives = np.array([0, 3, 3, 6, 5])
+    _, rho_gradients, alpha_gradients = block_gradients(parameters, block, 0, negatives, step)
     for values, gradients in ((parameters.rho[1], rho_gradients), (parameters.alpha, alpha_gradients)):
         summed = np.zeros_like(values)
         for word, gradient in gradients:
@@ -53,7 +49,7 @@ def test_gradients_are_finite_differences(half_window: int, intercept: bool) -> 
             ends = []
             for change in (1e-5, -1e-5):
                 values[word, k] = value + change
-                ends.append(likelihood(parameters, block, step))
+                ends.append(likelihood(parameters, block, negatives, step))
             values[word, k] = value
             assert summed[word, k] == pytest.approx((ends[0] - ends[1]) / 2e-5, abs=1e-6)
 

@@ -149,60 +149,12 @@ def test_what_does_not_fit_comes_in_parts() -> None:
         np.testing.assert_array_equal(getattr(engine.parameters, name), getattr(parameters, name))
 
 
-KERNELS = """
-import copy, numpy as np, torch
-from driftword.engines.torch import steps as plain, triton_launch as fast
-from driftword.engines.parameters import Table
-from driftword.engines.rounds import Sampler
-from driftword.engines.torch.blocks import DeviceSampler, DeviceText, make_batch, make_rounds
-from cases import by_word, make_parameters, make_plan, make_step, make_text, single
-
-cpu = torch.device("cpu")
-for dim, slices, pool, half_window, filling in ((5, 1, 7, 2, 3), (20, 3, 16, 4, 0), (33, 5, 20, 1, 1)):
-    own = slices == 3  # context vectors of every slice, and walks of every word
-    text = make_text([30, 1, 17], [0, 0, slices - 1], 12)
-    parameters = single(make_parameters(slices, 12, dim, intercept=filling > 0, contexts=own))
-    options = {"rho": by_word(slices, 12)} if own else {}
-    step = make_step(slices, half_window=half_window, pool_size=pool, frozen=2, **options)
-    tensors = [torch.tensor(np.asarray(a)) for a in (text.ids, text.offsets, text.slice_of.astype(np.int64))]
-    (part,) = make_rounds(*tensors, make_plan(block_size=12, run_length=5))
-    sampler = DeviceSampler(Sampler.make(np.ones(12), 1), cpu)
-    batch = make_batch(part.whole, part.blocks, half_window=half_window, pool=pool, sampler=sampler)
-    names = ("rho", "rho_accumulator", "alpha", "alpha_accumulator")
-    one, other = ([torch.tensor(getattr(parameters, name)) for name in names] for _ in range(2))
-    for tensors in (one, other):  # fill rows up, as the engine does
-        tensors[:2] = (torch.nn.functional.pad(x, (0, max(filling - 1, 0)), value=i) for i, x in enumerate(tensors[:2]))
-    prior = plain.DevicePrior.make(step.prior.rho, step.prior.intercept, dim, one[0].shape[2], cpu)
-    totals, count = torch.zeros(len(part.blocks)), len(part.blocks)
-    (rho, alpha), (plain_rho, plain_alpha) = ((Table(*x[:2]), Table(*x[2:])) for x in (one, other))
-    fast.likelihood_step(rho, alpha, batch, (0, count), step, totals=totals, precision="ieee")
-    right = sum(float(plain.likelihood_step(plain_rho, plain_alpha, batch, (b, b + 1), step)) for b in range(count))
-    assert abs(float(totals.double().sum()) - right) < 1e-3 * abs(right)
-    for a, b in zip(one, other):
-        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
-    waves = [0, 1, 3, count]  # the blocks of a wave see the parameters from before it
-    fast.ordered_steps(rho, alpha, batch, waves, step, totals=totals, precision="ieee")
-    right = sum(float(plain.likelihood_step(plain_rho, plain_alpha, batch, w, step)) for w in zip(waves, waves[1:]))
-    assert abs(float(totals.double().sum()) - right) < 1e-3 * abs(right)
-    fast.prior_step(rho, prior, learning_rate=step.learning_rate)
-    plain.prior_step(plain_rho, prior, learning_rate=step.learning_rate)
-    for a, b in zip(one, other):
-        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
-    whole = DeviceText.upload(text, cpu)
-    negatives = torch.arange(5 * len(text.ids), dtype=torch.int32).view(-1, 5) % 12
-    found = fast.score(one[0], one[2], whole, negatives, half_window=half_window)
-    right = plain.score(one[0], one[2], whole, negatives, half_window=half_window)
-    torch.testing.assert_close(torch.stack(found), torch.stack(right), rtol=1e-4, atol=1e-4)
-print("equal")
-"""
-
-
 @pytest.mark.slow
 def test_the_kernels_are_the_plain_steps() -> None:
     pytest.importorskip("triton")
-    here = str(Path(__file__).parent)
-    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join([here, *sys.path])}
-    done = subprocess.run([sys.executable, "-c", KERNELS], env=environment, capture_output=True, text=True, check=False)
+    script = Path(__file__).with_name("kernel_twins.py")
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "equal", done.stderr
 
 

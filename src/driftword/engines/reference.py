@@ -20,7 +20,6 @@ every log odds as it was: a common part of all contexts says how frequent a word
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -42,24 +41,16 @@ class ReferenceEngine(ArrayEngine):
 
     def likelihood_step(self, blocks: Blocks, step: Step) -> float:
         """Take the likelihood step of every block; return the text's summed log-likelihood."""
-        total = 0.0
-        for first, end in pairwise(blocks.wave_offsets):
-            total += likelihood_step(self.parameters, [self._block(blocks, b, step) for b in range(first, end)], step)
-        return total
+        counters = blocks.number[:, None] * step.pool_size + np.arange(step.pool_size)
+        negatives = self.sampler.draw(blocks.key, counters)  # (blocks, M)
+        waves = (range(first, end) for first, end in pairwise(blocks.wave_offsets))
+        return sum(likelihood_step(self.parameters, blocks, wave, negatives, step) for wave in waves)
 
     def prior_step(self, step: Step) -> None:
         """Take the proximal step of the prior, and centre contexts if there are intercepts."""
         prior_step(self.parameters, step)
         if step.centering is not None and self.parameters.has_intercepts:
             center_contexts(self.parameters, step.centering)
-
-    def _block(self, blocks: Blocks, b: int, step: Step) -> Block:
-        runs = [
-            (int(blocks.run_begin[r]), int(blocks.run_end[r]), int(blocks.chunk_begin[r]), int(blocks.chunk_end[r]))
-            for r in range(blocks.run_offsets[b], blocks.run_offsets[b + 1])
-        ]
-        negatives = self.sampler.draw(blocks.key, int(blocks.number[b]) * step.pool_size + np.arange(step.pool_size))
-        return Block(int(blocks.slice_of[b]), blocks.ids, runs, negatives)
 
     def score(self, text: Text, *, sampler: Sampler, half_window: int, negatives: int, key: int) -> tuple[Array, Array]:
         """Return log sigmoid(eta) of each word, and the summed log sigmoid(-eta) of its negatives."""
@@ -76,16 +67,6 @@ class ReferenceEngine(ArrayEngine):
                 positive[i] = log_sigmoid(rho[t, text.ids[i]] @ context)
                 negative[i] = log_sigmoid(-(rho[t, drawn] @ context)).sum()
         return positive, negative
-
-
-@dataclass(frozen=True)
-class Block:
-    """One block of consecutive runs of one slice."""
-
-    t: int
-    ids: Any  # (n,) the text that the runs point into
-    runs: list[tuple[int, int, int, int]]  # begin, end, begin of the chunk, end of the chunk
-    negatives: Any  # (pool,)
 
 
 def log_sigmoid(x: Any) -> Any:
@@ -113,21 +94,18 @@ def with_intercept(context: Array, rho: Any, alpha: Any) -> Array:
 
 
 def block_gradients(
-    parameters: Parameters, block: Block, step: Step
+    parameters: Parameters, blocks: Blocks, b: int, negatives: Any, step: Step
 ) -> tuple[float, list[tuple[int, Array]], list[tuple[int, Array]]]:
-    """Return the text's log-likelihood in one block, and the gradients in rho[t] and alpha, one per occurrence."""
-    rho, ids, negatives = parameters.rho[block.t], block.ids, block.negatives
-    contexts = by_slice(parameters.alpha)
-    alpha = contexts[min(block.t, len(contexts) - 1)]
-    half_window = step.half_window
-    positions = [(i, chunk) for begin, end, *chunk in block.runs for i in range(begin, end)]
-    context = with_intercept(
-        np.array(
-            [context_sum(alpha, ids, i, chunk=(low, high), half_window=half_window) for i, (low, high) in positions]
-        ),
-        rho,
-        alpha,
-    )  # (B, K), or (B, K + 1)
+    """Return the text's log-likelihood in block b, and the gradients in rho[t] and alpha, one per occurrence."""
+    t, ids, half_window = blocks.slice_of[b], blocks.ids, step.half_window
+    rho, contexts = parameters.rho[t], by_slice(parameters.alpha)
+    alpha = contexts[min(t, len(contexts) - 1)]
+    first, end = blocks.run_offsets[b : b + 2]
+    of_runs = (blocks.run_begin, blocks.run_end, blocks.chunk_begin, blocks.chunk_end)
+    runs = list(zip(*(values[first:end].tolist() for values in of_runs), strict=True))
+    positions = [(i, chunk) for begin, end, *chunk in runs for i in range(begin, end)]
+    sums = [context_sum(alpha, ids, i, chunk=(low, high), half_window=half_window) for i, (low, high) in positions]
+    context = with_intercept(np.array(sums), rho, alpha)  # (B, K), or (B, K + 1)
     words = ids[[i for i, _ in positions]]
     eta = (rho[words] * context).sum(axis=1)  # (B,)
     # Gradients of the objective in eta: what occurs or does not, less its probability.
@@ -138,7 +116,7 @@ def block_gradients(
     context_gradient = residual[:, None] * rho[words] + negative_residual @ rho[negatives]  # (B, K)
     alpha_gradients = []
     row = 0  # of the run's first position
-    for begin, end, low, high in block.runs:
+    for begin, end, low, high in runs:
         for j in range(max(low, begin - half_window), min(high, end + half_window)):
             rows = [
                 row + i - begin for i in range(max(begin, j - half_window), min(end, j + half_window + 1)) if i != j
@@ -148,18 +126,14 @@ def block_gradients(
     return float(log_sigmoid(eta).sum()), rho_gradients, alpha_gradients
 
 
-def likelihood_step(parameters: Parameters, wave: list[Block], step: Step) -> float:
+def likelihood_step(parameters: Parameters, blocks: Blocks, wave: range, negatives: Any, step: Step) -> float:
     """Take the Adagrad steps of the blocks of a wave; return the text's log-likelihood before it."""
-    total = 0.0
-    for block, found in [(block, block_gradients(parameters, block, step)) for block in wave]:
+    total, rho, alpha = 0.0, parameters.table("rho"), parameters.table("alpha").by_slice()
+    for b, found in [(b, block_gradients(parameters, blocks, b, negatives[b], step)) for b in wave]:
         log_likelihood, rho_gradients, alpha_gradients = found
         alpha_gradients = [(word, gradient) for word, gradient in alpha_gradients if word >= step.frozen]
-        contexts, context_accumulators = by_slice(parameters.alpha), by_slice(parameters.alpha_accumulator)
-        a = min(block.t, len(contexts) - 1)
-        for gradients, values, accumulator in (
-            (rho_gradients, parameters.rho[block.t], parameters.rho_accumulator[block.t]),
-            (alpha_gradients, contexts[a], context_accumulators[a]),
-        ):
+        for table, gradients in ((rho, rho_gradients), (alpha, alpha_gradients)):
+            values, accumulator = (part[min(blocks.slice_of[b], len(part) - 1)] for part in table)
             for word, gradient in gradients:
                 accumulator[word] += gradient**2
             for word, gradient in gradients:
@@ -184,8 +158,8 @@ def prior_step(parameters: Parameters, step: Step) -> None:
     center = 0 if prior.center is None else prior.center
     rho -= center
     dim = alpha.shape[2]
-    rho[..., :dim] = chain_step(rho[..., :dim], parameters.rho_accumulator[..., :dim], prior.rho, rate)
-    rho[..., dim:] = chain_step(rho[..., dim:], parameters.rho_accumulator[..., dim:], prior.intercept, rate)
+    for columns, chain in ((np.s_[..., :dim], prior.rho), (np.s_[..., dim:], prior.intercept)):
+        rho[columns] = chain_step(rho[columns], parameters.rho_accumulator[columns], chain, rate)
     rho += center
 
 

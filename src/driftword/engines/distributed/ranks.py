@@ -7,11 +7,12 @@ torch.distributed: NCCL between GPUs, gloo between processors.
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Any, Final
 
 import numpy as np
@@ -48,7 +49,7 @@ class Ranks:
 
     @property
     def threads(self) -> int:
-        """How many threads this process may use, so that all on this machine have one for each core."""
+        """The number of threads this process may use, so that all on this machine have one for each core."""
         return max(1, available_cores() // self.on_this_machine)
 
     @property
@@ -57,14 +58,14 @@ class Ranks:
         return f"cuda:{self.number_here % max(torch.cuda.device_count(), 1)}"
 
     def share(self, value: Any) -> Any:
-        """Return what the leader gives, in all processes."""
+        """Return, in all processes, what the leader gives."""
         with _explaining_loss():
             box = [value]
             dist.broadcast_object_list(box, src=0, device=_CPU)
             return box[0]
 
     def collect(self, value: Any) -> list[Any]:
-        """Return what each process gives, in all processes."""
+        """Return, in all processes, what each of them gives."""
         with _explaining_loss():
             values: list[Any] = [None] * self.size
             dist.all_gather_object(values, value)
@@ -112,7 +113,7 @@ class Ranks:
         self._sending.clear()
 
     def gather_rows(self, part: npt.NDArray[Any], borders: Sequence[int]) -> npt.NDArray[Any] | None:
-        """Return the parts of all processes as one array, in the leader; each has the rows between two borders."""
+        """Return, in the leader, the parts of all processes as one array; each has the rows between two borders."""
         if self.rank:
             for row in part:  # one at a time, so that neither side needs room for more
                 self.send(torch.from_numpy(np.ascontiguousarray(row)), -self.rank)
@@ -120,21 +121,17 @@ class Ranks:
             return None
         whole = np.empty((borders[-1], *part.shape[1:]), dtype=part.dtype)
         whole[: borders[1]] = part
-        for source, (low, high) in enumerate(pairwise(borders)):
-            if source:
-                for t in range(low, high):
-                    self.receive(torch.from_numpy(whole[t]), source)
+        for t in range(borders[1], borders[-1]):
+            self.receive(torch.from_numpy(whole[t]), bisect_right(borders, t) - 1)
         return whole
 
     def deal_rows(self, whole: npt.NDArray[Any] | None, borders: Sequence[int]) -> npt.NDArray[Any]:
         """Return the rows of this process from an array of the leader."""
         shape, dtype = self.share(None if whole is None else (whole.shape[1:], whole.dtype))
         if whole is not None:
-            for target, (low, high) in enumerate(pairwise(borders)):
-                if target:
-                    for t in range(low, high):
-                        self.send(torch.from_numpy(np.ascontiguousarray(whole[t])), target)
-                        self.wait()
+            for t in range(borders[1], borders[-1]):
+                self.send(torch.from_numpy(np.ascontiguousarray(whole[t])), bisect_right(borders, t) - 1)
+                self.wait()
             return np.array(whole[: borders[1]])
         part = np.empty((borders[self.rank + 1] - borders[self.rank], *shape), dtype=dtype)
         for row in part:

@@ -149,16 +149,10 @@ class DeviceCorpus:
         chunks = training_chunks(self.corpus, plan)
         key = randomness.key(self.corpus.seed, "subsample", plan.subsample)
         begin, end = self.corpus.offsets[chunks], self.corpus.offsets[chunks + 1]
-        borders = np.searchsorted(
-            np.cumsum(end - begin),
-            np.arange(self._tokens_per_part, (end - begin).sum(), self._tokens_per_part),
-            "right",
-        )
-        ids, lengths = [], []
-        for low, high in pairwise([0, *np.unique(borders[borders > 0]).tolist(), len(chunks)]):
-            words, size = self._sample(begin[low:high], end[low:high], key)
-            ids.append(words)
-            lengths.append(size)
+        every = np.arange(self._tokens_per_part, (end - begin).sum(), self._tokens_per_part)
+        borders = np.searchsorted(np.cumsum(end - begin), every, "right")
+        parts = pairwise([0, *np.unique(borders[borders > 0]).tolist(), len(chunks)])
+        ids, lengths = zip(*(self._sample(begin[a:b], end[a:b], key) for a, b in parts), strict=True)
         slice_of = np.zeros(len(chunks), dtype=np.int64)
         if plan.sliced:
             slice_of += self.corpus.chunk_slice[chunks] + self._shift
@@ -226,11 +220,9 @@ def make_rounds(ids: Tensor, chunk_offsets: Tensor, chunk_slice: Tensor, plan: P
         numbers = torch.nonzero(round_of == r)[:, 0]
         numbers = numbers[torch.argsort(place[numbers], stable=True)]
         blocks.append(numbers[torch.argsort(when[numbers], stable=True)])
-    done = accumulate(map(len, blocks), initial=plan.texts_before * len(first))
-    return [
-        DeviceRound(int(n), whole, *rest)
-        for n, rest in zip(positions.tolist(), zip(blocks, done, strict=False), strict=True)
-    ]
+    done = accumulate(map(len, blocks[:-1]), initial=plan.texts_before * len(first))
+    rounds = zip(positions.tolist(), blocks, done, strict=True)
+    return [DeviceRound(int(n), whole, numbers, before) for n, numbers, before in rounds]
 
 
 def make_batch(whole: DevicePass, blocks: Tensor, *, half_window: int, pool: int, sampler: DeviceSampler) -> BlockBatch:
