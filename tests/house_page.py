@@ -6,6 +6,7 @@ A test compares the page with the code, so that it is always true.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +20,7 @@ ROOMS = (
 HEAD = """# The house
 
 Where things are in `src/driftword`: seventeen rooms, from the ground up. A module may import from its own room and from
-those before it, never from a later one; a test proves it. A sentence of text goes up once: a file (`sources`) becomes
+those before it, never from a later one; a test proves it. Follow one sentence of text: a file (`sources`) becomes
 words (`preparing`) in a `corpus`, a round of blocks for an engine (`engines`, led by `fitting`), an embedding
 (`models`), an answer (`evidence`, `explore`), a figure (`plot`) and a page (`pages`, `web`) or a line in a terminal
 (`cli`).
@@ -48,7 +49,8 @@ def _of_room(folder: Path, level: int) -> Iterator[str]:
 def _docstring(file: Path) -> str:
     text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8")))
     assert text, f"{file} has no docstring"
-    return text.replace("``", "`")
+    listed = re.sub(r"^(\S+)  +", r"- `\1`: ", text, flags=re.MULTILINE)  # a list of files
+    return listed.replace("``", "`")
 
 
 def _first(file: Path) -> str:

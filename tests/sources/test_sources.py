@@ -330,3 +330,12 @@ def test_values_that_tables_cannot_hold_become_text() -> None:
     assert rows(frame)["date"].to_list() == ["1900", "1901-02-03", "1902"]
     assert rows([(["a\ud800"], 1900)])["text"].to_list() == [["a?"]]
     assert rows([("a", 10**5_000)])["date"].to_list() == ["<int>"]
+
+
+@pytest.mark.parametrize("name", ["a.parquet.gz", "a.arrow.zst"])
+def test_files_that_are_compressed_inside_are_not_compressed_again(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"whatever")
+    with pytest.raises(
+        SourceError, match="is compressed as a whole, and its kind is compressed inside; unpack it first"
+    ):
+        open_source(tmp_path / name)

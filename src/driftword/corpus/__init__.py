@@ -1,6 +1,6 @@
 """The `Corpus`: dated text as token ids, and what one asks of it: passages, slices, vocabulary, groups.
 
-It imports `basics`, `storage` and `sources`; others take `Corpus` and `Slices`.
+It imports `basics`, `storage` and `sources`; other rooms use `Corpus` and `Slices`.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""What a corpus records about itself in ``meta.json``; nothing else reads or writes it."""
+"""Facts that a corpus records about itself in ``meta.json``, beside those of every store."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ cpu/           float32, Numba, all cores
 torch/         float32, PyTorch and Triton, a GPU
 distributed/   any of them in several processes
 
-It imports the rooms up to `models`; others take `Engine`, `make_engine`, and the kernels of `cpu`.
+It imports the rooms up to `models`; other rooms use `Engine`, `make_engine`, and the kernels of `cpu`.
 """
 
 from driftword.engines.contract import Engine

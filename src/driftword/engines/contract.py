@@ -1,7 +1,7 @@
 """The contract of an engine: what fitting and scoring ask of it, whatever machine it runs on.
 
-Schedules, stopping, checkpoints and saving exist once, in `driftword.fitting.fitting`; an engine
-knows nothing of them. Every engine passes ``tests/engines/test_contract.py``.
+Schedules, stopping, checkpoints and saving exist once, in `driftword.fitting` (`schedule`, `training`,
+`keeping`); an engine knows nothing of them. Every engine passes ``tests/engines/test_contract.py``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The registry of engines: their names, where each is, its precision, and what it needs.
-
-Nothing outside this module depends on the name of an engine.
-"""
+"""The registry of engines: their names, where each is, its precision, and what it needs."""
 
 from __future__ import annotations
 

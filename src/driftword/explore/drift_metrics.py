@@ -57,6 +57,7 @@ def measure(model: Model, metric: str, first: int, last: int, *, wanted: Array) 
     distance = np.linalg.norm(vectors.moving(model, last) - vectors.moving(model, first), axis=1)
     if metric == "absolute":
         return np.asarray(distance)
+    assert metric == "relative", metric
     if not model.vocabulary.counted:
         raise OptionError("The word counts of this model are unknown, so the metric 'relative' cannot be used")
     values, median, deviation = _among_peers(distance, np.asarray(model.counts)[[first, last]].sum(axis=0))

@@ -40,13 +40,15 @@ def walk_chain(spec: Spec, steps: Array, own: Array) -> Chain:
 
 def adapted(spec: Spec, prior: Prior, rho: Array, counts: Array) -> Prior:
     """Return the prior of the next pass, given the embeddings (as engines keep them) and counts of words."""
-    if spec.walk == "random" or len(rho) < 2:
+    if len(rho) < 2:
         return prior
-    if spec.walk == "ou":
+    if spec.walk == "ou":  # its chain is known before, its centre is not
         weights = prior.rho.precision / (prior.rho.precision.sum() + spec.prior)
         center = np.tensordot(weights, rho, 1)[None]
         center[..., spec.dim :] = 0  # intercepts have a walk of their own
         return dataclasses.replace(prior, center=center.astype(np.float32))
+    if spec.walk in KNOWN_BEFORE:
+        return prior
     length = np.stack([np.linalg.norm((b - a)[:, : spec.dim], axis=1) for a, b in pairwise(rho)])
     length *= np.sqrt(prior.rho.walk)[:, None]  # (T - 1, V), in units of what is expected
     if spec.walk == "words":

@@ -1,6 +1,6 @@
 """Charts of what `explore` finds: they show in notebooks, and `save` writes them to files.
 
-It imports the rooms up to `explore` that read models; others take the charts and `save`.
+It imports the rooms up to `explore` that read models; other rooms use the charts and `save`.
 """
 
 from driftword.plot.charts import KINDS, OPTIONS, WITHOUT_WORD, changes, drift, history, map, neighbors, trajectory

@@ -71,7 +71,7 @@ def prepare(
     Parameters
     ----------
     source
-        A CSV, TSV, JSON lines, Parquet or Arrow file (``.gz`` and ``.zst`` too), a glob,
+        A CSV, TSV or JSON lines file (``.gz`` and ``.zst`` too), a Parquet or Arrow file, a glob,
         a folder of such files or of ``.txt`` files, a Polars or pandas DataFrame, an
         iterable of (text, time) pairs, or ``"sotu"`` for the State of the Union addresses.
         Addresses such as ``"s3://bucket/*.parquet"`` need ``pip install 'driftword[dask]'``.

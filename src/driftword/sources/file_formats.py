@@ -26,7 +26,7 @@ from driftword.sources.polars_files import DAMAGED, read_arrow, read_parquet
 from driftword.sources.remote_files import SourceFile, local_copy, size_of
 from driftword.sources.text_streams import ReadingState, batches, open_text, readable_name
 
-FORMATS: Final = "CSV, TSV, JSON lines, Parquet, Arrow (.gz and .zst too), or a folder of .txt files"
+FORMATS: Final = "CSV, TSV, JSON lines (also .gz, .bz2, .xz and .zst), Parquet, Arrow, or a folder of .txt files"
 
 KINDS: Final = {
     **dict.fromkeys((".csv", ".tsv", ".tab"), "csv"),
@@ -53,6 +53,9 @@ def kind_of(file: SourceFile) -> str:
     if suffix not in KINDS:
         name = readable_name(str(file))
         raise SourceError(f"'{name}' is not a kind of file that driftword reads; it reads {FORMATS}")
+    if KINDS[suffix] in ("parquet", "arrow") and not str(file).lower().endswith(suffix):
+        name = readable_name(str(file))
+        raise SourceError(f"'{name}' is compressed as a whole, and its kind is compressed inside; unpack it first")
     return KINDS[suffix]
 
 
