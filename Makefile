@@ -5,7 +5,7 @@ BASE := .venv/.base
 READY := .venv/.ready
 OLDEST := .venv-oldest/.ready
 
-.PHONY: help demo docs wheel check test test-oldest torture lint format bench bench-explorer bench-all bench-gpu bench-speed clean
+.PHONY: help demo docs wheel check test test-oldest torture lint platforms format bench bench-explorer bench-all bench-gpu bench-speed clean
 
 help:
 	@echo "make demo    set up, run driftword on two centuries of speeches, show the result"
@@ -16,6 +16,7 @@ help:
 	@echo "make test-oldest   run all tests with the oldest versions of everything that driftword needs"
 	@echo "make torture MINUTES=10   kills, damaged files, hostile input and requests: is any result wrong?"
 	@echo "make lint    style and types alone"
+	@echo "make platforms   types as on Windows and macOS"
 	@echo "make format  put the code into house style"
 	@echo "make bench   how fast and small preparing is, beside a plain pipeline"
 	@echo "make bench-all CORPUS=un.corpus   models beside other methods: what they find, miss, repeat and cost"
@@ -53,6 +54,9 @@ lint: $(READY)
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
+
+# Windows and macOS, as far as types tell; the first time takes two minutes.
+platforms: $(READY)
 	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32
 	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
 
