@@ -179,7 +179,7 @@ class TorchEngine(LocalEngine):
             numbers = blocks.blocks
             if high - low < self._rho.slices:
                 numbers = numbers[(slice_of >= low) & (slice_of < high)]
-            for part in numbers.split(BATCH_BLOCKS):
+            for part in numbers.split(BATCH_BLOCKS) if len(numbers) else ():
                 batch = self._make_batch(blocks.whole, part, step)
                 batch.slice_of.sub_(low)
                 total += self._take_steps(rho, self._contexts(low, high), batch, len(part), step)
@@ -200,7 +200,7 @@ class TorchEngine(LocalEngine):
             batch = make()
         here = torch.cuda.current_stream(self.device)
         here.wait_stream(self._beside)
-        for values in vars(batch).values():
+        for values in batch:
             if isinstance(values, Tensor):
                 values.record_stream(here)  # so that its memory is not used again too early
         return batch
