@@ -7,7 +7,7 @@ blocks of a launch see each other's steps.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import torch
 import triton
@@ -41,7 +41,6 @@ def likelihood_step(
     precision: str,
     gradients: tuple[Tensor, Tensor] | None = None,
     first_negative: int = 0,
-    **options: Any,
 ) -> None:
     """Take the Adagrad step of blocks low..high-1 of a batch at once; write the log-likelihood of each to `totals`.
 
@@ -52,14 +51,14 @@ def likelihood_step(
     low, high = blocks
     warps = min(max(_tile(columns) // 16, 4), 16)
     # Two programs share a multiprocessor if neither takes more than half of its registers. Stages would take memory.
-    options = {"num_warps": warps, "num_stages": 1, "maxnreg": min(REGISTERS // (2 * 32 * warps), 255), **options}
+    registers = min(REGISTERS // (2 * 32 * warps), 255)
     kernels.likelihood_step[(high - low,)](
         rho, alpha, batch, totals, gradients or (totals, totals), first_negative, low, words,
         _alpha_stride(alpha.values), step.learning_rate, step.negatives / step.pool_size,
         INTERCEPT_UNIT if columns > dim else 0.0, step.frozen,
         DIM=dim, COLUMNS=columns, WIDTH=_tile(columns), ROWS=_tile(batch.max_rows), POOL=step.pool_size,
         POOL_WIDTH=_tile(step.pool_size), TOKENS=TOKENS, PRECISION=precision, WRITE_DOWN=gradients is not None,
-        **options,
+        num_warps=warps, num_stages=1, maxnreg=registers,
     )  # fmt: skip
 
 
