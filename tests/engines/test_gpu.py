@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from cases import NAMES, make_parameters, make_plan, make_step, single
+from cases import NAMES, make_parameters, make_plan, make_step, make_text, single
 
 import driftword as dw
 from driftword.basics.errors import OptionError
@@ -18,13 +18,11 @@ from driftword.engines.parameters import Table
 from driftword.engines.prior import Chain
 from driftword.engines.rounds import Sampler
 from driftword.engines.torch import steps as plain
+from driftword.engines.torch.blocks import make_rounds
 from driftword.engines.torch.embeddings import download
 from driftword.engines.torch.engine import TorchEngine
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU"),
-]
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")]
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("ieee", 1e-3), ("tf32", 2e-2)])
@@ -114,6 +112,16 @@ def test_what_does_not_fit_on_the_gpu_is_streamed() -> None:
     for name in NAMES:  # not equal: blocks come in another order
         found, right = (getattr(result, name) - getattr(parameters, name) for result in results)
         assert np.corrcoef(found.ravel(), right.ravel())[0, 1] > 0.5
+
+
+def test_slices_without_text_are_passed_over_where_steps_are_taken_in_order() -> None:
+    text = make_text([90, 400], [0, 6], 500)
+    tensors = (torch.tensor(np.asarray(a), device="cuda") for a in (text.ids, text.offsets, text.slice_of.astype("i8")))
+    (part,) = make_rounds(*tensors, make_plan())
+    for options in ({"half_precision": True}, {"memory": 100_000}):
+        parameters = single(make_parameters(7, 500, 16))
+        engine: Any = TorchEngine(parameters, Sampler.make(np.ones(500), 1), reproducible=True, **options)
+        assert float(engine.round(part, make_step(7))) < 0
 
 
 def test_devices_that_are_not_there() -> None:

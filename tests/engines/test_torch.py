@@ -162,17 +162,23 @@ COMPILE = """
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
+from driftword.engines.parameters import Table
 from driftword.engines.torch import triton_kernels as kernels
+from driftword.engines.torch.blocks import BlockBatch, DeviceText
+from driftword.engines.torch.steps import DevicePrior
+from driftword.engines.torch.triton_launch import MovedRows
 
 F, I, L = "*fp32", "*i32", "*i64"
-blocks = [F] * 4 + [I] * 7 + [F] * 3 + ["i32"] * 4 + ["fp32"] * 3 + ["i32"]
+table, batch, prior = Table(F, F), BlockBatch(*[I] * 7, "i32"), DevicePrior(F, F, "i32", F)
+block = [table, table, batch, F, (F, F)] + ["i32"] * 4 + ["fp32"] * 3 + ["i32"]
+solve = [table, F, "i32", "i32", "i32", "fp32", prior, "i32"]
 signatures = [
-    ("likelihood_step", blocks, [100, 104, 128, 32, 64, 64, 32, "tf32", False]),
-    ("likelihood_step", blocks, [100, 104, 128, 32, 64, 64, 32, "tf32", True]),
-    ("take_steps", [F, F, L, L, I, F, "i32", "i32", "fp32", "i32"], [104, 128, 8]),
-    ("prior_step", [F] * 3 + ["i32"] * 3 + ["fp32", F, F, F, "i32", "i32"], [512, False]),
-    ("prior_step", [F] * 3 + ["i32"] * 3 + ["fp32", F, F, F, "i32", "i32"], [512, True]),
-    ("score", [F, F] + [L] * 5 + [I, F, F, "i32", "i32", "i32", "fp32"], [4, 20, 100, 104, 128, 8]),
+    ("likelihood_step", block, [100, 104, 128, 32, 64, 64, 32, "tf32", False]),
+    ("likelihood_step", block, [100, 104, 128, 32, 64, 64, 32, "tf32", True]),
+    ("take_steps", [table, MovedRows(L, L, I), F, "i32", "i32", "fp32", "i32"], [104, 128, 8]),
+    ("prior_step", solve, [512, False]),
+    ("prior_step", solve, [512, True]),
+    ("score", [F, F, DeviceText(*[L] * 6), I, F, F, "i32", "i32", "i32", "fp32"], [4, 20, 100, 104, 128, 8]),
 ]
 for capability in (80, 90):
     for name, kinds, constants in signatures:

@@ -7,7 +7,6 @@ embedding is. The unit makes its steps longer: intercepts are large, beside othe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -72,30 +71,25 @@ def initial_parameters(
 
     A model with intercepts begins with those given, one for each word.
     """
-    rho, alpha = np.empty((2, n_words * dim), dtype=dtype)
-    _draw(initial_scale, randomness.key(seed, "initial"), (rho, alpha))
-    rho, alpha = rho.reshape(1, n_words, dim), alpha.reshape(n_words, dim)
+    numbers = np.empty((2, n_words, dim), dtype=dtype)
+    _draw(numbers.reshape(-1), initial_scale, randomness.key(seed, "initial"))
+    rho, alpha = numbers[:1], numbers[1]
     if intercepts is not None:
         rho = np.concatenate([rho, (intercepts[None, :, None] / INTERCEPT_UNIT).astype(dtype)], axis=2)
     return Parameters(rho, alpha, np.full_like(rho, initial_accumulator), np.full_like(alpha, initial_accumulator))
 
 
-def _draw(scale: float, key: int, tables: Sequence[Floats]) -> None:
-    """Fill tables with normal random numbers, the same however many threads draw them."""
+def _draw(numbers: Floats, scale: float, key: int) -> None:
+    """Fill an array with normal random numbers, the same however many threads draw them."""
 
-    def draw(table: Floats, first: int, begin: int) -> None:
-        here = slice(begin, min(begin + DRAWN_AT_ONCE, len(table)))
-        counters = np.arange(first + here.start, first + here.stop)
+    def draw(begin: int) -> None:
+        counters = np.arange(begin, min(begin + DRAWN_AT_ONCE, len(numbers)))
         one, other = randomness.uniform(key, 2 * counters), randomness.uniform(key, 2 * counters + 1)
-        table[here] = scale * (np.sqrt(-2 * np.log1p(-one)) * np.cos(2 * np.pi * other))  # Box and Muller
+        # Box and Muller
+        numbers[counters[0] : counters[-1] + 1] = scale * (np.sqrt(-2 * np.log1p(-one)) * np.cos(2 * np.pi * other))
 
     with ThreadPoolExecutor(available_cores()) as threads:  # NumPy lets them run side by side
-        tasks, first = [], 0
-        for table in tables:
-            tasks += [threads.submit(draw, table, first, begin) for begin in range(0, len(table), DRAWN_AT_ONCE)]
-            first += len(table)
-        for task in tasks:
-            task.result()
+        list(threads.map(draw, range(0, len(numbers), DRAWN_AT_ONCE)))
 
 
 def join_intercepts(rho: Floats, intercepts: Floats | None) -> Floats:

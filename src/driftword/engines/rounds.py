@@ -57,7 +57,7 @@ class PassPlan:
 
     @property
     def texts_before(self) -> int:
-        """How many texts as long as this one came before, since the Adagrad accumulators were reset."""
+        """The number of texts as long as this one that came before, since the Adagrad accumulators were reset."""
         return self.passes_before * self.piece[1] + self.piece[0]
 
     def key(self, stream: str) -> int:
@@ -120,7 +120,7 @@ class Blocks(NamedTuple):
     @property
     def positions(self) -> int:
         """The number of words that the blocks predict."""
-        return int((self.run_end - self.run_begin)[self.run_offsets[0] : self.run_offsets[-1]].sum())
+        return int((self.run_end - self.run_begin).sum())
 
     @property
     def n_blocks(self) -> int:
@@ -160,8 +160,7 @@ class Sampler(NamedTuple):
         scaled = weight / weight.sum() * len(weight)
         threshold = np.full(len(weight), 2**32 - 1, dtype=np.uint32)
         alias = np.arange(len(weight), dtype=np.int32)
-        below = [int(i) for i in np.flatnonzero(scaled < 1)]
-        above = [int(i) for i in np.flatnonzero(scaled >= 1)]
+        below, above = np.flatnonzero(scaled < 1).tolist(), np.flatnonzero(scaled >= 1).tolist()
         while below and above:
             rare, frequent = below.pop(), above[-1]
             threshold[rare] = min(int(scaled[rare] * 2**32), 2**32 - 1)
@@ -310,9 +309,5 @@ def wave_offsets(count: int, done: int, *, most: int = WAVE_BLOCKS) -> npt.NDArr
     offsets = [0]
     while offsets[-1] < count:
         size = min(max(int((done + offsets[-1]) * WAVE_SHARE), 1), most)
-        if size == most:
-            offsets += range(offsets[-1] + size, count, size)
-            offsets.append(count)
-        else:
-            offsets.append(min(offsets[-1] + size, count))
+        offsets.append(min(offsets[-1] + size, count))
     return np.array(offsets, dtype=np.int64)

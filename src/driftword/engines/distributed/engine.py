@@ -57,7 +57,12 @@ class RankPart:
 
     def __init__(self, ranks: Ranks, corpus: Corpus) -> None:
         self.ranks, self.corpus = ranks, corpus
-        self.borders = divide_slices(corpus, ranks.size)
+        if ranks.size > len(corpus.slices):
+            raise OptionError(
+                f"{ranks.size} processes cannot share {len(corpus.slices)} slices; "
+                "start at most as many as there are slices"
+            )
+        self.borders = divide((corpus.counts @ corpus.keep_probability).tolist(), ranks.size)  # about as much text each
         self.low, self.high = self.borders[ranks.rank : ranks.rank + 2]
         self.outside = (int(self.low > 0), int(self.high < self.borders[-1]))  # slices before and after ours
         self.rounds: list[Any] = []
@@ -131,7 +136,9 @@ class RankPart:
             for name in ("rho", "alpha") if len(step.prior.alpha.precision) > 1 else ("rho",):
                 self._hold_borders(name, step)
         self.engine.prior_step(step)
-        return self.ranks.add_number(total)
+        sums = torch.tensor([total], dtype=torch.float64)
+        self.ranks.add(sums)
+        return float(sums)
 
     def set_center(self, center: Floats | None) -> None:
         """Take over the center of the prior, of which the leader has all slices."""
@@ -377,12 +384,3 @@ def _met(corpus: Corpus) -> Iterator[Ranks]:
         yield ranks
     finally:
         ranks.leave()
-
-
-def divide_slices(corpus: Corpus, size: int) -> list[int]:
-    """Return the borders of the slices of each process, so that all have about as much text."""
-    if size > len(corpus.slices):
-        raise OptionError(
-            f"{size} processes cannot share {len(corpus.slices)} slices; start at most as many as there are slices"
-        )
-    return divide((corpus.counts @ corpus.keep_probability).tolist(), size)

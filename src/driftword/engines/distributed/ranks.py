@@ -88,12 +88,6 @@ class Ranks:
         with _explaining_loss():
             dist.all_reduce(marks, op=dist.ReduceOp.MAX)
 
-    def add_number(self, number: float) -> float:
-        """Return the sum of a number over all processes."""
-        total = torch.tensor([number], dtype=torch.float64)
-        self.add(total)
-        return float(total)
-
     def send(self, values: Tensor, steps: int) -> None:
         """Send numbers to the process so many ranks further on, without waiting for it."""
         values = values.contiguous()

@@ -60,8 +60,7 @@ class DeviceRound:
         return dataclasses.replace(self, blocks=self.blocks[low:high], done=self.done + low)
 
 
-@dataclass(frozen=True)
-class BlockBatch:
+class BlockBatch(NamedTuple):
     """Some blocks as flat lists, for the kernels.
 
     A row is a position whose word is predicted. A token is a word in the context of some rows of its run.

@@ -27,7 +27,10 @@ MIN_RANGES: Final = 8  # into which slices or words are divided when not all of 
 
 
 class DeviceEmbeddings:
-    """Embeddings and their Adagrad accumulators, ``(T, V, K)`` each, for work on a device."""
+    """Embeddings and their Adagrad accumulators, ``(T, V, K)`` each, for work on a device.
+
+    A single slice may be given to be repeated, which is then done only where it is stored.
+    """
 
     def __init__(
         self,
@@ -35,29 +38,30 @@ class DeviceEmbeddings:
         accumulator: Floats,
         device: torch.device,
         *,
+        repeat: int = 1,
         intercepts: bool = False,
         half_precision: bool = False,
         memory: int | None = None,
     ) -> None:
         self._options: dict[str, Any] = {"intercepts": intercepts, "half_precision": half_precision, "memory": memory}
         self.device, self._memory = device, memory
-        self.slices, self.words, self._given_columns = rho.shape
+        self.slices, self.words, self._given_columns = len(rho) * repeat, *rho.shape[1:]
         if intercepts:  # a column more than a good number of them
             rho, accumulator = _aligned(rho, 0), _aligned(accumulator, 1)
         self.columns = rho.shape[2]
         self._free = free_memory(device, memory)
         half_precision &= self.slices > 1
-        fits = 2 * rho.size * (2 if half_precision else 4) < self._free * STORAGE_SHARE
+        fits = 2 * rho.size * repeat * (2 if half_precision else 4) < self._free * STORAGE_SHARE
         storage = device if fits else torch.device("cpu")
         # In half precision, accumulators need the range and embeddings the digits.
         dtypes = (torch.float16, torch.bfloat16) if half_precision else (torch.float32, torch.float32)
         #: Whether everything is on the device in the precision of the work, so that nothing need be copied.
         self.resident = fits and not half_precision
-        pinned = storage != device  # copies from pinned memory are several times as fast
+        stored = [_store(a, storage, dtype, repeat) for a, dtype in zip((rho, accumulator), dtypes, strict=True)]
+        if storage != device and rho.size:
+            stored = [values.pin_memory() for values in stored]  # copies from there are several times as fast
         #: Both, wherever and in whatever precision they are stored.
-        self.stored = Table(
-            _store(rho, storage, dtypes[0], pinned=pinned), _store(accumulator, storage, dtypes[1], pinned=pinned)
-        )
+        self.stored = Table(*stored)
 
     def slice_ranges(self, *, write_back: bool = True) -> Iterator[tuple[int, int, Table]]:
         """Yield ranges of slices, each with its embeddings on the device; what is done to them is then stored."""
@@ -90,25 +94,20 @@ class DeviceEmbeddings:
 
     def broadcast(self, n_slices: int, initial_accumulator: float) -> DeviceEmbeddings:
         """Return the embeddings of the first slice repeated in every slice, with the accumulators reset."""
-        static = download(self.stored.values[:1], self._given_columns)
-        shape = (n_slices, *static.shape[1:])
-        accumulator = np.broadcast_to(np.float32(initial_accumulator), shape)
-        return DeviceEmbeddings(np.broadcast_to(static, shape), accumulator, self.device, **self._options)
+        static = self.download(self.stored.values[:1])
+        accumulator = np.full_like(static, initial_accumulator)
+        return DeviceEmbeddings(static, accumulator, self.device, repeat=n_slices, **self._options)
 
-    def numpy(self) -> tuple[Floats, Floats]:
-        """Return embeddings and accumulators as float32 arrays."""
-        return self.embeddings(), download(self.stored.accumulator, self._given_columns)
-
-    def embeddings(self) -> Floats:
-        """Return the embeddings as a float32 array."""
-        return download(self.stored.values, self._given_columns)
+    def download(self, values: Tensor) -> Floats:
+        """Return what is stored as a float32 array, without the columns that only fill rows up."""
+        return download(values, self._given_columns)
 
     def snapshot(self) -> Callable[[], Floats]:
         """Copy the current embeddings, on the device if they fit; return a function that gives them as an array."""
         values = self.stored.values
         fits = values.nbytes < free_memory(self.device, self._memory) * STORAGE_SHARE
         copy = values.clone() if values.device.type == "cpu" or fits else values.cpu()
-        return lambda: download(copy, self._given_columns)
+        return lambda: self.download(copy)
 
 
 def download(values: Tensor, columns: int) -> Floats:
@@ -144,23 +143,15 @@ def download(values: Tensor, columns: int) -> Floats:
 def _aligned(values: Floats, fill: float) -> Floats:
     """Fill rows up to whole vectors of four numbers, which a GPU reads at once; what is added stays as it is."""
     missing = -values.shape[2] % ALIGNMENT
-    if not missing:
-        return values
-    if values.strides[0] == 0 and len(values) > 1:  # one slice, repeated
-        return np.broadcast_to(_aligned(values[:1], fill), (*values.shape[:2], values.shape[2] + missing))
-    return np.pad(values, ((0, 0), (0, 0), (0, missing)), constant_values=fill)
+    return np.pad(values, ((0, 0), (0, 0), (0, missing)), constant_values=fill) if missing else values
 
 
-def _store(values: Floats, storage: torch.device, dtype: torch.dtype, *, pinned: bool) -> Tensor:
-    """Move an array to where it is stored; one that repeats a single slice is repeated only there."""
-    if values.strides[0] == 0 and len(values) > 1:
-        first = torch.tensor(np.ascontiguousarray(values[:1])).to(storage, dtype)
-        result = first.expand(values.shape).contiguous()
-    elif storage.type == "cpu" and dtype == torch.float32 and values.flags.writeable:
-        result = torch.from_numpy(np.ascontiguousarray(values))
-    else:
-        result = torch.tensor(np.ascontiguousarray(values)).to(storage, dtype)
-    return result.pin_memory() if pinned and result.numel() else result
+def _store(values: Floats, storage: torch.device, dtype: torch.dtype, repeat: int) -> Tensor:
+    """Move an array to where it is stored, and repeat it there; on the CPU a writable one is shared, not copied."""
+    if storage.type == "cpu" and dtype == torch.float32 and values.flags.writeable and repeat == 1:
+        return torch.from_numpy(np.ascontiguousarray(values))
+    result = torch.tensor(np.ascontiguousarray(values)).to(storage, dtype)
+    return result.expand(len(values) * repeat, -1, -1).contiguous()
 
 
 def _copy_as_float32(part: Tensor, device: torch.device) -> Tensor:

@@ -92,13 +92,14 @@ class TorchEngine(LocalEngine):
         concurrent: int = CONCURRENT_BLOCKS,
     ) -> None:
         self.device = find_device(device)
-        self.machine = _describe(self.device)
+        on_gpu = self.device.type == "cuda"
+        self.machine = torch.cuda.get_device_name(self.device) if on_gpu else f"PyTorch on {available_cores()} cores"
         self.half_precision, self._memory, self._concurrent = half_precision, memory, concurrent
         self._triton: Any = None
-        if self.device.type == "cuda" and importlib.util.find_spec("triton") is not None:
+        if on_gpu and importlib.util.find_spec("triton") is not None:
             self._triton = importlib.import_module("driftword.engines.torch.triton_launch")
         self._steps: Any = self._triton or plain_steps
-        if reproducible and self.device.type == "cuda" and not self._triton:
+        if reproducible and on_gpu and not self._triton:
             raise OptionError(
                 'Without Triton a GPU adds in no fixed order; leave out `reproducible`, or pass `engine="cpu"`'
             )
@@ -121,13 +122,14 @@ class TorchEngine(LocalEngine):
         )
         self._blocks_done = 0
         #: Where batches are made while the kernels of earlier ones run, and when those that run are done.
-        self._beside = torch.cuda.Stream(self.device, priority=-1) if self.device.type == "cuda" else None
+        self._beside = torch.cuda.Stream(self.device, priority=-1) if on_gpu else None
         self._under_way: deque[torch.cuda.Event] = deque()
 
     @property
     def parameters(self) -> Parameters:
         """The current parameters as NumPy arrays."""
-        (rho, rho_accumulator), (alpha, alpha_accumulator) = self._rho.numpy(), map(_numpy, self._alpha)
+        rho, rho_accumulator = map(self._rho.download, self._rho.stored)
+        alpha, alpha_accumulator = map(_numpy, self._alpha)
         return Parameters(rho, alpha, rho_accumulator, alpha_accumulator)
 
     @_explaining_out_of_memory
@@ -179,7 +181,7 @@ class TorchEngine(LocalEngine):
             numbers = blocks.blocks
             if high - low < self._rho.slices:
                 numbers = numbers[(slice_of >= low) & (slice_of < high)]
-            for part in numbers.split(BATCH_BLOCKS):
+            for part in numbers.split(BATCH_BLOCKS) if len(numbers) else ():
                 batch = self._make_batch(blocks.whole, part, step)
                 batch.slice_of.sub_(low)
                 total += self._take_steps(rho, self._contexts(low, high), batch, len(part), step)
@@ -200,7 +202,7 @@ class TorchEngine(LocalEngine):
             batch = make()
         here = torch.cuda.current_stream(self.device)
         here.wait_stream(self._beside)
-        for values in vars(batch).values():
+        for values in batch:
             if isinstance(values, Tensor):
                 values.record_stream(here)  # so that its memory is not used again too early
         return batch
@@ -327,7 +329,7 @@ class TorchEngine(LocalEngine):
 
     def embeddings(self) -> tuple[Floats, Floats]:
         """Return the current rho and alpha."""
-        return self._rho.embeddings(), _numpy(self._alpha.values)
+        return self._rho.download(self._rho.stored.values), _numpy(self._alpha.values)
 
     def snapshot(self) -> Callable[[], tuple[Floats, Floats]]:
         """Copy the current rho and alpha; return a function that gives the copies as NumPy arrays."""
@@ -357,12 +359,6 @@ def find_device(name: str | None) -> torch.device:
         count = torch.cuda.device_count()
         raise OptionError(f"There is no device '{name}'; this machine has {count}, numbered from cuda:0")
     return device
-
-
-def _describe(device: torch.device) -> str:
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    return f"PyTorch on {available_cores()} cores"
 
 
 def _numpy(values: Tensor) -> Floats:

@@ -6,7 +6,7 @@ engine; the blocks of a group all see the parameters from before it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -82,8 +82,7 @@ def _padded(offsets: Tensor) -> tuple[Tensor, Tensor]:
     return torch.where(mask, offsets[:-1, None] + column, 0).long(), mask
 
 
-@dataclass(frozen=True)
-class DevicePrior:
+class DevicePrior(NamedTuple):
     """Chains of a prior on a device: those of embeddings, and of intercepts in the columns after them."""
 
     precision: Tensor  # (T, C)
@@ -111,7 +110,7 @@ class DevicePrior:
 
     def of_words(self, low: int, high: int) -> DevicePrior:
         """Return the prior of words low..high-1."""
-        return self if self.factors is None else replace(self, factors=self.factors[:, low:high].contiguous())
+        return self if self.factors is None else self._replace(factors=self.factors[:, low:high].contiguous())
 
     def step_into(self, t: int) -> Tensor:
         """Return the precision of the step into a slice, ``(C,)`` or ``(V, C)``."""

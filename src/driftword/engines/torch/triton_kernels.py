@@ -26,12 +26,12 @@ def _window(code, row):
 
 
 @triton.jit
-def _tokens(token_word, token_rows, start, end, k, DIM: tl.constexpr, TOKENS: tl.constexpr):
+def _tokens(batch, start, end, k, DIM: tl.constexpr, TOKENS: tl.constexpr):
     """Return which rows see some tokens, the offsets of their context vectors, and a mask of those that exist."""
     token = start + tl.arange(0, TOKENS)
     exists = token < end
-    code = tl.load(token_rows + token, mask=exists, other=0)
-    word = tl.load(token_word + token, mask=exists, other=0)
+    code = tl.load(batch.token_rows + token, mask=exists, other=0)
+    word = tl.load(batch.token_word + token, mask=exists, other=0)
     return code, word[:, None] * DIM + k, exists[:, None] & (k < DIM)
 
 
@@ -44,20 +44,11 @@ def _adagrad(values, accumulator, offsets, mask, gradients, learning_rate):
 
 @triton.jit
 def likelihood_step(
-    rho,
-    rho_accumulator,
-    alpha,
-    alpha_accumulator,
-    row_word,
-    row_offsets,
-    token_word,
-    token_rows,
-    token_offsets,
-    slice_of,
-    negatives,
+    rho_table,
+    alpha_table,
+    batch,
     totals,
-    rho_gradients,
-    alpha_gradients,
+    gradients,
     first_negative,
     first_block,
     words,
@@ -84,31 +75,33 @@ def likelihood_step(
     b = first_block + tl.program_id(0)
     k = tl.arange(0, WIDTH)[None, :]
     inside = k < COLUMNS
-    slice_offset = tl.load(slice_of + b).to(tl.int64) * words * COLUMNS
+    slice_offset = tl.load(batch.slice_of + b).to(tl.int64) * words * COLUMNS
+    rho, rho_accumulator = rho_table
     rho += slice_offset
     rho_accumulator += slice_offset
-    context_offset = tl.load(slice_of + b).to(tl.int64) * alpha_stride
+    context_offset = tl.load(batch.slice_of + b).to(tl.int64) * alpha_stride
+    alpha, alpha_accumulator = alpha_table
     alpha += context_offset
     alpha_accumulator += context_offset
 
-    begin = tl.load(row_offsets + b)
-    count = tl.load(row_offsets + b + 1) - begin
+    begin = tl.load(batch.row_offsets + b)
+    count = tl.load(batch.row_offsets + b + 1) - begin
     row = tl.arange(0, ROWS)
     row_mask = row < count
-    word = tl.load(row_word + begin + row, mask=row_mask, other=0)
+    word = tl.load(batch.row_word + begin + row, mask=row_mask, other=0)
     own_offsets = word[:, None] * COLUMNS + k
     own_mask = row_mask[:, None] & inside
     column = tl.arange(0, POOL_WIDTH)
     column_mask = column < POOL
-    negative_word = tl.load(negatives + b.to(tl.int64) * POOL + column, mask=column_mask, other=0)
+    negative_word = tl.load(batch.negatives + b.to(tl.int64) * POOL + column, mask=column_mask, other=0)
     negative_offsets = negative_word[:, None] * COLUMNS + k
     negative_mask = column_mask[:, None] & inside
 
     context = tl.zeros((ROWS, WIDTH), dtype=tl.float32) + tl.where(k == DIM, intercept, 0.0)
-    low = tl.load(token_offsets + b)
-    high = tl.load(token_offsets + b + 1)
+    low = tl.load(batch.token_offsets + b)
+    high = tl.load(batch.token_offsets + b + 1)
     for start in range(low, high, TOKENS):
-        code, offsets, mask = _tokens(token_word, token_rows, start, high, k, DIM, TOKENS)
+        code, offsets, mask = _tokens(batch, start, high, k, DIM, TOKENS)
         vectors = tl.load(alpha + offsets, mask=mask, other=0.0, cache_modifier=".cg")
         context += tl.dot(_window(code[None, :], row[:, None]), vectors, input_precision=PRECISION)
 
@@ -125,23 +118,23 @@ def likelihood_step(
     negative_gradient = tl.dot(tl.trans(negative_residual), context, input_precision=PRECISION)
 
     if WRITE_DOWN:
-        own_place = begin - tl.load(row_offsets + first_block) + row
-        tl.store(rho_gradients + own_place[:, None].to(tl.int64) * COLUMNS + k, own_gradient, mask=own_mask)
+        own_place = begin - tl.load(batch.row_offsets + first_block) + row
+        tl.store(gradients[0] + own_place[:, None].to(tl.int64) * COLUMNS + k, own_gradient, mask=own_mask)
         drawn_place = first_negative + tl.program_id(0) * POOL + column
-        tl.store(rho_gradients + drawn_place[:, None].to(tl.int64) * COLUMNS + k, negative_gradient, mask=negative_mask)
-        first_token = tl.load(token_offsets + first_block)
+        tl.store(gradients[0] + drawn_place[:, None].to(tl.int64) * COLUMNS + k, negative_gradient, mask=negative_mask)
+        first_token = tl.load(batch.token_offsets + first_block)
         for start in range(low, high, TOKENS):
-            code, offsets, mask = _tokens(token_word, token_rows, start, high, k, DIM, TOKENS)
+            code, offsets, mask = _tokens(batch, start, high, k, DIM, TOKENS)
             gradient = tl.dot(_window(code[:, None], row[None, :]), context_gradient, input_precision=PRECISION)
             place = start - first_token + tl.arange(0, TOKENS)
-            tl.store(alpha_gradients + place[:, None].to(tl.int64) * DIM + k, gradient, mask=mask)
+            tl.store(gradients[1] + place[:, None].to(tl.int64) * DIM + k, gradient, mask=mask)
         return
     tl.atomic_add(rho_accumulator + own_offsets, own_gradient * own_gradient, mask=own_mask, sem="relaxed")
     tl.atomic_add(
         rho_accumulator + negative_offsets, negative_gradient * negative_gradient, mask=negative_mask, sem="relaxed"
     )
     for start in range(low, high, TOKENS):
-        code, offsets, mask = _tokens(token_word, token_rows, start, high, k, DIM, TOKENS)
+        code, offsets, mask = _tokens(batch, start, high, k, DIM, TOKENS)
         gradient = tl.dot(_window(code[:, None], row[None, :]), context_gradient, input_precision=PRECISION)
         moves = mask & (offsets >= frozen * DIM)
         tl.atomic_add(alpha_accumulator + offsets, gradient * gradient, mask=moves, sem="relaxed")
@@ -149,18 +142,15 @@ def likelihood_step(
     _adagrad(rho, rho_accumulator, own_offsets, own_mask, own_gradient, learning_rate)
     _adagrad(rho, rho_accumulator, negative_offsets, negative_mask, negative_gradient, learning_rate)
     for start in range(low, high, TOKENS):
-        code, offsets, mask = _tokens(token_word, token_rows, start, high, k, DIM, TOKENS)
+        code, offsets, mask = _tokens(batch, start, high, k, DIM, TOKENS)
         gradient = tl.dot(_window(code[:, None], row[None, :]), context_gradient, input_precision=PRECISION)
         _adagrad(alpha, alpha_accumulator, offsets, mask & (offsets >= frozen * DIM), gradient, learning_rate)
 
 
 @triton.jit
 def take_steps(
-    values,
-    accumulator,
-    rows,
-    offsets,
-    places,
+    table,
+    moved,
     gradients,
     first_row,
     words,
@@ -175,20 +165,21 @@ def take_steps(
     The first `frozen` of the `words` rows of each slice do not move.
     """
     n = first_row + tl.program_id(0)
-    if tl.load(rows + n) % words < frozen:
+    if tl.load(moved.rows + n) % words < frozen:
         return
+    values, accumulator = table
     k = tl.arange(0, WIDTH)
     total = tl.zeros((WIDTH,), dtype=tl.float32)
     squares = tl.zeros((WIDTH,), dtype=tl.float32)
-    end = tl.load(offsets + n + 1)
-    for start in range(tl.load(offsets + n), end, CHUNK):
+    end = tl.load(moved.offsets + n + 1)
+    for start in range(tl.load(moved.offsets + n), end, CHUNK):
         here = start + tl.arange(0, CHUNK)
-        place = tl.load(places + here, mask=here < end, other=0).to(tl.int64)
+        place = tl.load(moved.places + here, mask=here < end, other=0).to(tl.int64)
         mask = (here < end)[:, None] & (k < COLUMNS)[None, :]
         gradient = tl.load(gradients + place[:, None] * COLUMNS + k[None, :], mask=mask, other=0.0)
         total += tl.sum(gradient, axis=0)
         squares += tl.sum(gradient * gradient, axis=0)
-    at = tl.load(rows + n) * COLUMNS + k
+    at = tl.load(moved.rows + n) * COLUMNS + k
     squares += tl.load(accumulator + at, mask=k < COLUMNS, other=1.0)
     value = tl.load(values + at, mask=k < COLUMNS, other=0.0)
     tl.store(accumulator + at, squares, mask=k < COLUMNS)
@@ -197,26 +188,14 @@ def take_steps(
 
 @triton.jit
 def prior_step(
-    values,
-    accumulator,
-    scratch,
-    size,
-    tiles,
-    slices,
-    inverse_learning_rate,
-    precision,
-    walk,
-    factors,
-    row,
-    dim,
-    COLUMNS: tl.constexpr,
-    BY_WORD: tl.constexpr,
+    table, scratch, size, tiles, slices, inverse_learning_rate, prior, row, COLUMNS: tl.constexpr, BY_WORD: tl.constexpr
 ):
     """Solve the tridiagonal system of each column of ``(slices, size)`` (Thomas algorithm), tile by tile.
 
-    Every `row` columns the precisions of the prior begin again. With `BY_WORD` the walk of the first `dim` of them is
+    Every `row` columns the precisions of the prior begin again. With `BY_WORD` the walk of the first of them is
     multiplied by the factors of each word.
     """
+    values, accumulator = table
     lane = tl.arange(0, COLUMNS)
     upper = scratch + tl.program_id(0).to(tl.int64) * slices * COLUMNS + lane
     for tile in range(tl.program_id(0), tiles, tl.num_programs(0)):
@@ -231,11 +210,11 @@ def prior_step(
             offsets = t * stride + column
             metric = tl.sqrt(tl.load(accumulator + offsets, mask=mask, other=1.0)) * inverse_learning_rate
             value = tl.load(values + offsets, mask=mask, other=0.0)
-            after = tl.load(walk + (t + 1) * row + k)
+            after = tl.load(prior.walk + (t + 1) * row + k)
             if BY_WORD:
-                factor = tl.load(factors + (t + 1) * (size // row) + column // row, mask=mask, other=0.0)
-                after *= tl.where(k < dim, factor, 1.0)
-            diagonal = metric + tl.load(precision + t * row + k) + carried
+                factor = tl.load(prior.factors + (t + 1) * (size // row) + column // row, mask=mask, other=0.0)
+                after *= tl.where(k < prior.dim, factor, 1.0)
+            diagonal = metric + tl.load(prior.precision + t * row + k) + carried
             inverse_pivot = 1.0 / (diagonal + after)
             rhs = (metric * value + before * rhs) * inverse_pivot
             # This is after * (1 - upper), without cancellation.
@@ -256,11 +235,7 @@ def prior_step(
 def score(
     rho,
     alpha,
-    ids,
-    index,
-    slice_of,
-    chunk_begin,
-    chunk_end,
+    text,
     negatives,
     positive,
     negative,
@@ -280,20 +255,20 @@ def score(
     inside = k < COLUMNS
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     mask = row < count
-    here = tl.load(index + row, mask=mask, other=0)
-    begin = tl.load(chunk_begin + row, mask=mask, other=0)
-    end = tl.load(chunk_end + row, mask=mask, other=0)
+    here = tl.load(text.at + row, mask=mask, other=0)
+    begin = tl.load(text.chunk_begin + row, mask=mask, other=0)
+    end = tl.load(text.chunk_end + row, mask=mask, other=0)
     context = tl.zeros((ROWS, WIDTH), dtype=tl.float32) + tl.where(k == DIM, intercept, 0.0)
-    slice_number = tl.load(slice_of + row, mask=mask, other=0)[:, None]
+    slice_number = tl.load(text.slice_of + row, mask=mask, other=0)[:, None]
     for distance in tl.static_range(1, HALF_WINDOW + 1):
         for side in tl.static_range(-1, 2, 2):
             neighbor = here + side * distance
             exists = mask & (neighbor >= begin) & (neighbor < end)
-            word = tl.load(ids + neighbor, mask=exists, other=0)
+            word = tl.load(text.ids + neighbor, mask=exists, other=0)
             offsets = slice_number * alpha_stride + word[:, None] * DIM + k
             context += tl.load(alpha + offsets, mask=exists[:, None] & (k < DIM), other=0.0)
     slice_offset = slice_number * words * COLUMNS + k
-    word = tl.load(ids + here, mask=mask, other=0)
+    word = tl.load(text.ids + here, mask=mask, other=0)
     own = tl.load(rho + slice_offset + word[:, None] * COLUMNS, mask=mask[:, None] & inside, other=0.0)
     tl.store(positive + row, _log_sigmoid(tl.sum(own * context, axis=1)), mask=mask)
     total = tl.zeros((ROWS,), dtype=tl.float32)

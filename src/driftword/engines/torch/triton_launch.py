@@ -6,9 +6,8 @@ blocks of a launch see each other's steps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import torch
 import triton
@@ -42,7 +41,6 @@ def likelihood_step(
     precision: str,
     gradients: tuple[Tensor, Tensor] | None = None,
     first_negative: int = 0,
-    **options: Any,
 ) -> None:
     """Take the Adagrad step of blocks low..high-1 of a batch at once; write the log-likelihood of each to `totals`.
 
@@ -53,15 +51,14 @@ def likelihood_step(
     low, high = blocks
     warps = min(max(_tile(columns) // 16, 4), 16)
     # Two programs share a multiprocessor if neither takes more than half of its registers. Stages would take memory.
-    options = {"num_warps": warps, "num_stages": 1, "maxnreg": min(REGISTERS // (2 * 32 * warps), 255), **options}
+    registers = min(REGISTERS // (2 * 32 * warps), 255)
     kernels.likelihood_step[(high - low,)](
-        *rho, *alpha, batch.row_word, batch.row_offsets, batch.token_word,
-        batch.token_rows, batch.token_offsets, batch.slice_of, batch.negatives, totals,
-        *(gradients or (totals, totals)), first_negative, low, words, _alpha_stride(alpha.values),
-        step.learning_rate, step.negatives / step.pool_size, INTERCEPT_UNIT if columns > dim else 0.0, step.frozen,
+        rho, alpha, batch, totals, gradients or (totals, totals), first_negative, low, words,
+        _alpha_stride(alpha.values), step.learning_rate, step.negatives / step.pool_size,
+        INTERCEPT_UNIT if columns > dim else 0.0, step.frozen,
         DIM=dim, COLUMNS=columns, WIDTH=_tile(columns), ROWS=_tile(batch.max_rows), POOL=step.pool_size,
         POOL_WIDTH=_tile(step.pool_size), TOKENS=TOKENS, PRECISION=precision, WRITE_DOWN=gradients is not None,
-        **options,
+        num_warps=warps, num_stages=1, maxnreg=registers,
     )  # fmt: skip
 
 
@@ -86,7 +83,7 @@ def ordered_steps(
     first_row = batch.slice_of.long() * words  # of the table, in the slice of each block
     own = torch.arange(len(row_block), device=device) - rows[borders[wave_of]][row_block]
     drawn = torch.arange(len(negative_block), device=device) - step.pool_size * borders[wave_of][negative_block]
-    rho_rows = _WaveRows.make(
+    rho_rows, rho_borders = _moved_rows(
         torch.cat([first_row[row_block] + batch.row_word, first_row[negative_block] + batch.negatives.flatten()]),
         torch.cat([wave_of[row_block], wave_of[negative_block]]),
         torch.cat([own, most_rows + drawn]),
@@ -98,7 +95,7 @@ def ordered_steps(
     if alpha.values.ndim == 3:
         token_row += first_row[token_block]
     count = alpha.values[..., 0].numel()
-    alpha_rows = _WaveRows.make(token_row, wave_of[token_block], place, count=count, waves=len(waves) - 1)
+    alpha_rows, alpha_borders = _moved_rows(token_row, wave_of[token_block], place, count=count, waves=len(waves) - 1)
 
     gradients = (
         torch.empty(most_rows + most_blocks * step.pool_size, rho.values.shape[2], device=device),
@@ -116,38 +113,35 @@ def ordered_steps(
             gradients=gradients,
             first_negative=most_rows,
         )
-        for table, moved, own_gradients, frozen in (
-            (rho, rho_rows, gradients[0], 0),
-            (alpha, alpha_rows, gradients[1], step.frozen),
+        for table, moved, own_borders, own_gradients, frozen in (
+            (rho, rho_rows, rho_borders, gradients[0], 0),
+            (alpha, alpha_rows, alpha_borders, gradients[1], step.frozen),
         ):
-            first, end = moved.waves[wave], moved.waves[wave + 1]
+            first, end = own_borders[wave : wave + 2]
             columns = own_gradients.shape[1]
             kernels.take_steps[(end - first,)](
-                *table, moved.rows, moved.offsets, moved.places, own_gradients, first, table.values.shape[-2],
-                step.learning_rate, frozen, COLUMNS=columns, WIDTH=_tile(columns), CHUNK=STEP_CHUNK,
-                num_warps=STEP_WARPS,
+                table, moved, own_gradients, first, table.values.shape[-2], step.learning_rate, frozen,
+                COLUMNS=columns, WIDTH=_tile(columns), CHUNK=STEP_CHUNK, num_warps=STEP_WARPS,
             )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _WaveRows:
-    """The rows that each wave moves, and where their gradients stand, in the order of blocks."""
+class MovedRows(NamedTuple):
+    """The rows that move, wave after wave, and where their gradients stand, in the order of blocks."""
 
     rows: Tensor  # (n,) of a table of parameters
     offsets: Tensor  # (n + 1,)
     places: Tensor  # (gradients,) row n has those at places[offsets[n] : offsets[n + 1]]
-    waves: list[int]  # wave w has rows waves[w] to waves[w + 1] - 1
 
-    @classmethod
-    def make(cls, row: Tensor, wave: Tensor, place: Tensor, *, count: int, waves: int) -> _WaveRows:
-        """Gather equal rows of a wave, of `count` rows that there are."""
-        key = wave * count + row
-        key, order = torch.sort(key.int() if waves * count < 1 << 31 else key, stable=True)
-        starts = torch.nonzero(torch.diff(key, prepend=key.new_tensor([-1])))[:, 0]
-        first = key[starts]
-        borders = torch.searchsorted(first, torch.arange(waves + 1, device=key.device) * count)
-        offsets = torch.cat([starts, starts.new_tensor([len(key)])])
-        return cls(first.long() % count, offsets, place[order].int(), borders.tolist())
+
+def _moved_rows(row: Tensor, wave: Tensor, place: Tensor, *, count: int, waves: int) -> tuple[MovedRows, list[int]]:
+    """Gather equal rows of a wave, of `count` rows that there are; return also where those of each wave begin."""
+    key = wave * count + row
+    key, order = torch.sort(key.int() if waves * count < 1 << 31 else key, stable=True)
+    starts = torch.nonzero(torch.diff(key, prepend=key.new_tensor([-1])))[:, 0]
+    first = key[starts]
+    borders = torch.searchsorted(first, torch.arange(waves + 1, device=key.device) * count)
+    offsets = torch.cat([starts, starts.new_tensor([len(key)])])
+    return MovedRows(first.long() % count, offsets, place[order].int()), borders.tolist()
 
 
 def prior_step(table: Table, prior: DevicePrior, *, learning_rate: float) -> None:
@@ -156,11 +150,9 @@ def prior_step(table: Table, prior: DevicePrior, *, learning_rate: float) -> Non
     tiles = triton.cdiv(size, COLUMNS)
     programs = min(tiles, PRIOR_PROGRAMS)
     scratch = torch.empty(programs * slices * COLUMNS, device=table.values.device)
-    by_word = prior.factors is not None
     kernels.prior_step[(programs,)](
-        *table, scratch, size, tiles, slices, 1 / learning_rate, prior.precision, prior.walk,
-        prior.factors if by_word else prior.walk, row, prior.dim, COLUMNS=COLUMNS, BY_WORD=by_word,
-        num_warps=PRIOR_WARPS,
+        table, scratch, size, tiles, slices, 1 / learning_rate, prior, row, COLUMNS=COLUMNS,
+        BY_WORD=prior.factors is not None, num_warps=PRIOR_WARPS,
     )  # fmt: skip
 
 
@@ -173,9 +165,9 @@ def score(
     count, n_negatives = negatives.shape
     positive, negative = torch.empty(2, count, device=rho.device)
     kernels.score[(triton.cdiv(count, SCORING_ROWS),)](
-        rho, alpha, text.ids, text.at, text.slice_of, text.chunk_begin, text.chunk_end, negatives, positive, negative,
-        count, words, _alpha_stride(alpha), INTERCEPT_UNIT if columns > dim else 0.0, HALF_WINDOW=half_window,
-        NEGATIVES=n_negatives, DIM=dim, COLUMNS=columns, WIDTH=_tile(columns), ROWS=SCORING_ROWS, num_warps=4,
+        rho, alpha, text, negatives, positive, negative, count, words, _alpha_stride(alpha),
+        INTERCEPT_UNIT if columns > dim else 0.0, HALF_WINDOW=half_window, NEGATIVES=n_negatives, DIM=dim,
+        COLUMNS=columns, WIDTH=_tile(columns), ROWS=SCORING_ROWS, num_warps=4,
     )  # fmt: skip
     return positive, negative
 
