@@ -10,6 +10,8 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from urllib.parse import quote, quote_plus
 
+from driftword.explore import drift_metrics
+
 Request = tuple[str, str, dict[str, str]]
 
 PARAMETERS = (
@@ -17,7 +19,7 @@ PARAMETERS = (
     "sort", "since", "until", "like", "interpolated", "words", "low", "high", "q", "word", "token", "junk",
     "__proto__", "",
 )  # fmt: skip
-METRICS = ("absolute", "cosine", "thirds", "farthest", "path", "step", "relative", "taxi")
+METRICS = (*drift_metrics.METRICS, "taxi")
 METHODS = ("GET",) * 16 + ("HEAD", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "BREW")
 PATHS = (
     "/", "/index.json", "/index.csv", "/word/{word}", "/word/{word}.json", "/word/{word}.csv", "/word/{word}/time.csv",
