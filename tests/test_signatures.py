@@ -48,15 +48,10 @@ def functions() -> Iterator[tuple[str, Any]]:
 
 def test_arguments_come_in_one_order() -> None:
     for name, function in functions():
-        parameters = list(inspect.signature(function).parameters.values())
-        by_position = [p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY]
-        first, *rest = [one for one in by_position if one not in ("changes", "options") or first_is_source(by_position)]
+        parameters = inspect.signature(function).parameters.values()
+        first, *rest = [p.name for p in parameters if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
         assert first in AFTER, f"{name}({first}, ...)"
-        assert set(rest) <= {*AFTER[first], "changes"}, f"{name}({', '.join(by_position)})"
-
-
-def first_is_source(names: list[str]) -> bool:
-    return names[0] == "source"
+        assert set(rest) <= set(AFTER[first]), f"{name}({first}, {', '.join(rest)})"
 
 
 def test_what_is_written_and_switches_are_named() -> None:
@@ -72,11 +67,13 @@ def test_what_is_written_and_switches_are_named() -> None:
                 assert parameter.kind is inspect.Parameter.KEYWORD_ONLY, f"{name}: {parameter.name}"
 
 
-@pytest.mark.parametrize("name", sorted(commands_page.COMMANDS))
+#: Commands that are no function of their own in Python.
+ALONE = {"info", "passages", "plot", "explore", "demo"}
+
+
+@pytest.mark.parametrize("name", sorted(set(commands_page.COMMANDS) - ALONE))
 def test_an_option_has_one_name(name: str) -> None:
-    function = getattr(dw, FUNCTIONS.get(name, name), None)
-    if not inspect.isfunction(function):
-        return  # info, passages, plot, explore, demo
+    function = getattr(dw, FUNCTIONS.get(name, name))
     asked = {one.name for one in commands_page.COMMANDS[name].params}
     asked -= OF_COMMANDS - ({"format"} if name == "export" else set())
     known = set(inspect.signature(function).parameters) - OF_PYTHON
