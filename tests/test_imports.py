@@ -96,6 +96,13 @@ def test_the_reading_leg_imports_no_engine() -> None:
             assert not imported(tree) & {"engines", "fitting"}, name
 
 
+def test_numba_is_imported_in_one_place() -> None:
+    for name, tree in modules().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "numba":
+                assert name == "basics.jit", f"{name} imports Numba, and with it what the current directory says of it"
+
+
 @pytest.mark.parametrize("module", ["driftword", "driftword.cli"])
 def test_importing_loads_nothing_heavy(module: str) -> None:
     """Help is shown at once: NumPy and Polars, which take a third of a second, are loaded when something needs them."""

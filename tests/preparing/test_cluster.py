@@ -184,7 +184,7 @@ def test_addresses_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.Monke
         ("memory://bad/*.csv", "No file matches 'memory://bad/\\*.csv'; check the address"),
         ("memory://none/a.csv", "'memory://none/a.csv' cannot be read: .*; check the address and your access"),
         ("memory://bad/a.parquet", "'memory:///bad/a.parquet' cannot be read: parquet"),
-        ("what://bad/a.csv", "'what://bad/a.csv' cannot be opened: Protocol not known: what"),
+        ("what://bad/a.csv", "'what://bad/a.csv' cannot be opened: addresses begin with file://"),
     ):
         with pytest.raises(DriftwordError, match=message):
             dw.prepare(address, out=tmp_path / "out")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
+import shutil
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,7 @@ import pytest
 
 import driftword as dw
 from conftest import run_here
-from driftword.basics.errors import OptionError, StoreError
+from driftword.basics.errors import OptionError, SourceError, StoreError
 from driftword.corpus.vocabulary import Vocabulary
 from driftword.storage import store
 from driftword.storage.checksums import BLOCK
@@ -73,7 +76,8 @@ def test_a_model_is_the_same_from_a_bucket(
     assert (here.rho == there.rho).all()
     assert here.provenance.corpus == there.provenance.corpus
     assert there.provenance.corpus_path == address
-    corpus = there.open_corpus()
+    assert there.open_corpus() is None  # an address is opened only where it is given
+    corpus = there.open_corpus(address)
     assert corpus is not None
     assert str(corpus.path) == address
     assert corpus.documents.collect().equals(dw.Corpus.open(small_corpus_path).documents.collect())
@@ -183,7 +187,7 @@ def test_storage_that_fails_is_a_sentence(small_corpus_path: Path, tmp_path: Pat
         dw.Corpus.open("memory://bucket/none")
     with pytest.raises(StoreError, match=r"is a corpus, but a model is needed here"):
         dw.Model.open(address)
-    with pytest.raises(OptionError, match=r"'what://x' cannot be opened: Protocol not known: what"):
+    with pytest.raises(OptionError, match=r"'what://x' cannot be opened: addresses begin with file://, s3://"):
         dw.Corpus.open("what://x")
     with (
         mock.patch.object(type(MEMORY), "cat_file", side_effect=PermissionError("Forbidden")),
@@ -213,3 +217,54 @@ def test_commands_take_addresses(small_corpus_path: Path, tmp_path: Path) -> Non
     done = run_here("info", "memory://bucket/none")
     assert done.returncode == 2
     assert "There is no corpus at 'memory://bucket/none'" in done.stderr.replace("\n", " ")
+
+
+def renamed_corpus(model: dw.Model, path: str, folder: Path) -> dw.Model:
+    """Return a stored copy of a model that names another corpus."""
+    changed = dataclasses.replace(model.provenance, corpus_path=path)
+    with mock.patch.object(model, "provenance", changed):
+        return model.save(folder / "named.model", overwrite=True)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "memory://bucket/letters", "reference://x::data:application/json;base64,e30=", "http://127.0.0.1:{port}/letters",
+        "webhdfs://127.0.0.1:{port}/letters", "ftp://127.0.0.1:{port}/letters", "github://a:b@/c", "jupyter://x/y",
+        "dir://{folder}", "zip://{folder}", "tar://{folder}", "file://{folder}", "simplecache::file://{folder}",
+        "local://{folder}", "//127.0.0.1/letters", "\\\\127.0.0.1\\letters", "letters", "{folder}\0", "",
+    ],
+)  # fmt: skip
+def test_no_address_is_followed_that_a_file_names(
+    path: str, small: dw.Corpus, small_model: dw.Model, tmp_path: Path
+) -> None:
+    upload(small.path, "letters")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0)
+        named = path.format(port=listener.getsockname()[1], folder=small.path)
+        with mock.patch("fsspec.core.url_to_fs", side_effect=AssertionError("an address was opened")):
+            model = renamed_corpus(small_model, named, tmp_path)
+            assert model.open_corpus() is None
+            with pytest.raises(OptionError, match=r"^The model's corpus is .*; name it with `corpus`$"):
+                dw.evaluate(model)
+            with pytest.raises(OptionError):
+                dw.significance(model, ["ship"])
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+    assert dw.Model.open(str(model.path)).open_corpus("memory://bucket/letters") is not None
+
+
+def test_a_folder_is_followed_if_it_holds_the_corpus(small: dw.Corpus, small_model: dw.Model, tmp_path: Path) -> None:
+    same, other = tmp_path / "same", tmp_path / "other"
+    shutil.copytree(str(small.path), same)
+    million(other)
+    assert renamed_corpus(small_model, str(same), tmp_path).open_corpus() is not None
+    assert renamed_corpus(small_model, str(other), tmp_path).open_corpus() is None
+
+
+@pytest.mark.parametrize("address", ["reference://x", "simplecache::s3://a", "s3://a::http://b", "S3://a", "local://a"])
+def test_only_plain_storage_is_opened(address: str, tmp_path: Path) -> None:
+    with mock.patch("fsspec.core.url_to_fs", side_effect=AssertionError("it was opened")):
+        for call in (dw.Corpus.open, dw.Model.open, lambda source: dw.prepare(source, out=tmp_path / "out")):
+            with pytest.raises((OptionError, StoreError, SourceError), match=address.partition(":")[0]):
+                call(address)

@@ -1,8 +1,8 @@
 """CBOW with fixed targets: only the vectors of context words move."""
 
 import numpy as np
-from numba import njit
 
+from driftword.basics.jit import njit
 from driftword.corpus.token_kernels import mix
 
 

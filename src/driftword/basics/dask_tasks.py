@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import secrets
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +18,12 @@ from typing import Any, Final
 from driftword.basics import checks
 from driftword.basics.errors import DriftwordError, OptionError, SourceError
 from driftword.basics.polars_faults import reason
-from driftword.basics.process import available_cores
+from driftword.basics.process import available_cores, python_program
 from driftword.basics.progress import Progress
 from driftword.basics.system_calls import end_group
 
 LOCAL: Final = "local"
+_HERE: Final = "127.0.0.1"
 #: Seconds to wait for a scheduler, and for the workers of this machine.
 CONNECTING = 10.0
 _STARTING: Final = 60.0
@@ -60,7 +59,9 @@ def connect(dask: Any) -> Iterator[Any]:
     with contextlib.ExitStack() as stack:
         stack.enter_context(_quiet())
         if dask == LOCAL:
-            scheduler = LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL)
+            scheduler = LocalCluster(
+                n_workers=0, host=_HERE, dashboard_address=f"{_HERE}:0", silence_logs=logging.CRITICAL
+            )
             client = stack.enter_context(_client(stack.enter_context(scheduler).scheduler_address))
             stack.enter_context(_local_workers(client))
         else:
@@ -93,10 +94,12 @@ def _local_workers(client: Any) -> Iterator[None]:
     They are started as programs, so that a user's script is not run again in each of them.
     """
     number = available_cores()
-    command = [sys.executable, "-m", "distributed.cli.dask_worker", client.scheduler.address]
-    command += ["--nworkers", str(number), "--nthreads", "1", "--memory-limit", "0", "--no-dashboard"]
+    command, environment = python_program("distributed.cli.dask_worker")
+    command += [client.scheduler.address, "--nworkers", str(number), "--nthreads", "1", "--memory-limit", "0"]
+    # Whoever reaches a worker can run code in it, so all of them listen on this machine alone.
+    command += ["--host", _HERE, "--dashboard-address", f"{_HERE}:0", "--no-dashboard"]
     command += ["--death-timeout", str(int(_STARTING))]
-    environment = {**os.environ, "DASK_LOGGING__DISTRIBUTED": "critical"}
+    environment["DASK_LOGGING__DISTRIBUTED"] = "critical"
     process = subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         start_new_session=True,

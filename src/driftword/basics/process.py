@@ -1,9 +1,10 @@
-"""The cores and memory that this process may use, the processes it was started with, and the versions it runs."""
+"""The cores and memory that this process may use, the processes around it, and the versions it runs."""
 
 from __future__ import annotations
 
 import os
 import platform
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -18,6 +19,14 @@ def versions() -> dict[str, str]:
 def machine() -> str:
     """Describe this machine in a few words."""
     return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+
+
+def python_program(module: str) -> tuple[list[str], dict[str, str]]:
+    """Return the command and the environment that run a module in another process, with the packages of this one.
+
+    A file in the current directory is not taken for a module (``-P``), unless this process would take it for one.
+    """
+    return [sys.executable, "-P", "-m", module], {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
 def available_cores() -> int:

@@ -16,7 +16,6 @@ import json
 import os
 import platform
 import subprocess
-import sys
 import tempfile
 import warnings
 from collections import defaultdict
@@ -33,7 +32,7 @@ import polars as pl
 
 from driftword.basics import checks, tables
 from driftword.basics.errors import DriftwordWarning, OptionError
-from driftword.basics.process import machine, versions
+from driftword.basics.process import machine, python_program, versions
 from driftword.basics.progress import Progress, progress
 from driftword.benchmarking import measures
 from driftword.benchmarking.fit_process import INTERRUPTED, METHODS, OWN
@@ -280,8 +279,7 @@ def _precision(score: Array, counts: Array, planted: Planted) -> dict[str, float
 
 def _in_another_process(asked: Mapping[str, Any]) -> dict[str, float]:
     """Fit a model in a process of its own and return what it took."""
-    command = [sys.executable, "-P", "-m", "driftword.benchmarking.fit_process"]  # not from the current directory
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command, environment = python_program("driftword.benchmarking.fit_process")
     done = subprocess.run(
         command, input=json.dumps(asked), text=True, stdout=subprocess.PIPE, env=environment, check=False
     )

@@ -86,7 +86,7 @@ def explore(
     model = Model.open(path)
     text = model.open_corpus(corpus)
     if text is None:
-        terminal.warn("The model's corpus is no longer where it was, so no passages are shown; name it with --corpus")
+        terminal.warn(f"{model.missing_corpus}, so no passages are shown; name it with --corpus")
     listener = _listen(host, port)
     if not no_token:
         token = token or secrets.token_urlsafe(16)
@@ -146,7 +146,7 @@ def report(
     model = Model.open(path)
     text = model.open_corpus(corpus) if passages else None
     if passages and text is None:
-        terminal.warn("The model's corpus is no longer where it was, so there are no passages; name it with --corpus")
+        terminal.warn(f"{model.missing_corpus}, so there are no passages; name it with --corpus")
     written = offline_report.report(
         model, out=out, corpus=text, words=comma_separated(words), n=n, between=two_slices(between), metric=metric,
         min_count=min_count, skip=skip, interpolated=interpolated, title=title, passages=passages, overwrite=overwrite,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numba import float64, njit, uint64
-
+from driftword.basics.jit import float64, njit, uint64
 from driftword.basics.randomness import GOLDEN_GAMMA, MULTIPLIER_1, MULTIPLIER_2
 
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import float32, njit, uint64
 
+from driftword.basics.jit import float32, njit, uint64
 from driftword.corpus.token_kernels import mix
 from driftword.engines.cpu.block_kernels import sigmoid
 from driftword.engines.cpu.matmul_kernels import TILE, add_product

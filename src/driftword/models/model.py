@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from driftword.basics import checks, tables
-from driftword.basics.errors import OptionError, StoreError
+from driftword.basics.addresses import is_address, is_on_this_machine
+from driftword.basics.errors import DriftwordError, OptionError
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
 from driftword.corpus.groups import group_number
@@ -190,26 +191,34 @@ class Model(Embeddings):
         Parameters
         ----------
         path
-            Where it is now; by default where it was when the model was fitted.
+            Where it is now; by default the folder on this machine in which it was when the model was fitted.
 
         Returns
         -------
-        The corpus; None where no `path` is given and it is no longer there, or has been replaced by another one.
+        The corpus; None where no `path` is given and it is no longer there, or has been replaced by another one, or was
+        at an address: a file may name any, so an address is opened only where it is given.
         """
-        location = self.provenance.corpus_path if path is None else checks.location("path", path)
-        if location is None:
+        if path is not None:
+            corpus = Corpus.open(path)
+        elif (folder := self.provenance.corpus_path) is None or not is_on_this_machine(folder):
             return None
-        try:
-            corpus = Corpus.open(location)
-        except StoreError:
-            if path is not None:
-                raise
-            return None
+        else:
+            try:
+                corpus = Corpus.open(Path(folder))
+            except DriftwordError:
+                return None
         if self.provenance.shuffled_dates is not None:
             corpus = corpus.shuffle_dates(self.provenance.shuffled_dates)
         if path is None and not corpus.matches(self.provenance.corpus):
             return None
         return self.check_corpus(corpus)
+
+    @property
+    def missing_corpus(self) -> str:
+        """Why `open_corpus` found none, as the beginning of a sentence."""
+        if is_address(self.provenance.corpus_path or ""):
+            return "The model's corpus is at an address, which is opened only where you give it"
+        return "The model's corpus is no longer where it was"
 
     def documents_of(self, corpus: Corpus) -> Corpus:
         """Return the part of a corpus that the embeddings are about: that of the group, if this is the model of one."""
@@ -320,5 +329,5 @@ def corpus_of(model: Model, corpus: Corpus | str | os.PathLike[str] | None = Non
         corpus = model.open_corpus(checks.location("corpus", corpus))  # with its dates shuffled, where they were
     text = model.open_corpus() if corpus is None else as_corpus(corpus)
     if text is None:
-        raise OptionError("The model's corpus is no longer where it was; name it with `corpus`")
+        raise OptionError(f"{model.missing_corpus}; name it with `corpus`")
     return model.documents_of(model.check_corpus(text))

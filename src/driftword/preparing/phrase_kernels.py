@@ -10,8 +10,8 @@ empty slot. Batches, shapes, tables and joins are the tuples of `id_stream` and
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint64
 
+from driftword.basics.jit import njit, uint64
 from driftword.basics.randomness import GOLDEN_GAMMA
 
 EMPTY = -1

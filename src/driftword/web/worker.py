@@ -8,16 +8,15 @@ is its program.
 
 from __future__ import annotations
 
-import os
 import pickle
 import subprocess
-import sys
 import threading
 import weakref
 from collections.abc import Callable
 from typing import IO, Any, Final
 
 from driftword.basics.errors import OptionError
+from driftword.basics.process import python_program
 from driftword.web.cache import CachedResponse
 
 _MAX_SECONDS: Final = 60
@@ -51,12 +50,12 @@ class Worker:
     def _start(self) -> subprocess.Popen[bytes]:
         self._stop()
         self._requests = 0
+        command, environment = python_program("driftword.web.worker_process")
         process = subprocess.Popen(
-            # -P: a file in the current directory is not taken for a module, unless this process would take it for one.
-            [sys.executable, "-P", "-m", "driftword.web.worker_process"],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env=environment,
             start_new_session=True,  # Ctrl-C ends the explorer, and with it this process
         )
         self._stop = weakref.finalize(self, _stop, process)

@@ -14,10 +14,8 @@ from typing import Any, Final
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic, register_jitable
 
+from driftword.basics.jit import cgutils, intrinsic, register_jitable, types
 from driftword.engines.cpu.matmul_kernels import BYTE_POINTER, FLOAT, address, arrays_of, load, splat, store
 
 _ARM: Final = platform.machine() in ("aarch64", "arm64")

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import float32, int32, njit, uint32, uint64
 
+from driftword.basics.jit import float32, int32, njit, uint32, uint64
 from driftword.corpus.token_kernels import mix
 from driftword.engines.cpu.adagrad_kernels import fetch, take_step
 from driftword.engines.cpu.matmul_kernels import LANES, TILE, add_product, padded

@@ -13,9 +13,8 @@ from typing import Any, Final
 
 import llvmlite.binding as llvm
 from llvmlite import ir
-from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic, register_jitable
+
+from driftword.basics.jit import cgutils, intrinsic, njit, register_jitable, types
 
 TILE: Final = 8
 LANES: Final = 16 if llvm.get_host_cpu_features().get("avx512f") else 8

@@ -10,8 +10,8 @@ import os
 from typing import Any
 
 from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+
+from driftword.basics.jit import intrinsic, njit, types
 
 
 @intrinsic
