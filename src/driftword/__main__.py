@@ -7,10 +7,13 @@ import os
 import signal
 import sys
 
+from driftword.basics.limited_memory import run_watched
+
 
 def main() -> None:
     """Run the command line."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    run_watched()
     if sys.argv[1:2] == ["explore"]:
         # Its products are small, and readers come at once: idle threads of NumPy would only be in the way.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

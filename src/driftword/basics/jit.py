@@ -17,6 +17,9 @@ import warnings
 from pathlib import Path
 from typing import Any, Final
 
+from driftword.basics.limited_memory import check_memory
+from driftword.basics.process import available_cores
+
 _CACHE: Final = "NUMBA_CACHE_DIR"
 
 
@@ -26,6 +29,7 @@ def _import_numba() -> None:
         return
     if not os.environ.get(_CACHE) and not os.access(Path(__file__).parent, os.W_OK):  # else Numba writes beside modules
         os.environ[_CACHE] = str(_cache_folder())
+    check_memory(min(4e8 + 4e7 * available_cores(), 1e9))  # OpenBLAS, which comes with it, would try again and again
     known = sys.modules.get("yaml")
     sys.modules["yaml"] = None  # type: ignore[assignment]  # with which Numba would read the file
     try:

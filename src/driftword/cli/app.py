@@ -16,11 +16,13 @@ import threading
 import traceback
 import warnings
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
+from driftword.basics import limited_memory
 from driftword.basics.errors import DriftwordError, DriftwordWarning, OptionError
+from driftword.basics.limited_memory import is_out_of_memory, memory_limit
 from driftword.basics.visible_text import visible, visible_lines
 from driftword.cli.arguments import CSV, FORMAT, FORMATS, JSON
 
@@ -71,18 +73,20 @@ def command(name: str | None = None, **settings: Any) -> Callable[[Callable[...,
             except DriftwordError as error:
                 if interrupted():
                     end("Interrupted; nothing was written", 130)
+                if is_out_of_memory(error):
+                    end(limited_memory.sentence(memory_limit()), 2)
                 end(with_options(str(error), name or function.__name__), 2)
             except BrokenPipeError:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has seen enough
-            except OSError as error:
-                end(f"The output cannot be written: {error.strerror or error}", 2)
             except KeyboardInterrupt:
                 end("Interrupted; nothing was written", 130)
-            except MemoryError:
-                end("There is not enough memory; use a smaller --dim or --vocabulary, or longer slices", 1)
-            except Exception:
+            except Exception as error:
                 if interrupted():
                     end("Interrupted; nothing was written", 130)
+                if is_out_of_memory(error):
+                    end(limited_memory.sentence(memory_limit()), 2)
+                if isinstance(error, OSError):
+                    end(f"The output cannot be written: {error.strerror or error}", 2)
                 if _stopped_by:
                     end("Stopped; nothing was written", 128 + _stopped_by[-1])
                 print(visible_lines(traceback.format_exc()), end="", file=sys.stderr)
@@ -231,6 +235,7 @@ def main() -> None:
     sys.exit(status)
 
 
+_GRACE: Final = 60.0  # seconds in which a command that was told to end puts everything right
 _stopped_by: list[int] = []  # a signal handler has no other place to leave a message
 
 
@@ -242,6 +247,8 @@ def interrupted() -> bool:
 def _stop(number: int, _: object) -> None:
     """End by an exception, so that nothing half-written stays."""
     _stopped_by.append(number)
+    if number != signal.SIGINT and hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, _GRACE)  # which ends the process, also where it cannot end by itself
     raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
 
 
