@@ -95,13 +95,14 @@ def test_heavy_questions_take_turns_and_do_not_hold_up_the_others() -> None:
         tasks = [ask(limits, f"/print/drift-{i}.png", answers) for i in range(20)]
         tasks += [ask(limits, f"/word/a-{i}", answers) for i in range(10)]
         tasks += [ask(limits, "/comparisons", answers) for i in range(5)]
+        tasks += [ask(limits, "/suggest.json", answers) for i in range(20)]
         for _ in range(5):
             await asyncio.sleep(0)
-        assert sorted(set(crowd.running)) == ["/comparisons", "/print/drift", "/word/a"]
-        assert answers == {"/print/drift": [429] * 9}  # one is computed and ten wait
+        assert sorted(set(crowd.running)) == ["/comparisons", "/print/drift", "/suggest.json", "/word/a"]
+        assert answers == {"/print/drift": [429] * 9, "/suggest.json": [429] * 14}  # ten and four wait
         crowd.go.set()
         await asyncio.gather(*tasks)
-        assert crowd.most == {"/print/drift": 1, "/word/a": 3, "/comparisons": 5}
+        assert crowd.most == {"/print/drift": 1, "/word/a": 3, "/comparisons": 5, "/suggest.json": 2}
         assert answers["/word/a"] == [200] * 10
         assert sorted(answers["/print/drift"]) == [200] * 11 + [429] * 9
 

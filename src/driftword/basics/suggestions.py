@@ -16,15 +16,17 @@ def closest(value: str, known: Iterable[str], *, n: int = 1) -> list[str]:
     """Return the known names that look most like `value`.
 
     Names that differ only in case or surrounding space come first, then the first name that starts with `value`,
-    then names one typing error away (a letter missing, added, changed or swapped), in the order of `known`.
+    then names one typing error away (a letter missing, added, changed or swapped), in the order of `known`, and then
+    others with the same first letter.
     """
     options = list(dict.fromkeys(known))
     folded = value.strip().casefold()
     close = [name for name in options if name.strip().casefold() == folded]
     if len(folded) > 3 and not close:
         close = [name for name in options if name.casefold().startswith(folded)][:1]
-    close += [name for name in options if name not in close and _one_typing_error(folded, name.casefold())]
-    near = [name for name in options if abs(len(name) - len(value)) <= max(2, len(value) // 2)]
+    by_length = [name for name in options if abs(len(name) - len(folded)) <= max(2, len(folded) // 2)]
+    close += [name for name in by_length if name not in close and _one_typing_error(folded, name.casefold())]
+    near = [name for name in by_length if name[:1].casefold() == folded[:1]]  # all of them would take too long
     close += [name for name in get_close_matches(value, near, n=n, cutoff=0.6) if name not in close]
     return close[:n]
 

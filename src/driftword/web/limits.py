@@ -23,9 +23,8 @@ MAX_PARAMETERS: Final = 100
 #: Longer lists of neighbours and passages are computed beside the others.
 MANY_ROWS: Final = 50
 
-_LIGHT: Final = re.compile(
-    r"/static/.*|/comparisons|/search|/suggest\.json|/completions\.json|.*/neighbors\.json|/openapi\.json"
-)
+_AT_ONCE: Final = re.compile(r"/static/.*|/comparisons|/openapi\.json")
+_LIGHT: Final = re.compile(r"/search|/suggest\.json|/completions\.json|.*/neighbors\.json")
 _HEAVY: Final = re.compile(r".*/print/.*|.*\.png|.*/band\.json")
 _HEAVY_METRICS: Final = ("thirds", "farthest", "path", "step", "neighbors", "ranks")  # need all slices or neighbours
 
@@ -51,9 +50,10 @@ class ComputationLimits:
     """Middleware that bounds how much is computed at once, so that heavy questions do not hold up the others.
 
     Figures for print, PNG files and long lists are answered one after another, by a process of their own. Pages are
-    computed a few at once, and what takes milliseconds never waits. Once pages have had to wait, further processes
-    compute some of them, since Python runs one thread at a time: the `helpers`. Whoever finds too many others waiting
-    is asked to come back. Without a `worker`, heavy questions are answered here; a quarter as many may wait for them.
+    computed a few at once; so is what readers ask while they type or point, which never waits for a page. Once pages
+    have had to wait, further processes compute some of them, since Python runs one thread at a time: the `helpers`.
+    Whoever finds too many others waiting is asked to come back; a quarter as many may wait for heavy questions, and a
+    tenth for light ones. Without a `worker`, heavy questions are answered here.
     """
 
     def __init__(
@@ -68,26 +68,28 @@ class ComputationLimits:
         self.starting: asyncio.Task[None] | None = None
         self.pages = CapacityLimiter(pages_at_once or max(2, available_cores()))
         self.heavy = CapacityLimiter(1)
+        self.light = CapacityLimiter(2)
         self.max_waiting = max_waiting
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Wait for a turn, and pass the request on."""
-        if scope["type"] != "http" or scope["method"] != "GET" or _LIGHT.fullmatch(scope["path"]):
+        if scope["type"] != "http" or scope["method"] != "GET" or _AT_ONCE.fullmatch(scope["path"]):
             await self.app(scope, receive, send)
             return
-        heavy = is_heavy(scope["path"], scope["query_string"])
-        lane = self.heavy if heavy else self.pages
+        light = _LIGHT.fullmatch(scope["path"]) is not None
+        heavy = not light and is_heavy(scope["path"], scope["query_string"])
+        lane = self.light if light else self.heavy if heavy else self.pages
         waiting = lane.statistics().tasks_waiting
-        if not lane.available_tokens and waiting >= (self.max_waiting // 4 if heavy else self.max_waiting):
+        if not lane.available_tokens and waiting >= self.max_waiting // (10 if light else 4 if heavy else 1):
             message = "Too many readers are waiting for answers like this one; try again in a few seconds."
             await sentence(scope, 429, message, {"Retry-After": "5"})(scope, receive, send)
             return
-        if waiting and not heavy and self.unused_helpers and self.starting is None:
+        if waiting and lane is self.pages and self.unused_helpers and self.starting is None:
             self.starting = asyncio.create_task(self._start_helper(scope))
         async with lane:
-            if not heavy:
+            if lane is self.pages:
                 await self._show_page(scope, receive, send)
-            elif self.worker is None:
+            elif light or self.worker is None:
                 await self.app(scope, receive, send)
             else:
                 try:
