@@ -18,11 +18,12 @@ from torture.inputs import Inputs
 from torture.kills import Kills
 from torture.replaced import Replaced
 from torture.requests import Requests
+from torture.resealed import Resealed
 from torture.verdicts import WRONG, ProgressBar, Tally
 from torture.writers import Writers
 
 PARTS: dict[str, type[Part]] = {
-    part.name: part for part in (Kills, Corruption, Inputs, Writers, Replaced, Disk, Requests)
+    part.name: part for part in (Kills, Corruption, Resealed, Inputs, Writers, Replaced, Disk, Requests)
 }
 
 

@@ -7,13 +7,14 @@ from driftword.corpus.metadata import CorpusMetadata
 from driftword.corpus.options import PrepareOptions
 from driftword.corpus.preparation_report import PreparationReport
 from driftword.sources.opening import Input
+from driftword.storage.typed_facts import typed
 
 
 def test_a_report_survives_json() -> None:
     report = PreparationReport(rows=9, bad_date_examples=((2, "soon"),), other_languages={"fr": 3}, keep_missing=("x",))
-    assert PreparationReport.from_dict(json.loads(json.dumps(report.to_dict()))) == report
+    assert typed(json.loads(json.dumps(report.to_dict())), PreparationReport) == report
     assert PreparationReport().to_dict() == {}
-    assert PreparationReport.from_dict({"rows": 3, "from a later version": 1}).rows == 3
+    assert typed({"rows": 3, "from a later version": 1}, PreparationReport).rows == 3
 
 
 def test_metadata_survives_json() -> None:

@@ -137,7 +137,7 @@ dw.fit(dw.Corpus.open({str(small.path)!r}), spec, out={str(tmp_path / "cut")!r},
 @pytest.mark.slow
 def test_an_interrupted_fit_is_not_resumed_with_another_subsample(tmp_path: Path) -> None:
     mild, strong = (dw.prepare(list(letters()), out=tmp_path / f"c{t}", subsample=t) for t in (1e-2, 1e-3))
-    checkpoints = Checkpoints(tmp_path / "m", {"spec": SPEC.to_dict()})
+    checkpoints = Checkpoints(tmp_path / "m", {"spec": SPEC.to_dict()}, (1, 3, 2))
     code = (
         "import os, signal, driftword as dw\n"
         "from driftword.fitting.keeping import Checkpoints\n"

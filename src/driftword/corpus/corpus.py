@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,15 @@ from driftword.corpus.groups import group_number
 from driftword.corpus.metadata import CorpusMetadata
 from driftword.corpus.passages import find_lines
 from driftword.corpus.sampling import Sample
-from driftword.corpus.slices import At, Slices
+from driftword.corpus.slices import At, Slices, stored_slices
 from driftword.corpus.summary import facts_of, summarize
 from driftword.corpus.tokenized_text import TokenizedText, split_number
 from driftword.storage import store
+
+
+@dataclass(frozen=True)
+class _Identity:
+    fingerprint: str
 
 
 class Corpus(TokenizedText):
@@ -73,15 +79,10 @@ class Corpus(TokenizedText):
     def open(cls, path: str | os.PathLike[str]) -> Corpus:
         """Open the corpus stored at `path`, or at an address such as ``s3://bucket/archive.corpus``."""
         stored = store.open_store(path, kind=KIND)
-        try:
-            metadata, fingerprint = CorpusMetadata.from_dict(stored.meta), str(stored.meta["fingerprint"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise store.damaged(stored.folder, "meta.json is incomplete") from error
-        try:
-            vocabulary = pl.read_parquet(stored.open_file("vocabulary.parquet"))
-            slices = Slices.from_table(pl.read_parquet(stored.open_file("slices.parquet")))
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise store.damaged(stored.folder, "a table cannot be read") from error
+        with stored.reading(store.META):
+            metadata = CorpusMetadata.from_dict(stored.meta)
+        vocabulary = stored.table("vocabulary.parquet", {"word": pl.String, "raw_count": pl.Int64})
+        slices = stored_slices(stored)
         names = ["offsets", "chunk_slice", "chunk_split", "chunk_document", "counts", "train_counts"]
         names += ["chunk_group"] if metadata.groups else []
         arrays: dict[str, Any] = {name: stored.lazy_array(name) for name in names}
@@ -89,7 +90,7 @@ class Corpus(TokenizedText):
         arrays["raw_counts"] = vocabulary["raw_count"].to_numpy()
         return cls(
             arrays, vocabulary["word"].to_list(), slices, metadata=metadata, stored=stored,
-            fingerprint=fingerprint,
+            fingerprint=stored.facts(_Identity).fingerprint,
         )  # fmt: skip
 
     @classmethod

@@ -10,34 +10,37 @@ from driftword.basics.process import versions
 from driftword.corpus.options import PrepareOptions
 from driftword.corpus.preparation_report import PreparationReport
 from driftword.sources.opening import Input
+from driftword.storage.typed_facts import Count, typed
 
 
 @dataclass(frozen=True)
-class CorpusMetadata:
-    """Everything about a corpus that is not an array or a table."""
+class _Facts:
+    """Everything about a corpus that is not an array or a table, but for its options, which check themselves."""
 
-    seed: int  # of the splits and of the subsampling
+    seed: Count  # of the splits and of the subsampling
     subsample: float | None  # threshold t of the subsampling; None keeps every token
     inputs: tuple[Input, ...]  # what the corpus was made from
     citation: str | None = None  # what users of the text are asked to cite
-    options: PrepareOptions | None = None  # of `prepare`, every default resolved; None for a corpus made of ids
     report: PreparationReport = field(default_factory=PreparationReport)
     groups: tuple[str, ...] = ()  # names of the groups of documents, if there are any
     versions: Mapping[str, str] = field(default_factory=versions)  # of the packages that decide the result
 
+    def __post_init__(self) -> None:
+        if self.subsample is not None and not self.subsample > 0:
+            raise ValueError("`subsample` is not a positive number")
+
+
+@dataclass(frozen=True)
+class CorpusMetadata(_Facts):
+    """Everything about a corpus that is not an array or a table."""
+
+    options: PrepareOptions | None = None  # of `prepare`, every default resolved; None for a corpus made of ids
+
     @classmethod
     def from_dict(cls, meta: Mapping[str, Any]) -> CorpusMetadata:
-        """Read back what `to_dict` gave; raise KeyError or TypeError where something is missing."""
-        return cls(
-            seed=int(meta["seed"]),
-            subsample=meta["subsample"],
-            inputs=tuple(Input(entry["name"], entry["sha256"]) for entry in meta["inputs"]),
-            citation=meta["citation"],
-            options=None if meta["options"] is None else PrepareOptions.from_dict(meta["options"]),
-            report=PreparationReport.from_dict(meta["report"]),
-            groups=tuple(str(name) for name in meta["groups"]),
-            versions=meta["versions"],
-        )
+        """Read back what `to_dict` gave; raise ValueError where something is missing or of another type."""
+        options = meta.get("options")
+        return cls(**vars(typed(meta, _Facts)), options=None if options is None else PrepareOptions.from_dict(options))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the metadata ready for JSON."""

@@ -164,6 +164,8 @@ class PrepareOptions:
     @classmethod
     def from_dict(cls, options: Mapping[str, Any]) -> PrepareOptions:
         """Read back what `to_dict` gave; unknown names are ignored."""
+        if not isinstance(options, Mapping):
+            raise OptionError(f"`options` is {checks.shown(options)}; give what `to_dict` returned")
         known = {field.name for field in fields(cls)}
         return cls(**{name: value for name, value in options.items() if name in known})
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import Any, ClassVar, Final
 
 import polars as pl
 
@@ -55,6 +55,10 @@ PhraseRow = tuple[str, list[str], int, int, float]
 class PhraseTable:
     """Phrases in the order they were joined."""
 
+    SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "phrase": pl.String, "parts": pl.List(pl.String), "round": pl.Int64, "count": pl.Int64, "npmi": pl.Float64,
+    }  # fmt: skip
+
     rows: list[PhraseRow] = field(default_factory=list)
 
     @cached_property
@@ -67,19 +71,15 @@ class PhraseTable:
 
     def table(self) -> pl.DataFrame:
         """Return one row per phrase."""
-        schema: dict[str, pl.DataType | type[pl.DataType]] = {
-            "phrase": pl.String,
-            "parts": pl.List(pl.String),
-            "round": pl.Int64,
-            "count": pl.Int64,
-            "npmi": pl.Float64,
-        }
-        return pl.DataFrame(self.rows, schema=schema, orient="row")
+        return pl.DataFrame(self.rows, schema=self.SCHEMA, orient="row")
 
     @classmethod
     def from_table(cls, table: pl.DataFrame) -> PhraseTable:
-        """Read back what `table` returned."""
-        return cls(table.rows())
+        """Read back what `table` returned; raise ValueError where there are no such phrases."""
+        rows = table.rows()
+        if not all(len(parts) > 1 and None not in parts and 1 <= number <= ROUNDS for _, parts, number, _, _ in rows):
+            raise ValueError("a phrase has fewer than two parts, or an unknown round")
+        return cls(rows)
 
 
 def join_strings(

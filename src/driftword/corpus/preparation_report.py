@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 
@@ -37,16 +37,6 @@ class PreparationReport:
     keep_missing: tuple[str, ...] = ()  # words to keep that do not occur
     slices_without_held_out: tuple[str, ...] = ()  # slices too small to hold out text
     unspaced: bool = False  # whether words do not seem to be separated by spaces
-
-    @classmethod
-    def from_dict(cls, report: Mapping[str, Any]) -> PreparationReport:
-        """Read back what `to_dict` gave; unknown names are ignored, and missing ones keep their default."""
-        known = {one.name for one in fields(cls)}
-        values: dict[str, Any] = {name: value for name, value in report.items() if name in known}
-        for name in ("bad_file_examples", "keep_missing", "slices_without_held_out"):
-            values[name] = tuple(values.get(name, ()))
-        values["bad_date_examples"] = tuple((row, value) for row, value in values.get("bad_date_examples", ()))
-        return cls(**values)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report ready for JSON; empty for a corpus made of ids."""

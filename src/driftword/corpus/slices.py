@@ -23,6 +23,7 @@ from driftword.basics import checks
 from driftword.basics.errors import OptionError, UnknownSliceError
 from driftword.basics.suggestions import did_you_mean
 from driftword.sources.dates import parse_date
+from driftword.storage.store import Store
 
 MOST_SLICES: Final = 5_000
 _DAY: Final = timedelta(days=1)
@@ -37,6 +38,7 @@ _HELP = (
     "edges such as 1946,1970,1991,2023, or periods such as 1810-1860,1960-2010"
 )
 
+_SCHEMA: Final = {"label": pl.String, "first": pl.Date, "last": pl.Date}
 _DAYS: Final = "give a list of days, such as datetime.date(1990, 1, 1)"
 _MAX_DATE: Final = 100  # letters of a date; no longer text is parsed
 
@@ -121,10 +123,7 @@ class Slices:
 
     def table(self) -> pl.DataFrame:
         """Return one row per slice: label, first and last day."""
-        return pl.DataFrame(
-            {"label": self.labels, "first": self.first, "last": self.last},
-            schema={"label": pl.String, "first": pl.Date, "last": pl.Date},
-        )
+        return pl.DataFrame({"label": self.labels, "first": self.first, "last": self.last}, schema=_SCHEMA)
 
     @classmethod
     def from_table(cls, table: pl.DataFrame) -> Slices:
@@ -155,6 +154,15 @@ class Slices:
         if not self.labels:
             return "there are none"
         return f"the first is '{self.labels[0]}', the last '{self.labels[-1]}'"
+
+
+def stored_slices(stored: Store) -> Slices:
+    """Return the slices of a stored corpus or model."""
+    table = stored.table("slices.parquet", _SCHEMA)
+    with stored.reading("slices.parquet"):
+        if table.is_empty():
+            raise ValueError("there is no slice")
+        return Slices.from_table(table)
 
 
 def _label_or_date(value: Any) -> str | int | date | None:

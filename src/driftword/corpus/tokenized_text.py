@@ -24,7 +24,7 @@ from driftword.corpus.vocabulary import Vocabulary
 from driftword.sources.opening import Input
 from driftword.storage import shards
 from driftword.storage.shards import ShardedArray, read_shards
-from driftword.storage.store import Store, Writer
+from driftword.storage.store import Store, Writer, damaged
 from driftword.storage.stored_arrays import StoredArray, whole
 
 
@@ -32,7 +32,7 @@ def _array(name: str, meaning: str) -> property:
     """Return a property for an array of the corpus, which is checked where it is read from a file."""
 
     def read(self: TokenizedText) -> npt.NDArray[Any]:
-        return shards.whole(self._arrays[name])
+        return self._checked(name)
 
     return property(read, doc=meaning)
 
@@ -54,6 +54,7 @@ class TokenizedText:
         fingerprint: str | None = None,
     ) -> None:
         self._arrays = dict(arrays)
+        self._unchecked = set(arrays) if stored else set[str]()
         self.words = tuple(words)
         self.slices = slices
         self.path = stored.folder if stored else None
@@ -80,6 +81,38 @@ class TokenizedText:
     counts = _array("counts", "Occurrences of each word in each slice, ``(n_slices, n_words)``.")
     raw_counts = _array("raw_counts", "Occurrences of each word before any subsampling, ``(n_words,)``.")
 
+    def _checked(self, name: str) -> npt.NDArray[Any]:
+        """Return an array; one from a file has numbers that kernels can use as positions, and of the right number."""
+        array = shards.whole(self._arrays[name])
+        if name in self._unchecked:
+            if isinstance(array, ShardedArray):  # of which only some parts may ever be read
+                array = self._arrays[name] = array.checked_by(lambda part: self._check_numbers(name, part))
+            else:
+                self._check_numbers(name, array)
+            self._unchecked.discard(name)
+        return array
+
+    def _check_numbers(self, name: str, array: npt.NDArray[Any]) -> None:
+        n_chunks, n_words, n_slices = self._arrays["chunk_slice"].shape[0], len(self.words), len(self.slices)
+        shape, most = {
+            "tokens": ((len(array),), n_words),
+            "offsets": ((n_chunks + 1,), self.n_tokens + 1),
+            "chunk_slice": ((n_chunks,), n_slices),
+            "chunk_split": ((n_chunks,), len(SPLITS)),
+            "chunk_group": ((n_chunks,), max(len(self.groups), 1)),
+            "counts": ((n_slices, n_words), None),
+            "train_counts": ((n_slices, n_words), None),
+            "raw_counts": ((n_words,), None),
+        }.get(name, ((n_chunks,), None))
+        right = array.shape == shape and array.dtype.kind in "iu" and not (array.size and int(array.min()) < 0)
+        if most is not None and right and array.size:
+            right = int(array.max()) < most
+        if name == "offsets" and right:
+            right = int(array[0]) == 0 and int(array[-1]) == self.n_tokens and bool((np.diff(array) >= 0).all())
+        if not right:
+            assert self.path is not None
+            raise damaged(self.path, f"{name}.npy has other numbers than it should have")
+
     def check_current(self) -> None:
         """Raise `StoreError` if the stored corpus has been replaced, removed or changed since it was opened.
 
@@ -93,7 +126,7 @@ class TokenizedText:
         """Group of each chunk, as a number; all 0 where there are no groups."""
         if "chunk_group" not in self._arrays:
             return np.zeros(len(self.chunk_slice), dtype=np.int32)
-        return shards.whole(self._arrays["chunk_group"])
+        return self._checked("chunk_group")
 
     @property
     def n_tokens(self) -> int:
@@ -109,7 +142,7 @@ class TokenizedText:
     def train_counts(self) -> npt.NDArray[Any]:
         """Occurrences of each word in the training text of each slice, ``(n_slices, n_words)``."""
         if "train_counts" in self._arrays:
-            return shards.whole(self._arrays["train_counts"])
+            return self._checked("train_counts")
         # Count what is held out, which is less, and take it away; the training text is in no slice here.
         held_out = np.where(self.chunk_split == SPLITS.index("train"), -1, self.chunk_slice)
         counts = np.array(self.counts)
@@ -189,7 +222,9 @@ class TokenizedText:
         """The phrases that were joined into one word."""
         if self._store is None or "phrases.parquet" not in self._store:
             return PhraseTable()
-        return PhraseTable.from_table(pl.read_parquet(self._store.open_file("phrases.parquet")))
+        table = self._store.table("phrases.parquet", PhraseTable.SCHEMA)
+        with self._store.reading("phrases.parquet"):
+            return PhraseTable.from_table(table)
 
 
 def write_facts(writer: Writer, metadata: CorpusMetadata) -> None:

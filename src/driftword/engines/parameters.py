@@ -48,6 +48,15 @@ class Parameters:
         """Whether the last column of `rho` holds intercepts."""
         return bool(self.rho.shape[-1] > self.alpha.shape[-1])
 
+    def are_of(self, n_slices: int, n_words: int, dim: int) -> bool:
+        """Tell whether the arrays have the shapes of a model with so many slices; of a static one, too."""
+        rho = {(t, n_words, dim + intercept) for t in (1, n_slices) for intercept in (0, 1)}
+        alpha = {(n_words, dim), (n_slices, n_words, dim)}
+        return all(
+            values.dtype.kind == "f" and values.shape == accumulator.shape and values.shape in shapes
+            for (values, accumulator), shapes in ((self.table("rho"), rho), (self.table("alpha"), alpha))
+        )
+
     def table(self, name: str) -> Table:
         """Return `rho` or `alpha` with its accumulators."""
         return Table(getattr(self, name), getattr(self, f"{name}_accumulator"))

@@ -31,8 +31,10 @@ from driftword.fitting.job import Job
 from driftword.fitting.training import History, Training
 from driftword.models.model import KIND, Model
 from driftword.models.provenance import Provenance
+from driftword.models.storing import Pass
 from driftword.storage import store
 from driftword.storage.atomic_writes import check_space, discard, reserved, writing
+from driftword.storage.typed_facts import Count
 
 CHECKPOINT: Final = "checkpoint"
 CHECKPOINT_EVERY: Final = 20.0  # seconds that a kill may cost at most, besides the pass under way
@@ -147,7 +149,19 @@ def reserved_for(job: Job, out: Path | None, *, overwrite: bool) -> Iterator[Che
     check_space(out, job.model_size)
     with reserved(out) as lock:
         store.check_free(out, kind=KIND, overwrite=overwrite)
-        yield Checkpoints(lock.target, job.identity)
+        yield Checkpoints(
+            lock.target, job.identity, (job.schedule.n_slices, len(job.corpus.words), job.schedule.spec.dim)
+        )
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What ``meta.json`` says of a checkpoint, beside what it says of every store."""
+
+    fit: str
+    identity: dict[str, Any]
+    history: list[Pass]
+    best_pass: Count
 
 
 @dataclass
@@ -156,6 +170,7 @@ class Checkpoints:
 
     target: Path  # that place
     identity: Mapping[str, Any]  # what must be equal for a fit to be the continuation of another
+    shape: tuple[int, int, int]  # of its embeddings: slices, words, dimension
     #: A random name of this very fit: checkpoints of two fits with equal options are never mixed.
     fit: str = field(default_factory=lambda: secrets.token_hex(8))
 
@@ -169,8 +184,11 @@ class Checkpoints:
                 if "rho_accumulator.npy" not in checkpoint:
                     continue  # only the embeddings of the best pass
                 parameters = Parameters(**{name: np.array(checkpoint.array(name)) for name in _PARAMETERS})
-                self._check_identity(checkpoint)
-                history, best_pass = checkpoint.meta["history"], checkpoint.meta["best_pass"]
+                facts = checkpoint.facts(_Facts)
+                self._check_identity(facts)
+                if not parameters.are_of(*self.shape):
+                    raise store.damaged(checkpoint.folder, "its arrays have other shapes than they should have")
+                history, best_pass = [dict(entry) for entry in facts.history], facts.best_pass
                 if best_pass != len(history):
                     self.open_best(best_pass)  # rather than find it missing when the fit is finished
             except StoreError as error:
@@ -206,14 +224,13 @@ class Checkpoints:
         with writing(self._log_path):
             self._log_path.write_text("".join(json.dumps(entry) + "\n" for entry in history), encoding="utf-8")
 
-    def _check_identity(self, checkpoint: store.Store) -> None:
-        made = checkpoint.meta.get("identity", {})
-        if changed := [name for name, value in self.identity.items() if made.get(name) != value]:
+    def _check_identity(self, facts: _Facts) -> None:
+        if changed := [name for name, value in self.identity.items() if facts.identity.get(name) != value]:
             raise OptionError(
                 f"The checkpoint of '{self.target}' was made with another {' and '.join(changed)}; "
                 f"use the same options, or {_AGAIN}"
             )
-        self.fit = checkpoint.meta["fit"]
+        self.fit = facts.fit
 
     def clear(self, *, overwrite: bool) -> None:
         """Remove what an earlier fit left, if that is wanted."""
@@ -240,7 +257,7 @@ class Checkpoints:
     def open_best(self, best_pass: int) -> tuple[Floats, Floats]:
         """Return the embeddings of the best pass."""
         checkpoint = store.open_store(_folder(self.target) / f"pass-{best_pass:03}", kind=CHECKPOINT)
-        if checkpoint.meta.get("fit") != self.fit:
+        if checkpoint.facts(_Facts).fit != self.fit:
             raise StoreError(f"'{checkpoint.folder}' belongs to another fit")
         return checkpoint.array("rho"), checkpoint.array("alpha")
 

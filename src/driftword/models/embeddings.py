@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -28,7 +28,7 @@ class GroupEmbeddings:
     intercepts: npt.NDArray[Any] | StoredArray | None  # (T, V)
     counts: npt.NDArray[Any] | StoredArray  # (T, V)
     train_counts: npt.NDArray[Any] | StoredArray  # (T, V)
-    history: Sequence[dict[str, Any]] = ()
+    history: Sequence[Mapping[str, Any]] = ()
 
 
 class Embeddings:

@@ -88,7 +88,8 @@ class Model(Embeddings):
     def open(cls, path: str | os.PathLike[str]) -> Model:
         """Open the model stored at `path`, or at an address such as ``s3://bucket/archive.model``."""
         stored = store.open_store(path, kind=KIND)
-        return cls(**storing.read(stored), stored=stored)
+        with stored.reading(store.META):
+            return cls(**storing.read(stored), stored=stored)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Model:
         """Store the model as a directory and return it as opened from there.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from driftword.basics.process import machine, versions
 from driftword.corpus import Corpus
+from driftword.storage.typed_facts import Count
 
 
 @dataclass(frozen=True)
@@ -18,10 +19,10 @@ class Provenance:
     corpus: str | None = None  # fingerprint of the corpus it was fitted to
     corpus_path: str | None = None  # where that was stored
     citation: str | None = None  # what users of the corpus are asked to cite
-    seed: int | None = None
-    passes: int | None = None
-    threads: int | None = None
-    shuffled_dates: int | None = None  # seed with which the dates of its documents were shuffled before
+    seed: Count | None = None
+    passes: Count | None = None
+    threads: Count | None = None
+    shuffled_dates: Count | None = None  # seed with which the dates of its documents were shuffled before
     group: str | None = None  # of documents that it is about; None for all of them
     extended: tuple[str, ...] = ()  # what `extend` added later, in order: slices, documents, and by which version
     ran_on: str | None = None  # what the engine ran on
@@ -41,13 +42,6 @@ class Provenance:
             versions={**versions(), **(packages or {})},
             **facts,
         )
-
-    @classmethod
-    def from_dict(cls, facts: Mapping[str, Any]) -> Provenance:
-        """Restore what `to_dict` returned; unknown names are ignored."""
-        known = {one.name for one in fields(cls)}
-        given = {name: value for name, value in facts.items() if name in known}
-        return cls(**{**given, "extended": tuple(facts.get("extended", ()))})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts ready for JSON."""

@@ -3,62 +3,104 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Any, Final, Required, TypedDict
 
 import numpy as np
 import polars as pl
 
-from driftword.corpus import Slices
+from driftword.corpus.slices import stored_slices
 from driftword.corpus.vocabulary import Vocabulary
 from driftword.models.embeddings import Embeddings, GroupEmbeddings
 from driftword.models.provenance import Provenance
 from driftword.models.significance_table import SCHEMA, SignificanceTable
 from driftword.models.spec import Spec
 from driftword.storage import store, stored_arrays
+from driftword.storage.typed_facts import Count
 
-_GROUP_ARRAYS: Final = ("rho", "intercepts", "counts", "train_counts")
+#: Of all text, and of each group.
+_ARRAYS: Final = ("rho", "intercepts", "counts", "train_counts")
 _SIGNIFICANCE: Final = "significance.parquet"
+
+
+Pass = TypedDict(
+    "Pass",
+    {
+        "pass": Required[Count], "kind": str, "words": Required[Count], "seconds": Required[float],
+        "scoring_seconds": float, "train_L_pos": float | None, "L_pos": float | None, "L_neg": float | None,
+        "L": float | None, "L_se": float | None,
+    },
+    total=False,
+)  # fmt: skip
+"""What is known of a pass."""
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What ``meta.json`` says of a model, beside what it says of every store."""
+
+    spec: dict[str, Any]
+    provenance: Provenance
+    history: list[Pass]
+    best_pass: Count | None = None
+    context_of: list[Count] | None = None
+    groups: dict[str, list[Pass]] = field(default_factory=dict)
+
+
+class _Test(TypedDict):
+    permutations: Count
+    seed: Count
+    within: str | None
+
+
+@dataclass(frozen=True)
+class _Tested:
+    significance: _Test
 
 
 def read(stored: store.Store) -> dict[str, Any]:
     """Return the arguments of the `Model` that a store holds."""
-    meta = stored.meta
-    try:
-        facts = {
-            "spec": Spec.from_dict(meta["spec"]),
-            "provenance": Provenance.from_dict(meta["provenance"]),
-            "history": list(meta["history"]),
-            "best_pass": meta.get("best_pass"),
-            "context_of": [int(number) for number in meta["context_of"]] if "context_of" in meta else None,
-        }
-        groups = {str(name): list(passes) for name, passes in meta.get("groups", {}).items()}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise store.damaged(stored.folder, "meta.json is incomplete") from error
-    try:
-        words = pl.read_parquet(stored.open_file("vocabulary.parquet"))["word"].to_list()
-        slices = Slices.from_table(pl.read_parquet(stored.open_file("slices.parquet")))
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise store.damaged(stored.folder, "a table cannot be read") from error
-    counts, train_counts = stored.lazy_array("counts"), stored.lazy_array("train_counts")
+    facts = stored.facts(_Facts)
+    with stored.reading(store.META):
+        spec = Spec.from_dict(facts.spec)
+    words = stored.table("vocabulary.parquet", {"word": pl.String})["word"].to_list()
+    slices = stored_slices(stored)
+    slices_of_rho = {1, len(slices)}  # all have the same where the model is static, or had a single pass
+    words_only, in_slices = (len(words),), (len(slices), len(words))
+
+    def array(name: str, kind: str, *shapes: tuple[int, ...]) -> Any:
+        found = stored.lazy_array(name)
+        if found.dtype.kind != kind or found.shape not in shapes:
+            raise store.damaged(stored.folder, f"{name}.npy has another shape, or other numbers, than it should have")
+        return found
+
+    def arrays(before: str = "") -> tuple[Any, Any, Any, Any]:
+        """Return rho, intercepts, counts and counts of training text, of all text or of a group."""
+        name = f"{before}intercepts"
+        return (
+            array(f"{before}rho", "f", *((t, *words_only, spec.dim) for t in slices_of_rho)),
+            array(name, "f", *((t, *words_only) for t in slices_of_rho)) if f"{name}.npy" in stored else None,
+            array(f"{before}counts", "i", in_slices),
+            array(f"{before}train_counts", "i", in_slices),
+        )
+
+    contexts = () if facts.context_of is None else (max(facts.context_of, default=0) + 1,)
+    rho, intercepts, counts, train_counts = arrays()
     return {
-        "rho": stored.lazy_array("rho"),
-        "alpha": stored.lazy_array("alpha"),
-        "intercepts": stored.lazy_array("intercepts") if "intercepts.npy" in stored else None,
+        "rho": rho,
+        "alpha": array("alpha", "f", (*contexts, *words_only, spec.dim)),
+        "intercepts": intercepts,
         "vocabulary": Vocabulary(tuple(words), slices, counts, train_counts),
         "groups": {
-            name: _read_group(stored, number, name, history) for number, (name, history) in enumerate(groups.items())
+            name: GroupEmbeddings(*arrays(f"group{number}_"), history=history)
+            for number, (name, history) in enumerate(facts.groups.items())
         },
-        **facts,
+        "spec": spec,
+        "provenance": facts.provenance,
+        "history": facts.history,
+        "best_pass": facts.best_pass,
+        "context_of": facts.context_of,
     }
-
-
-def _read_group(stored: store.Store, number: int, name: str, history: list[dict[str, Any]]) -> GroupEmbeddings:
-    found = [f"group{number}_{part}" for part in _GROUP_ARRAYS]
-    arrays = [stored.lazy_array(part) if f"{part}.npy" in stored else None for part in found]
-    rho, intercepts, counts, train_counts = arrays
-    if rho is None or counts is None or train_counts is None:
-        raise store.damaged(stored.folder, f"the embeddings of the group '{name}' are missing")
-    return GroupEmbeddings(rho, intercepts, counts, train_counts, history)
 
 
 def write(writer: store.Writer, embeddings: Embeddings, groups: Mapping[str, GroupEmbeddings]) -> None:
@@ -80,7 +122,7 @@ def write(writer: store.Writer, embeddings: Embeddings, groups: Mapping[str, Gro
     if groups:
         writer.meta["groups"] = {name: list(group.history) for name, group in groups.items()}
     for number, group in enumerate(groups.values()):
-        for name in _GROUP_ARRAYS:
+        for name in _ARRAYS:
             if (values := getattr(group, name)) is not None:
                 writer.array(f"group{number}_{name}", stored_arrays.whole(values))
 
@@ -89,13 +131,12 @@ def read_significance(stored: store.Store, words: tuple[str, ...]) -> Significan
     """Return the result of a test of all words, if a store holds one."""
     if _SIGNIFICANCE not in stored:
         return None
-    try:
-        table = pl.read_parquet(stored.open_file(_SIGNIFICANCE)).select(*SCHEMA)
-        if table.schema != pl.Schema(SCHEMA) or tuple(table["word"]) != words:
-            raise ValueError
-        return SignificanceTable(table, **stored.meta["significance"])
-    except (OSError, KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise store.damaged(stored.folder, f"{_SIGNIFICANCE} cannot be read") from error
+    table = stored.table(_SIGNIFICANCE, SCHEMA, empty_cells=True)
+    with stored.reading(_SIGNIFICANCE):
+        if tuple(table["word"]) != words:
+            raise ValueError("its words are others")
+    tested = stored.facts(_Tested).significance
+    return SignificanceTable(table, **tested)
 
 
 def write_significance(writer: store.Writer, found: SignificanceTable) -> None:

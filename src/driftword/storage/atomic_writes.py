@@ -189,6 +189,7 @@ def _explain(number: int, reason: str, target: Path) -> str:
         errno.EROFS: "the file system is read-only; give another `out`",
         errno.ENOTDIR: "a part of the path is a file; give another `out`",
         errno.EEXIST: "a part of the path is a file; give another `out`",
+        errno.ELOOP: "a file beside it is a link, which is not followed; remove it, or give another `out`",
         errno.ENAMETOOLONG: "the name is too long; give a shorter `out`",
     }
     if "requested and" in reason:  # what NumPy says where a file could not be written to its end

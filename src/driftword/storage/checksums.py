@@ -17,11 +17,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Final
 
+import msgspec
 import numpy as np
 import xxhash
 
 from driftword.basics import system_calls
 from driftword.basics.process import available_cores
+from driftword.storage.typed_facts import Count
 
 BLOCK: Final = 1 << 20
 _DIGITS: Final = 16
@@ -69,17 +71,27 @@ def unseal_json(text: bytes, *, required: bool = True) -> dict[str, Any]:
     return content
 
 
+class Entry(msgspec.Struct, frozen=True):
+    """What `meta.json` says of a file: its size, and the checksums of its blocks."""
+
+    bytes: Count
+    xxh3: str
+
+    def __post_init__(self) -> None:
+        if len(self.xxh3) != -(-self.bytes // BLOCK) * _DIGITS:
+            raise ValueError("the number of checksums does not fit the size of a file")
+
+
 class CheckedFile:
     """A file that stays open, and whose blocks are compared with their checksums when they are first read.
 
     What was checked is checked again after the file has been touched. A file that was opened stays readable when
-    another one takes its name. `entry` is what `meta.json` says of the file, its ``bytes`` and ``xxh3``; `problem`
-    makes an error of a description of what is wrong.
+    another one takes its name. `problem` makes an error of a description of what is wrong.
     """
 
-    def __init__(self, file: IO[bytes], name: str, entry: dict[str, Any], problem: Problem) -> None:
-        self.handle, self.name, self.size = file.fileno(), name, int(entry["bytes"])
-        self._expected: str = entry["xxh3"]
+    def __init__(self, file: IO[bytes], name: str, entry: Entry, problem: Problem) -> None:
+        self.handle, self.name, self.size = file.fileno(), name, entry.bytes
+        self._expected = entry.xxh3
         self._problem = problem
         self._lock = threading.Lock()
         self._stamp = _NEVER  # when the file was last touched, as of the last check

@@ -12,6 +12,7 @@ import errno
 import json
 import os
 import socket
+import stat
 import time
 import warnings
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from typing import BinaryIO, Final
 from weakref import WeakValueDictionary
 
 from driftword.basics import system_calls
-from driftword.basics.errors import BusyError, DriftwordWarning
+from driftword.basics.errors import BusyError, DriftwordWarning, StoreError
 
 #: What file systems without locks answer.
 _UNSUPPORTED: Final = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
@@ -80,6 +81,8 @@ def _acquire(path: Path, shown: Path) -> BinaryIO | None:
     while True:
         with contextlib.ExitStack() as unless_locked:
             file = unless_locked.enter_context(open(path, "r+b", opener=_create, buffering=0))
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise StoreError(f"'{path}' is not the file of a lock; remove it")
             try:
                 system_calls.lock(file)
             except BlockingIOError:
@@ -115,7 +118,8 @@ def _remove(path: Path, file: BinaryIO) -> None:
 
 
 def _create(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_CREAT, 0o666)
+    # Whoever may write to the folder could otherwise make us empty another file, or wait.
+    return os.open(path, flags | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), 0o666)
 
 
 def _is_at(path: Path, file: BinaryIO) -> bool:
@@ -127,8 +131,9 @@ def _is_at(path: Path, file: BinaryIO) -> bool:
 
 def _describe_holder(file: BinaryIO) -> None:
     facts = {"process": os.getpid(), "machine": socket.gethostname(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
-    file.truncate(0)
-    file.write(json.dumps(facts).encode())
+    with contextlib.suppress(OSError):  # a full disk; the lock holds without
+        file.truncate(0)
+        file.write(json.dumps(facts).encode())
 
 
 def _holder(file: BinaryIO) -> str:

@@ -17,7 +17,7 @@ from driftword.basics import system_calls
 from driftword.basics.addresses import open_system
 from driftword.basics.errors import StoreError
 from driftword.basics.polars_faults import reason
-from driftword.storage.checksums import BLOCK, CheckedFile, Problem
+from driftword.storage.checksums import BLOCK, CheckedFile, Entry, Problem
 
 _AHEAD: Final = 8  # blocks that are fetched at once where a file is read from end to end
 
@@ -40,7 +40,7 @@ class RemoteFolder:
                 f"'{self.address}/{name}' cannot be read: {reason(error)}; check the address and your access"
             ) from error
 
-    def open(self, name: str, entry: dict[str, Any], problem: Problem) -> CheckedFile:
+    def open(self, name: str, entry: Entry, problem: Problem) -> CheckedFile:
         """Return a file of which parts are fetched when they are checked."""
 
         def fetch(begin: int, end: int) -> bytes:
@@ -55,8 +55,8 @@ class RemoteFolder:
 class _FetchedFile(CheckedFile):
     """A file at an address, of which this machine has the blocks that were checked."""
 
-    def __init__(self, fetch: Callable[[int, int], bytes], name: str, entry: dict[str, Any], problem: Problem) -> None:
-        super().__init__(_temporary_file(int(entry["bytes"])), name, entry, problem)
+    def __init__(self, fetch: Callable[[int, int], bytes], name: str, entry: Entry, problem: Problem) -> None:
+        super().__init__(_temporary_file(entry.bytes), name, entry, problem)
         self._fetch = fetch
 
     def head(self, size: int) -> bytes:

@@ -7,7 +7,7 @@ An array of at most `SHARD_VALUES` values is one file, ``NAME.npy``. A longer on
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
@@ -86,13 +86,13 @@ class ShardWriter:
 class ShardedArray:
     """Arrays of one dimension that are read as one; slices and selections of it are ordinary arrays.
 
-    Of arrays in a store, only what is read is checked.
+    Of arrays in a store, only what is read is checked, also by what `check` says of its values.
     """
 
     ndim: Final = 1
 
-    def __init__(self, parts: Sequence[Array | StoredArray]) -> None:
-        self.parts = tuple(parts)
+    def __init__(self, parts: Sequence[Array | StoredArray], check: Callable[[Array], None] | None = None) -> None:
+        self.parts, self._check = tuple(parts), check
         self._ends = np.cumsum([len(part) for part in self.parts])
 
     def __len__(self) -> int:
@@ -113,14 +113,20 @@ class ShardedArray:
         """The number of bytes of its values."""
         return len(self) * self.dtype.itemsize
 
+    def checked_by(self, check: Callable[[Array], None]) -> ShardedArray:
+        """Return the same values; those that are read are checked by a function before, which raises an error."""
+        return ShardedArray(self.parts, check)
+
     def view(self, dtype: npt.DTypeLike) -> ShardedArray:
         """Return the same values read as another type of the same size."""
-        return ShardedArray([part.view(dtype) for part in self.parts])
+        return ShardedArray(
+            [part.view(dtype) for part in self.parts], lambda part: self._check_read(part.view(self.dtype))
+        )
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:  # noqa: FBT001
         if copy is False:
             raise ValueError("an array in several files cannot be one in memory without a copy")
-        return np.concatenate([stored_arrays.whole(part) for part in self.parts], dtype=dtype)
+        return np.concatenate([self._slice(slice(None))], dtype=dtype)
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
@@ -142,7 +148,9 @@ class ShardedArray:
             first = last - len(part)
             if begin < last and end > first:
                 found.append(part[max(begin - first, 0) : end - first])
-        return found[0] if len(found) == 1 else np.concatenate(found) if found else self.parts[0][:0]
+        values = found[0] if len(found) == 1 else np.concatenate(found) if found else self.parts[0][:0]
+        self._check_read(values)
+        return values
 
     def _select(self, positions: npt.NDArray[Any]) -> Array:
         """Return the values at any positions, in their order."""
@@ -156,7 +164,12 @@ class ShardedArray:
             inside = positions[here] - (int(self._ends[number]) - len(self.parts[number]))
             first = int(inside.min())
             found[here] = self.parts[number][first : int(inside.max()) + 1][inside - first]
+        self._check_read(found)
         return found
+
+    def _check_read(self, values: Array) -> None:
+        if self._check is not None:
+            self._check(values)
 
     def __reduce__(self) -> Any:
         return np.asarray, (np.asarray(self),)

@@ -12,22 +12,25 @@ been compared with its checksums.
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import io
 import os
 import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Annotated, Any, BinaryIO, Final, TypeVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from driftword.basics import checks, system_calls
 from driftword.basics.errors import BusyError, ExistsError, StoreError
-from driftword.basics.polars_faults import check_forked
+from driftword.basics.polars_faults import POLARS_ERRORS, check_forked
 from driftword.storage.atomic_writes import (
     already_exists,
     is_being_replaced,
@@ -37,18 +40,35 @@ from driftword.storage.atomic_writes import (
     restore,
     writing,
 )
-from driftword.storage.checksums import CheckedFile, Problem, file_checksums, sealed_json, unseal_json
+from driftword.storage.checksums import (
+    CheckedFile,
+    Entry,
+    Problem,
+    file_checksums,
+    sealed_json,
+    unseal_json,
+)
 from driftword.storage.locks import writer_lock
 from driftword.storage.remote_stores import RemoteFolder
 from driftword.storage.shards import ShardedArray, ShardWriter, is_shard
 from driftword.storage.stored_arrays import StoredArray, read_array, whole
+from driftword.storage.typed_facts import typed
 
 #: The one format that is written and read. What was stored in another is to be made again.
 VERSION: Final = 5
 META: Final = "meta.json"
 _OWN_FACTS: Final = ("kind", "version", "files", "checksum")  # of meta.json, which this module writes
 _SMALL: Final = 1 << 20  # files up to this size are read at opening; larger ones are mapped when they are used
+_LARGEST_META: Final = 1 << 28  # bytes of meta.json: those of a corpus of a million files
 _PATIENCE: Final = 2.0  # seconds to wait for a store that is being replaced at this moment
+_Facts = TypeVar("_Facts")
+_FileName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]+(\.[a-z]+)?$")]
+
+
+class _Files(msgspec.Struct):
+    """The files of a store, as meta.json lists them."""
+
+    files: dict[_FileName, Entry]
 
 
 class Writer:
@@ -83,7 +103,7 @@ class Store:
         self._files, self._meta_text = files, meta_text
         self._small: dict[str, bytes] = {}
         self._large: dict[str, CheckedFile] = {}
-        for name, entry in self.meta["files"].items():
+        for name, entry in typed(self.meta, _Files).files.items():
             file = files.open(name, entry, functools.partial(damaged, folder))
             if file.size <= _SMALL:
                 self._small[name] = file.read()
@@ -94,6 +114,29 @@ class Store:
 
     def __contains__(self, name: str) -> bool:
         return name in self._small or name in self._large
+
+    def facts(self, schema: type[_Facts]) -> _Facts:
+        """Return the facts that a class names in its fields, with the types that they have there."""
+        with self.reading(META):
+            return typed(self.meta, schema)
+
+    @contextlib.contextmanager
+    def reading(self, name: str) -> Iterator[None]:
+        """Turn the ValueError of whoever cannot use what is in a file into a sentence."""
+        try:
+            yield
+        except ValueError as error:
+            raise damaged(self.folder, f"{name} is not as it was written ({error})") from error
+
+    def table(self, name: str, schema: Mapping[str, Any], *, empty_cells: bool = False) -> pl.DataFrame:
+        """Return these columns of a ``.parquet`` file, checked."""
+        try:
+            found = pl.read_parquet(self.open_file(name)).select(*schema)
+        except (OSError, *POLARS_ERRORS) as error:
+            raise damaged(self.folder, f"{name} cannot be read") from error
+        if found.schema != pl.Schema(schema) or (any(found.null_count().row(0)) and not empty_cells):
+            raise damaged(self.folder, f"{name} does not have the columns that it should have")
+        return found
 
     def array(self, name: str) -> npt.NDArray[Any]:
         """Return ``name.npy``, read-only and checked."""
@@ -156,9 +199,12 @@ class _LocalFolder:
     def read(self, name: str) -> bytes:
         """Return the content of a file."""
         with open(self._path / name, "rb", opener=system_calls.open_at_once) as file:
-            return file.read()
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST_META:
+                raise OSError(errno.EFBIG, "it is not a file, or too large")
+            return file.read(_LARGEST_META)
 
-    def open(self, name: str, entry: dict[str, Any], problem: Problem) -> CheckedFile:
+    def open(self, name: str, entry: Entry, problem: Problem) -> CheckedFile:
         """Open a file that `meta.json` lists."""
         path = self._path / name
         try:
@@ -366,15 +412,11 @@ def _parse_meta(text: bytes) -> dict[str, Any]:
     if isinstance(version, int) and isinstance(kind, str) and isinstance(files, dict):
         if version == VERSION and "checksum" not in meta:
             raise ValueError("has lost its checksum")
-        if version != VERSION or all(_is_entry(name, entry) for name, entry in files.items()):
+        with contextlib.suppress(ValueError):
+            if version == VERSION:
+                typed(meta, _Files)
             return meta
     raise ValueError("is not that of a corpus or model")
-
-
-def _is_entry(name: str, entry: Any) -> bool:
-    """Tell whether an entry of meta.json describes a file."""
-    facts = entry if isinstance(entry, dict) else {}
-    return Path(name).name == name and isinstance(facts.get("bytes"), int) and isinstance(facts.get("xxh3"), str)
 
 
 def _seal(writer: Writer, kind: str, known: dict[str, Any] | None = None) -> None:
