@@ -26,6 +26,7 @@ from torture.processes import Outcome, Worker
 from torture.verdicts import DETECTED, HARMLESS, SKIPPED, SURVIVED, WRONG, Verdict
 
 LEFT_OUT: Final = ("fit --tune", "compare")  # they write as `fit` does
+SEEDS_APART: Final = 997  # cases, so that another seed tries other faults first
 NO_MEMORY: Final = "driftword: There is not enough memory; "
 BESIDES_MEMORY: Final = tuple(kind for kind in ERRORS if kind != "memory")
 KEPT: Final = ".out.checkpoints"  # what `fit` keeps on purpose, to be continued
@@ -49,7 +50,7 @@ class Faults(Part):
         """Let one call fail, and then try again."""
         if not self.faults:
             return Verdict("all", SKIPPED, "calls of other processes cannot be supervised here; it needs Linux")
-        command, fault = self.faults[number * self._stride % len(self.faults)]
+        command, fault = self.faults[(SEEDS_APART * self.arena.seed + number) * self._stride % len(self.faults)]
         whole, folder, before = self._reference(command), self._before(command), Reference()
         before.add(snapshot(folder), 0)
         starved = fault.kind == "memory"
@@ -62,7 +63,7 @@ class Faults(Part):
         # Where memory runs out, what is not written in Python ends the process, which then counts as killed.
         killed = starved and outcome.status == -signal.SIGABRT
         wrong = None if killed else _ending(outcome, fault)
-        wrong = wrong or self._damage(before, whole, outcome, may_leave=killed or _hinders_removal(fault))
+        wrong = wrong or self._damage(before, whole, outcome, may_leave=killed or _hinders_removal(fault, failed))
         # In the same process, as in a notebook, unless that had no memory.
         wrong = wrong or self._try_again(command, whole, self.unsupervised if starved else self.supervised)
         if wrong or starved:
@@ -104,13 +105,25 @@ class Faults(Part):
             replace(corpora.model("small-2"), folder / "out")
             replace(corpora.corpus("small-2"), folder / "out.corpus")
 
-        listed = [command for command in Kills(self.arena).commands if command.name not in LEFT_OUT]
+        listed = {command.name: command for command in Kills(self.arena).commands if command.name not in LEFT_OUT}
+        for name in ("fit", "fit --overwrite", "fit --resume"):
+            listed[name] = _repeatable(listed[name])
+        interrupted = self._interrupted(listed["fit"])
+        listed["fit --resume"] = dataclasses.replace(
+            listed["fit --resume"], before=lambda folder: reset(folder, interrupted)
+        )
         return [
-            *(_repeatable(command) if command.argv[0] == "fit" else command for command in listed),
+            *listed.values(),
             Command("extend", extend, "out"),
             Command("extend --overwrite", (*extend, "--overwrite"), "out", before=old),
             Command("significance", significance, "out", before=old),
         ]
+
+    def _interrupted(self, fit: Command) -> Path:
+        """Return a folder with the checkpoints of a fit that could not go on after its second pass."""
+        self.supervisor.expect(Fault("mkdir", 4, errno.ENOSPC))  # one is for their folder
+        self.supervised.run([fit.argv], reset(self.folder))
+        return reset(self.arena.folder / "faults-interrupted", self.folder)
 
     @cached_property
     def large_commands(self) -> list[Command]:
@@ -218,9 +231,10 @@ def _ending(outcome: Outcome, fault: Fault) -> str | None:
     return None if starved else outcome.fault()
 
 
-def _hinders_removal(fault: Fault) -> bool:
-    """Tell whether a command may be unable to remove what it leaves."""
-    return fault.error == errno.EACCES and (fault.lasting or fault.kind in ("move", "remove"))
+def _hinders_removal(fault: Fault, failed: Sequence[str]) -> bool:
+    """Tell whether a command may be unable to remove what it leaves; a file that it cannot lock may be another's."""
+    forbidden = fault.error == errno.EACCES and (fault.lasting or fault.kind in ("move", "remove"))
+    return forbidden or any(call.startswith("flock ") for call in failed)
 
 
 def _results(names: set[str]) -> list[str]:
