@@ -98,6 +98,7 @@ def _acquire(path: Path, shown: Path) -> BinaryIO | None:
                 )
                 return None
             if _is_at(path, file):  # or the holder before us removed it after we had opened it
+                unless_locked.callback(_remove, path, file)  # where nobody can write into it, as on a full disk
                 _describe_holder(file)
                 unless_locked.pop_all()
                 return file
