@@ -60,7 +60,7 @@ class Faults(Part):
         outcome = self.supervised.run([command.argv], folder)[0]
         failed = self.supervisor.failed
         self.supervisor.expect(None)
-        # Where memory runs out, what is not written in Python ends the process, which then counts as killed.
+        # Where memory runs out, Polars ends the process, which then counts as killed.
         killed = starved and outcome.status == -signal.SIGABRT
         wrong = None if killed else _ending(outcome, fault)
         wrong = wrong or self._damage(before, whole, outcome, may_leave=killed or _hinders_removal(fault, failed))
