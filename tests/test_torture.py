@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import random
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, random_model
 
 sys.path.append(str(ROOT / "benchmarks"))
 
 from torture.damage import BYTES, KINDS, damage, restore
+from torture.failing_calls import Fault, Supervisor, available
+from torture.faults import _ending, _left_over
 from torture.folders import Reference, leftovers, snapshot
-from torture.processes import Outcome
+from torture.processes import Outcome, Worker
 from torture.verdicts import DETECTED, WRONG, Tally, Verdict
 
 pytestmark = pytest.mark.slow
@@ -96,3 +100,55 @@ def test_a_wrong_case_can_be_tried_again() -> None:
     tally.add("kills", 18, Verdict("fit", DETECTED))
     assert "--only kills --seed 3 --case 17" in tally.wrong[0]
     assert tally.table().splitlines()[-1].split() == ["all", "2", "1", ".", ".", "1"]
+
+
+def test_a_fault_passes_or_lasts() -> None:
+    once, lasting = Fault("write", 2, errno.ENOSPC), Fault("write", 2, errno.ENOSPC, lasting=True)
+    seen = [Counter(write=n, open=1) for n in (1, 2, 3)]
+    assert [once.hits("write", counts) for counts in seen] == [False, True, False]
+    assert [lasting.hits("write", counts) for counts in seen] == [False, True, True]
+    assert lasting.hits("open", seen[2])  # a full disk has no room for another file either
+    assert not lasting.hits("remove", seen[2])
+
+
+def test_a_fault_may_end_in_one_sentence_alone() -> None:
+    fault, no_memory = Fault("write", 1, errno.EIO), "driftword: There is not enough memory; use less"
+    assert _ending(Outcome(2, "", "driftword: The disk is full\n"), fault) is None
+    assert _ending(Outcome(2, "", "driftword: The disk is full\ndriftword: And more\n"), fault)
+    assert _ending(Outcome(1, "", no_memory), fault)
+    assert _ending(Outcome(1, "", no_memory), Fault("memory", 1, errno.ENOMEM)) is None
+    kept = [".out.checkpoints", ".out.checkpoints/pass-001", ".out.checkpoints/pass-001/rho.npy", "out.log.jsonl"]
+    left = [".out.lock", ".out.checkpoints/.pass-001.lock", ".out.partial-17"]
+    assert _left_over(kept + left) == left
+
+
+@pytest.mark.skipif(not available(), reason="calls of the system can be supervised on Linux alone")
+def test_every_call_can_be_made_to_fail(tmp_path: Path) -> None:
+    random_model(["ship", "sail", "sea"]).save(tmp_path / "model")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    supervisor = Supervisor(folder)
+    worker = Worker(supervisor=supervisor.address)
+
+    def export(fault: Fault | None) -> Outcome:
+        supervisor.expect(fault)
+        return worker.run(
+            [["export", tmp_path / "model", "--format", "word2vec", "--out", "out", "--overwrite"]], folder
+        )[0]
+
+    try:
+        assert export(None).status == 0
+        counts = dict(supervisor.counts)
+        assert counts.keys() >= {"open", "write", "mkdir", "sync", "move", "remove", "lock"}
+        whole = snapshot(folder)
+        for kind in ("open", "write", "mkdir"):
+            for lasting in (False, True):
+                outcome = export(Fault(kind, counts[kind], errno.ENOSPC, lasting=lasting))
+                assert outcome.refused
+                assert "the disk is full" in outcome.sentence
+                assert supervisor.failed
+                assert snapshot(folder) == whole
+        assert export(None).status == 0
+    finally:
+        worker.close()
+        supervisor.close()

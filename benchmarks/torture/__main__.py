@@ -14,6 +14,7 @@ from torture import __doc__ as about
 from torture.arena import Arena, Part
 from torture.corruption import Corruption
 from torture.disk import Disk
+from torture.faults import Faults
 from torture.inputs import Inputs
 from torture.kills import Kills
 from torture.replaced import Replaced
@@ -23,7 +24,7 @@ from torture.verdicts import WRONG, ProgressBar, Tally
 from torture.writers import Writers
 
 PARTS: dict[str, type[Part]] = {
-    part.name: part for part in (Kills, Corruption, Resealed, Inputs, Writers, Replaced, Disk, Requests)
+    part.name: part for part in (Kills, Corruption, Resealed, Inputs, Writers, Replaced, Disk, Faults, Requests)
 }
 
 

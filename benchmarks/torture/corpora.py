@@ -19,7 +19,9 @@ FIT: Final = ("--dim", "8", "--engine", "cpu", "--threads", "1", "--passes", "4"
 WORD: Final = "banban"
 
 
-def write_texts(path: Path, seed: int, *, documents: int = 300, topics: int = 6, length: int = 60) -> Path:
+def write_texts(
+    path: Path, seed: int, *, documents: int = 300, topics: int = 6, length: int = 60, years: Sequence[int] = YEARS
+) -> Path:
     """Write a CSV file of short made-up texts, each about one topic; the words are the same for every seed."""
     rng = random.Random(seed)
     stems = [a + b for a in SYLLABLES for b in SYLLABLES]
@@ -31,7 +33,9 @@ def write_texts(path: Path, seed: int, *, documents: int = 300, topics: int = 6,
         for i in range(documents):
             words = [*vocabulary[i % topics], WORD, "the", "of", "and"]
             text = " ".join(rng.choices(words, k=length))
-            writer.writerow([f"{YEARS[i % 6]}-{1 + i % 12:02}-{1 + i % 28:02}", text, f"author {i % 7} of {seed}"])
+            writer.writerow(
+                [f"{years[i % len(years)]}-{1 + i % 12:02}-{1 + i % 28:02}", text, f"author {i % 7} of {seed}"]
+            )
     return path
 
 

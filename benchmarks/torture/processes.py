@@ -166,8 +166,8 @@ class Launcher:
 class Worker:
     """One warm process that runs commands one after another; started again when it dies."""
 
-    def __init__(self, *, memory_limit: int | None = None) -> None:
-        self._limit = memory_limit
+    def __init__(self, *, memory_limit: int | None = None, supervisor: str | None = None) -> None:
+        self._limit, self._supervisor = memory_limit, supervisor
         self._process: subprocess.Popen[bytes] | None = None
 
     def run(self, commands: Sequence[Sequence[str | Path]], cwd: Path, timeout: float = PATIENCE) -> list[Outcome]:
@@ -196,10 +196,14 @@ class Worker:
                 self._process.wait(1)
             self._process.kill()
             self._process.wait()
+            if self._process.stdout is not None:
+                self._process.stdout.close()
             self._process = None
 
     def _start(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-P", str(ZYGOTE), "serve"]
+        if self._supervisor is not None:
+            command.append(self._supervisor)
         if self._limit is not None:
             command = ["sh", "-c", f'ulimit -v {self._limit // 1024}; exec "$@"', "sh", *command]
         return subprocess.Popen(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from driftword.basics.errors import BusyError, DriftwordWarning
+from driftword.storage import locks
 from driftword.storage.locks import lock_path, writer_lock
 
 HOLD = """
@@ -69,4 +70,14 @@ def test_a_file_system_without_locks_is_said_and_used(tmp_path: Path, monkeypatc
     monkeypatch.setattr(fcntl, "flock", refuse)
     with pytest.warns(DriftwordWarning, match="has no locks"), writer_lock(tmp_path / "c") as (lock, _):
         assert not lock.exclusive
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_file_that_cannot_be_written_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(locks, "_describe_holder", full)
+    with pytest.raises(OSError, match="No space"), writer_lock(tmp_path / "c"):
+        raise AssertionError("locked by a file without a word in it")
     assert list(tmp_path.iterdir()) == []

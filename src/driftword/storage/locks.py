@@ -101,6 +101,7 @@ def _acquire(path: Path, shown: Path) -> BinaryIO | None:
                 )
                 return None
             if _is_at(path, file):  # or the holder before us removed it after we had opened it
+                unless_locked.callback(_remove, path, file)  # where nobody can write into it, as on a full disk
                 _describe_holder(file)
                 unless_locked.pop_all()
                 return file
@@ -131,9 +132,8 @@ def _is_at(path: Path, file: BinaryIO) -> bool:
 
 def _describe_holder(file: BinaryIO) -> None:
     facts = {"process": os.getpid(), "machine": socket.gethostname(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
-    with contextlib.suppress(OSError):  # a full disk; the lock holds without
-        file.truncate(0)
-        file.write(json.dumps(facts).encode())
+    file.truncate(0)
+    file.write(json.dumps(facts).encode())
 
 
 def _holder(file: BinaryIO) -> str:
