@@ -127,12 +127,8 @@ def test_commands_end_with_a_sentence(
 
 
 def test_errors_of_libraries_that_mean_no_memory() -> None:
-    try:
-        try:
-            raise OSError(12, "Cannot allocate memory")
-        except OSError as reason:
-            raise dw.StoreError("Cannot write") from reason
-    except dw.StoreError as error:
-        assert limited_memory.is_out_of_memory(error)
-    assert limited_memory.is_out_of_memory(RuntimeError("can't start new thread"))
-    assert not limited_memory.is_out_of_memory(dw.StoreError("'x' is damaged"))
+    wrapped = dw.StoreError("Cannot write")
+    wrapped.__cause__ = OSError(12, "Cannot allocate memory")
+    assert limited_memory.explain(wrapped) == limited_memory.sentence(None)
+    assert "No further thread" in (limited_memory.explain(RuntimeError("can't start new thread")) or "")
+    assert limited_memory.explain(dw.StoreError("'x' is damaged")) is None

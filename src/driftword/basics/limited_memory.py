@@ -33,7 +33,8 @@ _AT_MOST: Final = 60.0
 #: What libraries write, in small letters, where there is no memory, or none for another thread.
 _COMPLAINTS: Final = (b"memory", b"bad_alloc", b"thread", b"openblas")
 _ENOUGH: Final = 1e9  # bytes; with fewer left, whatever goes wrong goes wrong for want of memory
-_SENTENCES: Final = ("Cannot allocate memory", "can't start new thread", "failed to map segment", "os error 12)")
+_SENTENCES: Final = ("Cannot allocate memory", "failed to map segment", "os error 12)")
+_NO_THREAD: Final = "can't start new thread"
 
 
 def run_watched() -> None:
@@ -71,16 +72,19 @@ def check_memory(needed: float) -> None:
         raise MemoryError
 
 
-def is_out_of_memory(error: BaseException | None) -> bool:
-    """Tell whether an error, or one that it came from, says that there was no memory, or none for another thread."""
-    if memory_limit() is not None and available_memory() < _ENOUGH and not isinstance(error, DriftwordError):
-        return True
+def explain(error: BaseException | None) -> str | None:
+    """Say what helps if an error, or one that it came from, says that there was no memory or no further thread."""
+    limit = memory_limit()
+    if limit is not None and available_memory() < _ENOUGH and not isinstance(error, DriftwordError):
+        return sentence(limit)
     while error is not None:
+        if _NO_THREAD in str(error):
+            return "No further thread can be started here; allow more processes (ulimit -u), or more memory (ulimit -v)"
         number = getattr(error, "errno", None)
         if isinstance(error, MemoryError) or number == errno.ENOMEM or any(part in str(error) for part in _SENTENCES):
-            return True
+            return sentence(limit)
         error = error.__cause__ or error.__context__
-    return False
+    return None
 
 
 def sentence(limit: int | None) -> str:

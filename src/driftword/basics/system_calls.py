@@ -7,6 +7,7 @@ neither renames nor removes what is open: neither a file, nor a folder with an o
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import importlib
 import os
@@ -94,6 +95,24 @@ def flush(path: Path) -> None:
             raise
     finally:
         os.close(handle)
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Let two files or folders change places, at once and both or neither; return False where the system cannot."""
+    rename = (
+        getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+        if sys.platform == "linux" and MOVES_OPEN_FILES
+        else None
+    )
+    if rename is None:
+        return False
+    here, both = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    if rename(here, os.fsencode(one), here, os.fsencode(other), both) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):  # of the kernel, or of this file system
+        return False
+    raise OSError(number, os.strerror(number), os.fspath(other))
 
 
 def end_group(process: subprocess.Popen[Any], *, kill: bool = False) -> None:

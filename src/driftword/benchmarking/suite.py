@@ -16,7 +16,6 @@ import json
 import os
 import platform
 import subprocess
-import tempfile
 import warnings
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -46,7 +45,7 @@ from driftword.fitting.evaluation import evaluate
 from driftword.models.model import Model
 from driftword.models.spec import Spec, as_spec
 from driftword.storage import store
-from driftword.storage.atomic_writes import replacing, reserved, writing
+from driftword.storage.atomic_writes import replacing, reserved, scratch_folder, writing
 
 RULES: Final = {"frequency change": "how much its frequency changed", "frequency": "how frequent a word is"}
 MAX_SLICES: Final = 16  # more are joined: a slice needs text of its own
@@ -148,7 +147,7 @@ def benchmark(
     join = -(-len(text.slices) // max_slices)
     with ExitStack() as stack:
         if folder is None:
-            place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="driftword-")))
+            place = stack.enter_context(scratch_folder())
         else:
             place = folder
             stack.enter_context(reserved(place))

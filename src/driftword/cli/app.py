@@ -22,7 +22,6 @@ import typer
 
 from driftword.basics import limited_memory
 from driftword.basics.errors import DriftwordError, DriftwordWarning, OptionError
-from driftword.basics.limited_memory import is_out_of_memory, memory_limit
 from driftword.basics.visible_text import visible, visible_lines
 from driftword.cli.arguments import CSV, FORMAT, FORMATS, JSON
 
@@ -73,8 +72,8 @@ def command(name: str | None = None, **settings: Any) -> Callable[[Callable[...,
             except DriftwordError as error:
                 if interrupted():
                     end("Interrupted; nothing was written", 130)
-                if is_out_of_memory(error):
-                    end(limited_memory.sentence(memory_limit()), 2)
+                if wanting := limited_memory.explain(error):
+                    end(wanting, 2)
                 end(with_options(str(error), name or function.__name__), 2)
             except BrokenPipeError:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has seen enough
@@ -83,8 +82,8 @@ def command(name: str | None = None, **settings: Any) -> Callable[[Callable[...,
             except Exception as error:
                 if interrupted():
                     end("Interrupted; nothing was written", 130)
-                if is_out_of_memory(error):
-                    end(limited_memory.sentence(memory_limit()), 2)
+                if wanting := limited_memory.explain(error):
+                    end(wanting, 2)
                 if isinstance(error, OSError):
                     end(f"The output cannot be written: {error.strerror or error}", 2)
                 if _stopped_by:

@@ -13,6 +13,7 @@ import polars as pl
 
 from driftword.basics import checks
 from driftword.basics.errors import StoreError
+from driftword.basics.polars_faults import POLARS_ERRORS
 from driftword.corpus.metadata import CorpusMetadata
 from driftword.corpus.options import PrepareOptions
 from driftword.corpus.phrases import PhraseTable
@@ -54,7 +55,7 @@ class TokenizedText:
         fingerprint: str | None = None,
     ) -> None:
         self._arrays = dict(arrays)
-        self._unchecked = set(arrays) if stored else set[str]()
+        self._unchecked, self._has_checked_documents = set(arrays) if stored else set[str](), False
         self.words = tuple(words)
         self.slices = slices
         self.path = stored.folder if stored else None
@@ -210,7 +211,22 @@ class TokenizedText:
         if not self.has_documents:
             raise StoreError("This corpus was made of ids, so it has no documents")
         assert self._store is not None
-        return pl.scan_parquet(self._store.open_file("documents.parquet"))
+        found = pl.scan_parquet(self._store.open_file("documents.parquet"))
+        if not self._has_checked_documents:
+            self._check_documents(found)
+            self._has_checked_documents = True
+        return found
+
+    def _check_documents(self, found: pl.LazyFrame) -> None:
+        """Refuse a table that is not that of the texts."""
+        assert self.path is not None
+        try:
+            schema, rows = found.collect_schema(), found.select(pl.len()).collect().item()
+        except POLARS_ERRORS as error:
+            raise damaged(self.path, "documents.parquet cannot be read") from error
+        kinds = [schema.get("text") in (pl.String, pl.List(pl.String)), schema.get("date") == pl.Date]
+        if not (all(kinds) and schema.get("slice") == pl.String and rows > self.chunk_document.max(initial=-1)):
+            raise damaged(self.path, "documents.parquet does not have the columns and rows that it should have")
 
     @property
     def has_documents(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from driftword.basics.errors import OptionError
+from driftword.basics.errors import OptionError, StoreError
 from driftword.corpus import Slices
 from driftword.corpus.slices import At
 from driftword.corpus.vocabulary import Vocabulary
@@ -108,11 +108,11 @@ class Embeddings:
 
     def rho_at(self, t: int) -> npt.NDArray[Any]:
         """Return the embeddings of all words in a row of `rho`, ``(V, K)``, without reading the others."""
-        return stored_arrays.row(self._rho, t)
+        return _finite(stored_arrays.row(self._rho, t))
 
     def rho_of(self, words: stored_arrays.Columns) -> npt.NDArray[Any]:
         """Return the embeddings of words, given by their ids, in all slices: ``rho[:, words]``."""
-        return stored_arrays.columns(self._rho, words)
+        return _finite(stored_arrays.columns(self._rho, words))
 
     def intercepts_of(self, word: int) -> npt.NDArray[Any]:
         """Return the intercepts of a word, given by its id, in every slice of the model's time, ``(T,)``."""
@@ -164,3 +164,10 @@ class Embeddings:
             self._cache[key] = compute()
         value: _T = self._cache[key]
         return value
+
+
+def _finite(vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Refuse vectors that no fit ends with, and with which no question can be answered."""
+    if not np.isfinite(vectors).all():
+        raise StoreError("The model holds numbers that are not finite; fit it again, or restore it from a copy")
+    return vectors

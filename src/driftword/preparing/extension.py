@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -35,6 +34,7 @@ from driftword.preparing.token_writer import TokenWriter
 from driftword.preparing.workers import Workers
 from driftword.sources.opening import ReadingOptions, open_source
 from driftword.storage import store
+from driftword.storage.atomic_writes import scratch_folder
 from driftword.storage.shards import read_shards, remove_shards
 
 MOST_NEW: Final = 0.1  # of the vocabulary, at most, that new words may add to it
@@ -75,11 +75,11 @@ def extend_corpus(
     opened = open_source(source, files)
     with (
         store.create(out, kind=KIND, overwrite=overwrite) as writer,
-        tempfile.TemporaryDirectory(dir=writer.folder, prefix="spool-") as spool,
+        scratch_folder(writer.folder) as spool,
         Workers(threads) as workers,
         as_source_errors(),
     ):
-        reader = LocalText(Path(spool), workers, bar)
+        reader = LocalText(spool, workers, bar)
         read = reader.read(opened, request)
         slices = _longer(corpus.slices, options.slices, read.days, first)
         slice_of = slices.find(read.days)

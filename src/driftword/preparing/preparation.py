@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import inspect
 import os
-import tempfile
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -51,7 +50,7 @@ from driftword.preparing.token_writer import TokenWriter
 from driftword.preparing.workers import Workers
 from driftword.sources.opening import open_source
 from driftword.storage import store
-from driftword.storage.atomic_writes import reserved
+from driftword.storage.atomic_writes import reserved, scratch_folder
 
 
 def prepare(
@@ -119,10 +118,10 @@ def prepare(
         _kept_until_complete(out) if dask is not None else contextlib.nullcontext(),
         store.create(out, kind=KIND, overwrite=overwrite) as writer,
         progress(show=show_progress) as bar,
-        tempfile.TemporaryDirectory(dir=writer.folder, prefix="spool-") as spool,
+        scratch_folder(writer.folder) as spool,
         Workers(threads) as workers,  # which end before their files are removed
         as_source_errors(),
-        _open_reader(Path(spool), workers, bar, dask=dask, out=out) as reader,
+        _open_reader(spool, workers, bar, dask=dask, out=out) as reader,
     ):
         found = reader.read(opened, request)
         if options.group is not None:

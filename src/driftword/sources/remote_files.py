@@ -9,7 +9,6 @@ import contextlib
 import glob
 import re
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -17,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from driftword.basics.addresses import open_system
 from driftword.basics.errors import SourceError
 from driftword.basics.polars_faults import reason
+from driftword.storage.atomic_writes import scratch_folder
 from driftword.storage.checksums import sha256
 
 
@@ -89,8 +89,8 @@ def local_copy(file: SourceFile, digests: dict[str, str]) -> Iterator[Path]:
     if isinstance(file, Path):
         yield file
         return
-    with tempfile.TemporaryDirectory(prefix="driftword-") as folder:
-        copy = Path(folder, file.name)
+    with scratch_folder() as folder:
+        copy = folder / file.name
         system, path = open_system(file.address)
         try:
             with system.open(path, "rb") as source, copy.open("wb") as target:

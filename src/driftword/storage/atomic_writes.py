@@ -16,11 +16,12 @@ import os
 import re
 import secrets
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from driftword.basics.errors import DriftwordError, ExistsError, StoreError
-from driftword.basics.system_calls import MOVES_OPEN_FILES, flush
+from driftword.basics.system_calls import MOVES_OPEN_FILES, exchange, flush
 from driftword.storage.locks import WriterLock, writer_lock
 
 
@@ -32,10 +33,13 @@ def writing(target: str | os.PathLike[str]) -> Iterator[None]:
     except DriftwordError:
         raise
     except OSError as error:
-        raise StoreError(_explain(error.errno or 0, str(error.strerror or error), Path(target))) from error
+        if error.errno == errno.ENOMEM:  # no other place helps
+            raise MemoryError from error
+        raise StoreError(_explain(error, Path(target))) from error
     except Exception as error:  # Polars wraps the system's errors in its own
         if number := re.search(r"os error (\d+)", str(error)):
-            raise StoreError(_explain(int(number[1]), os.strerror(int(number[1])), Path(target))) from error
+            reason = OSError(int(number[1]), os.strerror(int(number[1])))
+            raise StoreError(_explain(reason, Path(target))) from error
         raise
 
 
@@ -64,6 +68,16 @@ def replacing(target: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
+def scratch_folder(place: Path | None = None) -> Iterator[Path]:
+    """Yield an empty folder in `place`, or where temporary files are; it is removed, whatever happened to it."""
+    folder = Path(tempfile.mkdtemp(dir=place, prefix="spool-" if place else "driftword-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)  # Python's own such folder recurses for ever where it may not write
+
+
+@contextlib.contextmanager
 def partial_path(target: Path) -> Iterator[Path]:
     """Yield a path beside `target` for a file or folder to be written; what is still there at the end is removed."""
     partial = _beside(target, "partial")
@@ -78,19 +92,32 @@ def put_in_place(partial: Path, target: Path) -> None:
     flush(partial)
     if not target.is_dir() or target.is_symlink():
         partial.replace(target)
+    elif exchange(partial, target):
+        _remove(partial)  # the old one
     else:
-        replaced = _beside(target, "replaced")
-        try:
-            target.rename(replaced)
-            partial.rename(target)
-        finally:
-            if not target.exists() and replaced.exists():
-                replaced.rename(target)
-            if replaced.exists():
-                leftover = _beside(target, "partial")
-                replaced.rename(leftover)  # half removed, it must never be put back
-                _remove(leftover)
+        _replace_in_steps(partial, target)
     flush(target.absolute().parent)
+
+
+def _replace_in_steps(partial: Path, target: Path) -> None:
+    """Replace a directory where the system cannot do it at once."""
+    replaced = _beside(target, "replaced")
+    try:
+        target.rename(replaced)
+        partial.rename(target)
+    except OSError as error:
+        if not target.exists() and replaced.exists():
+            try:
+                replaced.rename(target)
+            except OSError:
+                raise StoreError(
+                    f"{_explain(error, target)}. What was there is now '{replaced}'; move it back"
+                ) from error
+        raise
+    with contextlib.suppress(OSError):  # it stays until the next one is written here
+        leftover = _beside(target, "partial")
+        replaced.rename(leftover)  # half removed, it must never be put back
+        _remove(leftover)
 
 
 def restore(target: Path) -> None:
@@ -176,7 +203,8 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _explain(number: int, reason: str, target: Path) -> str:
+def _explain(error: OSError, target: Path) -> str:
+    number, reason = error.errno or 0, str(error.strerror or error)
     denied = "permission was denied; choose an `out` that you may write to"
     if not MOVES_OPEN_FILES:
         denied = "permission was denied, or a program has it open; close that, or give another `out`"

@@ -148,6 +148,8 @@ class Store:
         try:
             return read_array(self._small[file]) if file in self._small else StoredArray(self._file(file))
         except (OSError, ValueError) as error:
+            if getattr(error, "errno", None) == errno.ENOMEM:  # it may be whole
+                raise MemoryError from error
             raise damaged(self.folder, f"{file} cannot be read ({error})") from error
 
     def long_array(self, name: str) -> npt.NDArray[Any] | StoredArray | ShardedArray:

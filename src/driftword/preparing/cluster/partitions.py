@@ -11,7 +11,6 @@ import contextlib
 import json
 import secrets
 import socket
-import tempfile
 from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -36,7 +35,7 @@ from driftword.preparing.text_stages import ReadingRequest, TokenPlaces
 from driftword.sources.opening import Source, inputs_of, open_files
 from driftword.sources.remote_files import SourceFile
 from driftword.storage import store
-from driftword.storage.atomic_writes import discard
+from driftword.storage.atomic_writes import discard, scratch_folder
 from driftword.storage.checksums import sealed_json, unseal_json
 from driftword.storage.shards import write_header
 
@@ -212,8 +211,8 @@ class Place:
 
 @contextlib.contextmanager
 def _open_stream(ids: Path, lengths: Path) -> Iterator[IdStream]:
-    with tempfile.TemporaryDirectory(prefix="driftword-") as scratch:
-        stream = IdStream(Path(scratch), ids, np.load(lengths))
+    with scratch_folder() as scratch:
+        stream = IdStream(scratch, ids, np.load(lengths))
         yield stream
         stream.close()
 
