@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -416,3 +417,26 @@ def test_control_c_keeps_the_checkpoint_and_says_how_to_go_on(sotu: dw.Corpus, t
     assert complaint.rstrip().endswith("--resume")
     assert list(tmp_path.glob(".m.checkpoints/pass-*"))
     assert not (tmp_path / "m").exists()
+
+
+class EveryFew(float):
+    """A time that has passed every few rounds."""
+
+    def __new__(cls, few: int) -> EveryFew:
+        made = super().__new__(cls, 1.0)
+        made.rounds = itertools.cycle([True] * (few - 1) + [False])  # type: ignore[attr-defined]
+        return made
+
+    def __gt__(self, _: object) -> bool:
+        return next(self.rounds)  # type: ignore[attr-defined, no-any-return]
+
+
+def test_the_sum_of_a_pass_does_not_depend_on_how_often_one_looks(
+    small: dw.Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = set()
+    for few in (1, 3, 7, 11):
+        monkeypatch.setattr("driftword.fitting.training.LOOK_EVERY", EveryFew(few))
+        model = dw.fit(small, replace(SPEC, rounds=40), passes=2, threads=1)
+        seen.add(tuple(entry["train_L_pos"] for entry in model.history))
+    assert len(seen) == 1

@@ -99,7 +99,9 @@ class Training:
             now = time.perf_counter()
             if r + 1 < n_rounds and now - looked < LOOK_EVERY:
                 continue
-            likelihood, unseen, looked = likelihood + sum(map(float, unseen)), [], now
+            for one in unseen:  # one after the other: how many there are depends on time, and the sum must not
+                likelihood += float(one)
+            unseen, looked = [], now
             if not (np.isfinite(likelihood) and self.engine.finite()):
                 raise self._diverged(number, "numbers grew beyond all bounds")
             rate = words / (time.perf_counter() - begin)
