@@ -8,11 +8,13 @@ import signal
 import sys
 
 from driftword.basics.limited_memory import run_watched
+from driftword.basics.system_calls import open_missing_streams
 
 
 def main() -> None:
     """Run the command line."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    open_missing_streams()
     run_watched()
     if sys.argv[1:2] == ["explore"]:
         # Its products are small, and readers come at once: idle threads of NumPy would only be in the way.

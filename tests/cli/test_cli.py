@@ -238,3 +238,32 @@ def test_output_that_cannot_be_written_is_told(small: dw.Corpus) -> None:
         [*PROGRAM, "info", small.path], capture_output=True, env={**PLAIN, "PYTHONIOENCODING": "latin-1"}
     )
     assert latin.returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
+@pytest.mark.parametrize(
+    ("command", "streams", "status", "said"),
+    [
+        ("info MODEL", ">&-", 0, ""),
+        ("neighbors MODEL ship --json", ">&- 2>&-", 0, ""),
+        ("prepare SOURCE --out OUT", "<&- >&- 2>&-", 0, ""),
+        ("info nowhere", ">&-", 2, "driftword: There is no corpus at 'nowhere'"),
+        ("--help", ">&-", 0, ""),
+        ("--help", "> /dev/full", 2, "driftword: The output cannot be written"),
+        ("drift MODEL --min-count 1 --skip 0", "> /dev/full", 2, "driftword: The output cannot be written"),
+        ("--help", "| head -0", 0, ""),
+    ],
+)
+def test_streams_that_are_closed_or_full(
+    command: str, streams: str, status: int, said: str, small_model: dw.Model, tmp_path: Path
+) -> None:
+    (tmp_path / "letters.csv").write_text("text,date\n" + "\n".join(f"{text},{date}" for text, date in letters()))
+    for name, path in (("MODEL", small_model.path), ("SOURCE", tmp_path / "letters.csv"), ("OUT", tmp_path / "out")):
+        command = command.replace(name, str(path))
+    line = f"'{sys.executable}' -m driftword {command} {streams}"
+    done = subprocess.run(["sh", "-c", line], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (status, bool(said)), done.stderr
+    assert done.stderr.startswith(said)
+    if "out" in command.split("/")[-1] and not status:
+        dw.Corpus.open(tmp_path / "out").check_current()

@@ -54,6 +54,18 @@ def lock(file: BinaryIO) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
 
+def open_missing_streams() -> None:
+    """Open standard streams that a program was started without: a file of ours would take their place, and output."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the system gives it the lowest number that is free
+            stream = open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115 - as long as the program
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
+
+
 def open_at_once(path: str, flags: int) -> int:
     """Open a file for `open`, without waiting for anybody, as a pipe in its place would make it."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

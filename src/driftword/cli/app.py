@@ -76,7 +76,7 @@ def command(name: str | None = None, **settings: Any) -> Callable[[Callable[...,
                     end(wanting, 2)
                 end(with_options(str(error), name or function.__name__), 2)
             except BrokenPipeError:
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has seen enough
+                _write_no_more()  # the reader has seen enough
             except KeyboardInterrupt:
                 end("Interrupted; nothing was written", 130)
             except Exception as error:
@@ -85,6 +85,7 @@ def command(name: str | None = None, **settings: Any) -> Callable[[Callable[...,
                 if wanting := limited_memory.explain(error):
                     end(wanting, 2)
                 if isinstance(error, OSError):
+                    _write_no_more()
                     end(f"The output cannot be written: {error.strerror or error}", 2)
                 if _stopped_by:
                     end("Stopped; nothing was written", 128 + _stopped_by[-1])
@@ -227,11 +228,22 @@ def main() -> None:
             print(f"driftword: {visible(sentence)}", file=sys.stderr)
     except (typer.Abort, KeyboardInterrupt):
         status = 130
+    except OSError as error:  # from help, which no command writes
+        _write_no_more()
+        status = 0 if isinstance(error, BrokenPipeError) else 2
+        if status:
+            print(f"driftword: The output cannot be written: {error.strerror or error}", file=sys.stderr)
     if status == 130:  # otherwise Python ends by the signal itself if the interrupt came while it ran generated code
         with contextlib.suppress(OSError):
             sys.stdout.flush()
         os._exit(status)
     sys.exit(status)
+
+
+def _write_no_more() -> None:
+    """Forget what is still to be written: Python would try again at its end, and complain again."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 _GRACE: Final = 60.0  # seconds in which a command that was told to end puts everything right
