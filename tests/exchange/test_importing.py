@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from gensim.models import KeyedVectors, Word2Vec
@@ -72,3 +76,54 @@ def test_unknown_counts_stay_unknown() -> None:
     made = toy_model(np.ones((2, 3, 4)), np.full((2, 3), -1), ["a", "b", "c"], dim=4, intercept=False).at(1900)
     with pytest.raises(KeyError):
         made.to_gensim().get_vecattr("a", "count")
+
+
+def hostile(data: bytes, random: np.random.Generator) -> bytes:
+    """Return a file with some bytes changed, moved, removed, or put in."""
+    changed = bytearray(data)
+    for _ in range(int(random.integers(1, 4))):
+        at = int(random.integers(0, len(changed) + 1))
+        junk = [b"\0", b"\xff", b" ", b"\n", b"9" * 30, b"-1", b"nan", b"1e999", "\u202e".encode(), b" " * 999]
+        new = junk[int(random.integers(0, len(junk)))]
+        changed[at : at + int(random.integers(0, 20))] = new
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("name", ["a.vec", "a.bin", "gold.tsv"])
+def test_hostile_files_are_read_or_refused(name: str, tmp_path: Path, small_model: dw.Model) -> None:
+    path, random = tmp_path / name, np.random.default_rng(0)
+    if name == "gold.tsv":
+        path.write_text("word\tchange_graded\tchange_binary\n" + "".join(f"w{i}\t0.{i}\t{i % 2}\n" for i in range(9)))
+    else:
+        form = {"a.vec": "word2vec", "a.bin": "word2vec-binary"}[name]
+        written = dw.export(small_model, out=tmp_path / "vectors", format=form, at=["1850"])
+        file = written if written.is_file() else next(written.iterdir())
+        path.write_bytes(file.read_bytes())
+    whole = path.read_bytes()
+    read: Any = dw.read_gold if name == "gold.tsv" else lambda path: dw.read_word2vec({1850: path})
+    read(path)
+    refused = 0
+    for _ in range(300):
+        path.write_bytes(hostile(whole, random))
+        try:
+            read(path)
+        except dw.DriftwordError as error:
+            refused += 1
+            assert str(error)
+    assert refused > 20
+
+
+@pytest.mark.parametrize("name", ["a.vec", "a.bin"])
+def test_vectors_that_never_end_or_never_come_are_refused(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"3 2\n" + b"x" * 100_000_000)  # which is one word
+    with pytest.raises(dw.SourceError, match="is not in word2vec's format"):
+        dw.read_word2vec({1990: path})
+    path.write_bytes(b"9 9\n")
+    os.truncate(path, 1 << 40)
+    with pytest.raises(dw.SourceError, match="is not in word2vec's format"):
+        dw.read_word2vec({1990: path})
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(dw.SourceError, match="it is not a file"):
+        dw.read_word2vec({1990: path})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -10,7 +11,7 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 import numpy.typing as npt
 
-from driftword.basics import checks
+from driftword.basics import checks, system_calls
 from driftword.basics.errors import OptionError, SourceError
 from driftword.corpus import Slices
 from driftword.corpus.vocabulary import UNKNOWN, Vocabulary
@@ -19,6 +20,8 @@ from driftword.models.provenance import Provenance
 from driftword.models.spec import Spec
 
 _BY_SLICE: Final = "give the vectors of each slice by its label, such as {1990: keyed_vectors}"
+_LONGEST: Final = 10_000  # bytes of a word
+_LONGEST_NUMBER: Final = 50
 _Vectors = tuple[list[str], npt.NDArray[np.float32]]
 
 
@@ -151,12 +154,14 @@ def _cleaned(where: str, words: list[str], vectors: npt.NDArray[np.float32]) -> 
 
 def _read_one(path: Path) -> _Vectors:
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=system_calls.open_at_once) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ValueError("it is not a file")
             head = file.readline(1 << 16).split()
             if len(head) != 2 or not all(number.isdigit() for number in head):
                 raise ValueError("its first line must say how many words and dimensions it has (GloVe's files lack it)")
             count, dim = map(int, head)
-            if count * dim > os.fstat(file.fileno()).st_size:
+            if count * (dim + 1) > os.fstat(file.fileno()).st_size:
                 raise ValueError(f"its first line promises {count:,} words of {dim:,} numbers, more than it can hold")
             read = _read_binary if path.suffix == ".bin" else _read_text
             vectors = np.empty((count, dim), dtype=np.float32)
@@ -171,7 +176,8 @@ def _read_one(path: Path) -> _Vectors:
 def _read_text(file: BinaryIO, vectors: npt.NDArray[np.float32], i: int) -> str:
     """Read a line into a row, and return its word."""
     dim = vectors.shape[1]
-    word, *numbers = file.readline().decode("utf-8").rstrip("\n").rsplit(" ", dim)
+    line = file.readline(_LONGEST + _LONGEST_NUMBER * dim)
+    word, *numbers = line.decode("utf-8").rstrip("\n").rsplit(" ", dim)
     if len(numbers) != dim:
         raise ValueError(f"line {i + 2} holds {len(numbers)} numbers and should hold {dim}")
     vectors[i] = [float(number) for number in numbers]
@@ -179,9 +185,11 @@ def _read_text(file: BinaryIO, vectors: npt.NDArray[np.float32], i: int) -> str:
 
 
 def _read_binary(file: BinaryIO, vectors: npt.NDArray[np.float32], i: int) -> str:
-    word = b""
+    word = bytearray()
     while (letter := file.read(1)) not in (b" ", b""):
         word += letter if letter != b"\n" else b""
+        if len(word) > _LONGEST:
+            raise ValueError(f"word {i + 1} is longer than {_LONGEST:,} letters")
     numbers = file.read(vectors[i].nbytes)
     if len(numbers) < vectors[i].nbytes:
         raise ValueError(f"it ends in word {i + 1} of {len(vectors)}")
