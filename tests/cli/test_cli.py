@@ -267,3 +267,21 @@ def test_streams_that_are_closed_or_full(
     assert done.stderr.startswith(said)
     if "out" in command.split("/")[-1] and not status:
         dw.Corpus.open(tmp_path / "out").check_current()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer of the system")
+def test_a_command_that_cannot_end_by_itself_is_ended() -> None:
+    code = (
+        "import signal, time\n"
+        "from driftword.cli import app\n"
+        "import sys; stop = sys.modules['driftword.cli.app']; stop._GRACE = 1.0\n"
+        "signal.signal(signal.SIGTERM, stop._stop)\n"
+        "try:\n    print('ready', flush=True); time.sleep(60)\n"
+        "finally:\n    time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.terminate()
+        assert process.wait(timeout=30) == -signal.SIGALRM
