@@ -45,7 +45,8 @@ def run_watched() -> None:
     limit = memory_limit()
     if limit is None or not hasattr(os, "fork"):
         return
-    noise = tempfile.TemporaryFile()  # noqa: SIM115 - it ends with both processes
+    # In memory, where there is such a file, as the disk may be full; it ends with both processes.
+    noise = open(os.memfd_create("noise"), "w+b") if hasattr(os, "memfd_create") else tempfile.TemporaryFile()  # noqa: SIM115
     sign, alive = os.pipe()
     if child := os.fork():
         os.close(alive)
