@@ -68,8 +68,9 @@ def memory_limit() -> int | None:
 
 
 def check_memory(needed: float) -> None:
-    """Raise MemoryError where a limit does not leave so many bytes: some libraries would wait for them for ever."""
-    if memory_limit() is not None and available_memory() < needed:
+    """Raise MemoryError where a limit does not leave addresses for so many bytes: some libraries wait for ever then."""
+    limited = resource is not None and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+    if limited and available_memory() < needed:
         raise MemoryError
 
 

@@ -68,7 +68,7 @@ def explore(
     from driftword.basics.progress import progress
     from driftword.basics.tables import printable
     from driftword.cli import terminal
-    from driftword.models.model import Model
+    from driftword.models.model import Model, why_no_corpus
     from driftword.pages.overview_content import warm_up
     from driftword.web.access import LOCAL
     from driftword.web.app import make_app
@@ -86,7 +86,7 @@ def explore(
     model = Model.open(path)
     text = model.open_corpus(corpus)
     if text is None:
-        terminal.warn(f"{model.missing_corpus}, so no passages are shown; name it with --corpus")
+        terminal.warn(f"{why_no_corpus(model)}, so no passages are shown; name it with --corpus")
     listener = _listen(host, port)
     if not no_token:
         token = token or secrets.token_urlsafe(16)
@@ -140,13 +140,13 @@ def report(
     """
     _check_installed("report", "report", ("jinja2",))
     from driftword.cli import terminal
-    from driftword.models.model import Model
+    from driftword.models.model import Model, why_no_corpus
     from driftword.pages import offline_report
 
     model = Model.open(path)
     text = model.open_corpus(corpus) if passages else None
     if passages and text is None:
-        terminal.warn(f"{model.missing_corpus}, so there are no passages; name it with --corpus")
+        terminal.warn(f"{why_no_corpus(model)}, so there are no passages; name it with --corpus")
     written = offline_report.report(
         model, out=out, corpus=text, words=comma_separated(words), n=n, between=two_slices(between), metric=metric,
         min_count=min_count, skip=skip, interpolated=interpolated, title=title, passages=passages, overwrite=overwrite,

@@ -214,13 +214,6 @@ class Model(Embeddings):
             return None
         return self.check_corpus(corpus)
 
-    @property
-    def missing_corpus(self) -> str:
-        """Why `open_corpus` found none, as the beginning of a sentence."""
-        if is_address(self.provenance.corpus_path or ""):
-            return "The model's corpus is at an address, which is opened only where you give it"
-        return "The model's corpus is no longer where it was"
-
     def documents_of(self, corpus: Corpus) -> Corpus:
         """Return the part of a corpus that the embeddings are about: that of the group, if this is the model of one."""
         group = self.provenance.group
@@ -322,6 +315,13 @@ def check_predicts(model: Model) -> None:
         raise OptionError(f"{name} give no probabilities of words, so they have no held-out scores and no intervals")
 
 
+def why_no_corpus(model: Model) -> str:
+    """Say why `Model.open_corpus` found none, as the beginning of a sentence."""
+    if is_address(model.provenance.corpus_path or ""):
+        return "The model's corpus is at an address, which is opened only where you give it"
+    return "The model's corpus is no longer where it was"
+
+
 def corpus_of(model: Model, corpus: Corpus | str | os.PathLike[str] | None = None) -> Corpus:
     """Return the corpus that a model was fitted to: the one given, or from where it was then."""
     if model.provenance.imported:
@@ -330,5 +330,5 @@ def corpus_of(model: Model, corpus: Corpus | str | os.PathLike[str] | None = Non
         corpus = model.open_corpus(checks.location("corpus", corpus))  # with its dates shuffled, where they were
     text = model.open_corpus() if corpus is None else as_corpus(corpus)
     if text is None:
-        raise OptionError(f"{model.missing_corpus}; name it with `corpus`")
+        raise OptionError(f"{why_no_corpus(model)}; name it with `corpus`")
     return model.documents_of(model.check_corpus(text))
