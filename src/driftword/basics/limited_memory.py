@@ -13,10 +13,8 @@ import os
 import select
 import signal
 import sys
-import tempfile
 import threading
 import time
-import traceback
 from pathlib import Path
 from typing import IO, Any, Final, NoReturn
 
@@ -45,6 +43,8 @@ def run_watched() -> None:
     limit = memory_limit()
     if limit is None or not hasattr(os, "fork"):
         return
+    import tempfile  # every program loads this module
+
     # In memory, where there is such a file, as the disk may be full; it ends with both processes.
     noise = open(os.memfd_create("noise"), "w+b") if hasattr(os, "memfd_create") else tempfile.TemporaryFile()  # noqa: SIM115
     sign, alive = os.pipe()
@@ -98,6 +98,8 @@ def sentence(limit: int | None) -> str:
 
 def _keep_apart(noise: IO[bytes]) -> None:
     """Let Python write to standard error as before, and keep what libraries write there: no user understands it."""
+    import traceback
+
     terminal = os.dup(2)
     os.dup2(noise.fileno(), 2)
     lost = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import platform
 import sys
-from importlib.metadata import version
 from pathlib import Path
 
 from driftword.basics.system_calls import resource
@@ -13,11 +11,15 @@ from driftword.basics.system_calls import resource
 
 def versions() -> dict[str, str]:
     """Return the versions of the packages that decide a result."""
+    from importlib.metadata import version  # which takes as long to load as all else that a program begins with
+
     return {name: version(name) for name in ("driftword", "numpy", "polars")}
 
 
 def machine() -> str:
     """Describe this machine in a few words."""
+    import platform
+
     return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
 
 

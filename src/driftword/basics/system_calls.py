@@ -7,17 +7,18 @@ neither renames nor removes what is open: neither a file, nor a folder with an o
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import importlib
 import os
 import signal
-import subprocess
 import sys
 import threading
 from pathlib import Path
 from types import ModuleType
-from typing import Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+if TYPE_CHECKING:
+    import subprocess
 
 
 def _module(name: str) -> ModuleType | None:
@@ -111,11 +112,10 @@ def flush(path: Path) -> None:
 
 def exchange(one: Path, other: Path) -> bool:
     """Let two files or folders change places, at once and both or neither; return False where the system cannot."""
-    rename = (
-        getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-        if sys.platform == "linux" and MOVES_OPEN_FILES
-        else None
-    )
+    import ctypes  # every program loads this module
+
+    library = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" and MOVES_OPEN_FILES else None
+    rename = getattr(library, "renameat2", None)
     if rename is None:
         return False
     here, both = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
