@@ -22,6 +22,9 @@ from driftword.basics.errors import DriftwordError
 from driftword.basics.process import available_memory
 from driftword.basics.system_calls import resource
 
+#: With what Windows does not have; there nothing of this is used.
+_posix: Final[Any] = os
+_posix_signal: Final[Any] = signal
 #: Seconds without a sign of life after which a program hangs; compiling may hold up all of Python for a while.
 _PATIENCE: Final = 120.0
 _IDLE: Final = 30.0  # the same for a program that computes nothing and has little memory left
@@ -41,7 +44,7 @@ def run_watched() -> None:
     Without a limit, or where processes do not fork, there is no other process.
     """
     limit = memory_limit()
-    if limit is None or not hasattr(os, "fork"):
+    if sys.platform == "win32" or limit is None:
         return
     import tempfile  # every program loads this module
 
@@ -116,7 +119,7 @@ def _show_life(alive: int) -> NoReturn:
         try:
             os.write(alive, b".")
         except OSError:
-            os._exit(128 + signal.SIGKILL)
+            os._exit(128 + _posix_signal.SIGKILL)
         time.sleep(1)
 
 
@@ -128,7 +131,7 @@ def _wait_for(child: int, sign: int, noise: IO[bytes], limit: int) -> NoReturn:
         asked.append((number, time.monotonic()))
         os.kill(child, number)
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, _posix_signal.SIGHUP):
         signal.signal(number, pass_on)
     last, idle = time.monotonic(), _Idle(child, limit)
     while True:
@@ -139,7 +142,7 @@ def _wait_for(child: int, sign: int, noise: IO[bytes], limit: int) -> NoReturn:
         last = now if ready else last
         silent = now - last > (_GRACE if asked or _complaint(noise) else _PATIENCE)
         if silent or idle.too_long(now) or (asked and now - asked[0][1] > _AT_MOST):
-            os.kill(child, signal.SIGKILL)
+            os.kill(child, _posix_signal.SIGKILL)
             break
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
@@ -149,7 +152,7 @@ def _wait_for(child: int, sign: int, noise: IO[bytes], limit: int) -> NoReturn:
         print(f"driftword: {sentence(limit)}", file=sys.stderr, flush=True)
         os._exit(2)
     if code not in (0, 2):
-        os.write(2, os.pread(noise.fileno(), 1 << 16, 0))
+        os.write(2, _posix.pread(noise.fileno(), 1 << 16, 0))
     os._exit(code)
 
 
@@ -167,7 +170,7 @@ class _Idle:
             fields = (self._facts / "stat").read_text().rpartition(")")[2].split()
         except OSError:  # it has ended, or the system does not say
             return False
-        seconds = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        seconds = (int(fields[11]) + int(fields[12])) / _posix.sysconf("SC_CLK_TCK")
         self.full = self._limit - int(fields[20]) < _ENOUGH
         if seconds > self._seconds + 0.05 or not self.full or sys.argv[1:2] == ["explore"]:
             self._seconds, self._since = seconds, now
@@ -176,5 +179,5 @@ class _Idle:
 
 def _complaint(noise: IO[bytes]) -> bool:
     """Tell whether a library has said that there is no memory."""
-    text = os.pread(noise.fileno(), 1 << 16, 0).lower()
+    text = _posix.pread(noise.fileno(), 1 << 16, 0).lower()
     return any(part in text for part in _COMPLAINTS)

@@ -258,7 +258,7 @@ def interrupted() -> bool:
 def _stop(number: int, _: object) -> None:
     """End by an exception, so that nothing half-written stays."""
     _stopped_by.append(number)
-    if number != signal.SIGINT and hasattr(signal, "setitimer"):
+    if number != signal.SIGINT and sys.platform != "win32":
         signal.setitimer(signal.ITIMER_REAL, _GRACE)  # which ends the process, also where it cannot end by itself
     raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
 
