@@ -39,7 +39,7 @@ questions = {
     "vector": lambda: [model[word, 1993].tolist(), model[word, 1991].tolist()],
     "passages": lambda: corpus.passages(word, n=20).to_dicts(),
     "chunks": lambda: [chunk.tolist() for chunk in corpus.chunks("test")],
-    "evaluate": lambda: dw.evaluate(model, corpus, engine="cpu", threads=1).to_dicts(),
+    "evaluate": lambda: dw.evaluate(model, corpus=corpus, engine="cpu", threads=1).to_dicts(),
 }
 def ask(name):
     try:

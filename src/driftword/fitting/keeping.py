@@ -38,6 +38,7 @@ from driftword.storage.typed_facts import Count
 
 CHECKPOINT: Final = "checkpoint"
 CHECKPOINT_EVERY: Final = 20.0  # seconds that a kill may cost at most, besides the pass under way
+_SCORED: Final = {"kind", "train_L_pos", "L_pos", "L_neg", "L", "L_se"}  # of every pass
 _PARAMETERS: Final = ("rho", "alpha", "rho_accumulator", "alpha_accumulator")
 _AGAIN: Final = "start again with `overwrite=True` instead of `resume=True`"
 
@@ -189,6 +190,8 @@ class Checkpoints:
                 if not parameters.are_of(*self.shape):
                     raise store.damaged(checkpoint.folder, "its arrays have other shapes than they should have")
                 history, best_pass = [dict(entry) for entry in facts.history], facts.best_pass
+                if not 1 <= best_pass <= len(history) or not all(entry.keys() >= _SCORED for entry in history):
+                    raise store.damaged(checkpoint.folder, "its history is incomplete")
                 if best_pass != len(history):
                     self.open_best(best_pass)  # rather than find it missing when the fit is finished
             except StoreError as error:

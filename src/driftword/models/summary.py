@@ -24,15 +24,14 @@ def summarize(info: Mapping[str, Any], spec: Spec, made: Provenance, *, tested: 
             "model": f"{made.method}, {spec.dim} dimensions, context {spec.context}",
             **size,
             "corpus": corpus,
-            "made by": f"driftword {made.versions['driftword']}, seed {made.seed}",
+            "made by": f"driftword {made.versions.get('driftword', '')}, seed {made.seed}",
             "dates": dates,
             "tested": tested,
         }
     else:
         other_walk = spec.model == "dynamic" and (spec.walk != "random" or spec.dynamic_context)
-        scores = (
-            "L_pos {L_pos:.4f}, L_neg {L_neg:.4f}, L {L:.4f}" if info["validation"]["L"] is not None else "not scored"
-        )
+        scored = all(score is not None for score in info["validation"].values())
+        scores = "L_pos {L_pos:.4f}, L_neg {L_neg:.4f}, L {L:.4f}" if scored else "not scored"
         facts = {
             "model": f"{spec.model}, {spec.dim} dimensions, context {spec.context}, {spec.negatives} negatives",
             **size,

@@ -275,10 +275,11 @@ def history(model: Model | str | os.PathLike[str]) -> alt.LayerChart:
         A model, or its path.
     """
     model = as_model(model)
-    if not model.history or not model.predicts:
+    scored = [entry for entry in model.history if {"pass", "L", "kind"} <= entry.keys()]
+    if not scored or not model.predicts:
         alone = "" if model.provenance.group is None else "; draw that of the model with all groups"
         raise OptionError(f"The model has no history of its fit{alone}")
-    table = pl.DataFrame([{"pass": e["pass"], "L": e["L"], "kind": e["kind"]} for e in model.history])
+    table = pl.DataFrame([{name: entry[name] for name in ("pass", "L", "kind")} for entry in scored])
     base = alt.Chart(table).encode(
         alt.X("pass:O", title="pass", axis=alt.Axis(labelAngle=0)),
         alt.Y("L:Q", title="validation L", scale=alt.Scale(zero=False)),
