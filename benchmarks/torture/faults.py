@@ -51,7 +51,7 @@ class Faults(Part):
         if not self.faults:
             return Verdict("all", SKIPPED, "calls of other processes cannot be supervised here; it needs Linux")
         command, fault = self.faults[(SEEDS_APART * self.arena.seed + number) * self._stride % len(self.faults)]
-        whole, folder, before = self._reference(command), self._before(command), Reference()
+        whole, folder, before = self._reference(command), command.begin_in(self.folder), Reference()
         before.add(snapshot(folder), 0)
         starved = fault.kind == "memory"
         if starved:
@@ -152,7 +152,7 @@ class Faults(Part):
         if "memory" in kinds:
             self.supervised.close()
         self.supervisor.expect(None)
-        must(self.supervised.run([command.argv], self._before(command))[0], command)
+        must(self.supervised.run([command.argv], command.begin_in(self.folder))[0], command)
         for kind in kinds:
             for number in range(1, self.supervisor.counts[kind] + 1):
                 for error in ERRORS[kind]:
@@ -165,17 +165,11 @@ class Faults(Part):
         if command.name not in self._references:
 
             def run() -> tuple[Path, float]:
-                folder = self._before(command)
+                folder = command.begin_in(self.folder)
                 return folder, must(self.unsupervised.run([command.argv], folder)[0], command).seconds
 
             self._references[command.name] = Reference.learn(run)
         return self._references[command.name]
-
-    def _before(self, command: Command) -> Path:
-        folder = reset(self.folder)
-        if command.before is not None:
-            command.before(folder)
-        return folder
 
     def _damage(self, before: Reference, whole: Reference, outcome: Outcome, *, may_leave: bool) -> str | None:
         """Say what is neither as it was nor as it should become, or left over although it could be removed."""

@@ -35,6 +35,13 @@ class Command:
     again: tuple[str, ...] = ()  # further options of the next run
     before: Callable[[Path], None] | None = None  # puts what was there before into the folder
 
+    def begin_in(self, folder: Path) -> Path:
+        """Return a folder with what is there before the command, and nothing else."""
+        reset(folder)
+        if self.before is not None:
+            self.before(folder)
+        return folder
+
 
 def commands(corpora: Corpora, interrupted: Callable[[Path], None]) -> list[Command]:
     """Return every writing command, fresh and over an older result."""
@@ -98,7 +105,7 @@ class Kills(Part):
         """Kill the command whose turn it is, at a moment drawn at random, and run it again."""
         command = self.commands[number % len(self.commands)]
         reference = self.reference(command)
-        folder = self._before(command)
+        folder = command.begin_in(self.folder)
         old = Reference()
         old.add(snapshot(folder), 0)
         running = self.arena.launcher.start(command.argv, folder)
@@ -140,7 +147,7 @@ class Kills(Part):
         if command.name not in self._references:
 
             def run() -> tuple[Path, float]:
-                folder = self._before(command)
+                folder = command.begin_in(self.folder)
                 running = self.arena.launcher.start(command.argv, folder)
                 changed = wait_for_change(folder, running)
                 outcome = running.wait()
@@ -151,12 +158,6 @@ class Kills(Part):
 
             self._references[command.name] = Reference.learn(run, times=2)
         return self._references[command.name]
-
-    def _before(self, command: Command) -> Path:
-        folder = reset(self.folder)
-        if command.before is not None:
-            command.before(folder)
-        return folder
 
     def _interrupt(self, folder: Path) -> None:
         """Put the state of an interrupted fit into a folder."""

@@ -28,8 +28,8 @@ def is_on_this_machine(path: str) -> bool:
     return pathlib.Path(path).is_absolute() and not is_address(path) and not path.startswith(("//", "\\\\"))
 
 
-def check_address(address: str) -> str:
-    """Return an address if it is of plain storage."""
+def check_address(address: str) -> None:
+    """Refuse an address that is not of plain storage."""
     found = _ADDRESS.match(address)
     if found is None or found[1] not in PROTOCOLS:
         raise OptionError(
@@ -38,7 +38,6 @@ def check_address(address: str) -> str:
         )
     if _CHAIN in address:
         raise OptionError(f"'{address}' cannot be opened: it has '{_CHAIN}' in it; give the address of the files alone")
-    return address
 
 
 def open_system(address: str) -> tuple[Any, str]:

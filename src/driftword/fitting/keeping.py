@@ -187,8 +187,7 @@ class Checkpoints:
                 parameters = Parameters(**{name: np.array(checkpoint.array(name)) for name in _PARAMETERS})
                 facts = checkpoint.facts(_Facts)
                 self._check_identity(facts)
-                if not parameters.are_of(*self.shape):
-                    raise store.damaged(checkpoint.folder, "its arrays have other shapes than they should have")
+                self._check_shapes(checkpoint, parameters)
                 history, best_pass = [dict(entry) for entry in facts.history], facts.best_pass
                 if not 1 <= best_pass <= len(history) or not all(entry.keys() >= _SCORED for entry in history):
                     raise store.damaged(checkpoint.folder, "its history is incomplete")
@@ -262,7 +261,13 @@ class Checkpoints:
         checkpoint = store.open_store(_folder(self.target) / f"pass-{best_pass:03}", kind=CHECKPOINT)
         if checkpoint.facts(_Facts).fit != self.fit:
             raise StoreError(f"'{checkpoint.folder}' belongs to another fit")
-        return checkpoint.array("rho"), checkpoint.array("alpha")
+        rho, alpha = checkpoint.array("rho"), checkpoint.array("alpha")
+        self._check_shapes(checkpoint, Parameters(rho, alpha, rho, alpha))
+        return rho, alpha
+
+    def _check_shapes(self, checkpoint: store.Store, parameters: Parameters) -> None:
+        if not parameters.are_of(*self.shape):
+            raise store.damaged(checkpoint.folder, "its arrays have other shapes than they should have")
 
     def remove(self) -> None:
         """Remove all checkpoints: the model is stored, or another fit begins."""
