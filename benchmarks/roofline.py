@@ -20,7 +20,9 @@ from numba import njit
 import driftword as dw
 import speed
 from driftword.engines.cpu import block_kernels as kernels
+from driftword.engines.cpu import row_kernels as rows
 from driftword.engines.cpu.matmul_kernels import LANES, TILE, add_product, padded
+from driftword.engines.cpu.row_kernels import CHUNK
 from driftword.engines.parameters import Table
 from machine import describe
 
@@ -33,23 +35,32 @@ REPEATS = 2000
 @njit(**kernels._FAST)
 def _products(n, block, columns, negatives, context, transposed, residual, gradient):  # noqa: PLR0917
     for _ in range(n):
-        add_product(negatives, transposed, len(negatives), len(context), columns, residual)
-        add_product(residual.T, negatives, len(context), context.shape[1], len(negatives), gradient)
-        add_product(residual, context, len(negatives), context.shape[1], block, negatives)
+        width = padded(columns, LANES)
+        add_product(negatives, transposed, len(negatives), len(context), columns, residual, anew=True)
+        add_product(residual.T, negatives, len(context), width, len(negatives), gradient)
+        add_product(residual, context, len(negatives), width, block, negatives, anew=True)
 
 
 @njit(**kernels._FAST)
-def _steps(n, gradients, table):
+def _steps(n, gradients, table, words, options):
     for _ in range(n):
-        kernels._adagrad(gradients, 0, table, 0, np.float32(1e-6), 0, 0, 1)
+        for r in range(len(words)):
+            table.accumulator[words[r], 0] += kernels._square(gradients, r, options.dim)
+        for r in range(len(words)):
+            kernels._step(table, words[r], gradients, r, np.float32(1), options)
 
 
 @njit(**kernels._FAST)
-def _windows(n, vectors, prefix_sums, run, sums):
-    half = (len(vectors) - run) // 2
+def _windows(n, vectors, sums, run, found):
+    seen = len(vectors)
+    half = (seen - run) // 2
     for _ in range(n):
-        kernels._window_sums(vectors, -half, run + half, prefix_sums, half, 0, run, sums)
-        kernels._window_sums(vectors, 0, run, prefix_sums, half, -half, run + half, sums)
+        rows.prefix_sums(sums, 0, vectors, 0, seen)
+        for i in range(run):
+            rows.window_sum(found, i, sums, i, i + 2 * half + 1, i + half, i + half + 1)
+        rows.prefix_sums(sums, 0, vectors, 0, run)
+        for j in range(seen):
+            rows.window_sum(found, j, sums, max(j - 2 * half, 0), min(j + 1, run), 0, 0)
 
 
 @njit(**kernels._FAST)
@@ -91,23 +102,22 @@ def parts(spec: dw.Spec) -> dict[str, float]:
         spec.context // 2,
         spec.dim + spec.intercept,
     )
-    width, rows, seen = padded(columns, LANES), padded(padded(block, LANES), TILE), run + 2 * half
+    width, block_rows, seen = padded(columns, CHUNK), padded(padded(block, LANES), TILE), run + 2 * half
     moved = block + pool + block // run * seen  # rows of both tables that a block moves
-    context = numbers(rows, width)
+    context = numbers(block_rows, width)
     products = microseconds(
         _products, block, columns, numbers(pool, width), context, np.ascontiguousarray(context.T),
-        numbers(pool, rows), numbers(rows, width),
+        numbers(pool, block_rows), numbers(block_rows, width),
     )  # fmt: skip
-    table = Table(numbers(1, moved, columns), np.ones((1, moved, columns), np.float32))
-    words = random.permutation(moved).astype(np.int32)
-    gradients = kernels.Gradients(words[None], numbers(1, moved, width), np.array([moved]))
-    steps = microseconds(_steps, gradients, table)
-    windows = microseconds(_windows, numbers(seen, width), numbers(seen + 2, width), run, numbers(seen, width))
+    table = Table(numbers(moved, width), np.ones((moved, 1), np.float32))
+    step = kernels.Options(half, pool, np.float32(1), np.float32(1e-6), 0, moved, 1, spec.dim, columns, at_once=True)
+    steps = microseconds(_steps, numbers(moved, width), table, random.permutation(moved), step)
+    windows = microseconds(_windows, numbers(seen, width), numbers(seen + 1, width), run, numbers(seen, width))
     return {
         "three matrix products": products / block,
         f"Adagrad, {moved / block:.0f} rows a word": steps / block,
         "sums over windows": windows / run,
-        "sigmoids of negatives": microseconds(_sigmoids, numbers(pool, rows)) / block,
+        "sigmoids of negatives": microseconds(_sigmoids, numbers(pool, block_rows)) / block,
     }
 
 
@@ -130,10 +140,8 @@ def main() -> None:
     flops = 3 * 2 * spec.pool_size * (spec.dim + spec.intercept)
     whole = {}
     for threads in (1, 2):
-        speed.THREADS = threads
-        whole[threads] = np.median(
-            [1e6 * cost.likelihood / cost.words for cost in (speed.round_cost(corpus, spec) for _ in range(3))]
-        )
+        costs = (speed.round_cost(corpus, spec, threads=threads) for _ in range(3))
+        whole[threads] = np.median([1e6 * cost.likelihood / cost.words for cost in costs])
     print("one thread                  microseconds a word")
     for name, took in found.items():
         print(f"{name:28}{took:9.2f}")

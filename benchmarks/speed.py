@@ -1,22 +1,27 @@
 """How fast is a pass of the dynamic model, beside gensim's static CBOW in the same run?
 
 Both see the same UN text after the same subsampling, K = 100, n = 20, a context of
-four words on either side, two threads. driftword's figure includes the prior. A
-second table shows how the cost of a round grows: that of the likelihood with the number
+four words on either side, two threads. driftword's figure includes the prior. Then come
+more threads, as many as there are cores; and one or two threads beside another program that takes
+a core. The last table shows how the cost of a round grows: that of the likelihood with the number
 of words, that of the prior with the numbers in rho (T.V.K). Run with ``make bench-speed``;
-it needs gensim.
+it needs gensim. On a machine with many cores, ``taskset -c 0,1`` gives it two.
 """
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
+import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 import driftword as dw
+from driftword.basics.process import available_cores
 from driftword.engines import make_engine
 from driftword.engines.parameters import broadcast, initial_parameters
 from driftword.engines.rounds import Sampler, make_rounds, read_text
@@ -25,6 +30,18 @@ from driftword.fitting.schedule import Schedule
 from machine import DATA, describe
 
 THREADS = 2
+
+
+@contextlib.contextmanager
+def neighbor(*, busy: bool) -> Iterator[None]:
+    """Let another program take a core, if it is to be busy."""
+    other = subprocess.Popen([sys.executable, "-c", "while True: pass"]) if busy else None
+    try:
+        yield
+    finally:
+        if other is not None:
+            other.kill()
+            other.wait()
 
 
 def gensim_rate(corpus: dw.Corpus, tokens: int) -> float:
@@ -63,10 +80,10 @@ class Cost:
         return self.words / (self.likelihood + self.prior)
 
 
-def round_cost(corpus: dw.Corpus, spec: dw.Spec, *, rounds: int = 3, join: int = 1) -> Cost:
+def round_cost(corpus: dw.Corpus, spec: dw.Spec, *, rounds: int = 3, join: int = 1, threads: int = THREADS) -> Cost:
     """Measure some rounds of the dynamic model, every `join` slices joined into one; the first round warms up."""
     text = read_text(corpus, "train", pass_number=1, sliced=True)
-    text = replace(text, slice_of=text.slice_of // join)
+    text = text._replace(slice_of=text.slice_of // join)
     n_slices = -(-len(corpus.slices) // join)
     centering = measure_contexts(corpus, spec.context // 2) if spec.intercept else None
     schedule = Schedule(spec, 10, np.ones(n_slices - 1), 0, centering)
@@ -78,7 +95,7 @@ def round_cost(corpus: dw.Corpus, spec: dw.Spec, *, rounds: int = 3, join: int =
         intercepts=frequency_log_odds(corpus, spec.exponent, spec.negatives) if spec.intercept else None,
     ).astype(np.float32)  # fmt: skip
     parameters = broadcast(static, n_slices, spec.initial_accumulator)
-    engine = make_engine("cpu", parameters, sampler, threads=THREADS)
+    engine = make_engine("cpu", parameters, sampler, threads=threads)
     step = schedule.step(3, 0)
     engine.round(parts[0], step)
     whole, priors = [], []
@@ -113,6 +130,18 @@ def main() -> None:
         f"driftword, dynamic, prior  {cost.rate / 1e3:8.0f}k words/s   {cost.rate / peer:.1f}x"
         f"   (prior: {share:.0%} of the time)"
     )
+    print("\nthreads   k words/s   efficiency")
+    alone = round_cost(corpus, spec, threads=1).rate
+    for threads in (n for n in (1, 2, 4, 8, 16, 32) if n <= available_cores()):
+        rate = alone if threads == 1 else round_cost(corpus, spec, threads=threads).rate
+        print(f"{threads:7}{rate / 1e3:12.0f}{rate / alone / threads:13.2f}")
+    print(f"\nanother program takes one of {available_cores()} cores")
+    for threads in (1, 2):
+        rates = []
+        for busy in (False, True):
+            with neighbor(busy=busy):
+                rates.append(round_cost(corpus, spec, threads=threads).rate)
+        print(f"{threads:7} threads{rates[1] / 1e3:12.0f}k words/s   ({rates[0] / 1e3:.0f}k without it)")
     print("\na round                     words    T.V.K   k words/s   likelihood, ns a word   prior, ns a number")
     for name, changed, join in (
         ("as above", spec, 1),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from driftword.engines.parameters import Parameters
+from driftword.engines.parameters import Parameters, accumulators
 from driftword.engines.prior import Chain, Prior
 from driftword.engines.rounds import Centering, PassPlan, Sampler, Step, Text
 
@@ -15,7 +15,7 @@ NAMES = ("rho", "alpha", "rho_accumulator", "alpha_accumulator")
 SETTING = st.fixed_dictionaries(
     {
         "lengths": st.lists(st.integers(0, 40), min_size=1, max_size=10),
-        "slices": st.integers(1, 5),
+        "slices": st.sampled_from([1, 2, 3, 5, 17]),
         "words": st.integers(2, 30),
         "dim": st.sampled_from([1, 3, 16, 21, 33]),
         "half_window": st.integers(1, 5),
@@ -47,7 +47,7 @@ def make_parameters(
     random = np.random.default_rng(seed)
     rho = random.normal(size=(slices, words, dim + intercept)) * 0.4
     alpha = random.normal(size=(slices, words, dim) if contexts else (words, dim)) * 0.4
-    return Parameters(rho, alpha, np.full_like(rho, accumulator), np.full_like(alpha, accumulator))
+    return Parameters(rho, alpha, *accumulators(rho, alpha, accumulator))
 
 
 def single(parameters: Parameters) -> Parameters:

@@ -45,7 +45,7 @@ def compare(
 
     def tables() -> tuple[Table, Table]:
         rho, alpha = ([torch.tensor(a, device=device) for a in parameters.table(name)] for name in ("rho", "alpha"))
-        rho = [torch.nn.functional.pad(a, (0, max(filling - 1, 0)), value=i) for i, a in enumerate(rho)]
+        rho[0] = torch.nn.functional.pad(rho[0], (0, max(filling - 1, 0)))
         return Table(*rho), Table(*alpha)
 
     def check(totals: torch.Tensor, right: float) -> None:

@@ -67,7 +67,7 @@ def test_parts_of_a_chain_find_the_solution_of_the_whole(
     monkeypatch.setattr(borders, "WORDS", 3)  # so that words are sent in several messages
     random = np.random.default_rng(0)
     values = torch.from_numpy(random.normal(size=(9, WORDS, COLUMNS)).astype("f4"))
-    accumulator = torch.from_numpy((0.1 + 10 * random.random((9, WORDS, COLUMNS))).astype("f4"))
+    accumulator = torch.from_numpy((0.1 + 10 * random.random((9, WORDS, 2))).astype("f4"))
     chain = chains(9, by_word=by_word, stiff=stiff)
     whole = values.double()
     prior_step(Table(whole, accumulator.double()), DevicePrior.make(*chain, DIM, COLUMNS, CPU), learning_rate=RATE)
@@ -84,7 +84,7 @@ def test_parts_of_a_chain_find_the_solution_of_the_whole(
 def test_the_kernel_eliminates_as_plain_operations_do(by_word: bool) -> None:
     random = np.random.default_rng(2)
     values = torch.from_numpy(random.normal(size=(6, WORDS, COLUMNS)).astype("f4"))
-    accumulator = torch.from_numpy(random.random((6, WORDS, COLUMNS)).astype("f4"))
+    accumulator = torch.from_numpy(random.random((6, WORDS, 2)).astype("f4"))
     prior = DevicePrior.make(*chains(6, by_word=by_word, stiff=3.0), DIM, COLUMNS, CPU)
     table = Table(values, accumulator)
     found = eliminate(table, prior, (1, 5), learning_rate=RATE)

@@ -135,7 +135,7 @@ def test_some_context_vectors_stay_and_a_prior_has_centers(make: Make, sliced: P
     center, alpha_center = (np.random.default_rng(1).normal(size=a.shape) for a in (sliced.rho, sliced.alpha))
     rho, intercept = Chain(np.full(SLICES, 30.0), WALK), Chain(np.array([3.0, 0.0, 1.0]), WALK)
     step = make_step(
-        SLICES, frozen=4, center=center, intercept=intercept, rho=rho, alpha=Chain.independent(9.0),
+        SLICES, frozen=4, center=center, intercept=intercept, rho=rho, alpha=Chain.independent(90.0),
         alpha_center=alpha_center,
     )  # fmt: skip
     plan = make_plan(block_size=110)
@@ -177,11 +177,11 @@ def test_broadcast_gives_every_slice_the_static_embeddings(make: Make, static: P
     after = values(engine)
     np.testing.assert_array_equal(after["rho"], np.repeat(before["rho"], SLICES, axis=0))
     np.testing.assert_array_equal(after["alpha"], before["alpha"])
-    np.testing.assert_array_equal(after["rho_accumulator"], np.full((SLICES, WORDS, DIM + 1), 0.25))
-    np.testing.assert_array_equal(after["alpha_accumulator"], np.full((WORDS, DIM), 0.25))
+    np.testing.assert_array_equal(after["rho_accumulator"], np.full((SLICES, WORDS, 2), 0.25))
+    np.testing.assert_array_equal(after["alpha_accumulator"], np.full((WORDS, 1), 0.25))
     with_contexts = values(make(static).broadcast(SLICES, 0.25, contexts=True))
     np.testing.assert_allclose(with_contexts["alpha"], np.repeat(static.alpha[None], SLICES, axis=0), rtol=1e-6)
-    np.testing.assert_array_equal(with_contexts["alpha_accumulator"], np.full((SLICES, WORDS, DIM), 0.25))
+    np.testing.assert_array_equal(with_contexts["alpha_accumulator"], np.full((SLICES, WORDS, 1), 0.25))
     for part in engine.read(corpus, make_plan()):
         engine.round(part, make_step(SLICES))
     rho = values(engine)["rho"]

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from cases import make_plan, make_text
 
 import driftword as dw
 from driftword.engines import rounds
-from driftword.engines.rounds import TURNS, Sampler, make_rounds, read_pass, training_chunks
+from driftword.engines.rounds import Sampler, make_rounds, read_pass, training_chunks
 
 
 def test_negatives_follow_the_counts() -> None:
@@ -37,18 +39,23 @@ def test_rounds_share_every_slice_and_blocks_stay_in_theirs() -> None:
     assert len(np.unique(numbers)) == len(numbers)
 
 
-def test_slices_take_turns_in_another_order_each_time(small: dw.Corpus) -> None:
-    """Context vectors follow the slice under way, so none may always be the last."""
-    orders = []
+@pytest.mark.parametrize("passes_before", [0, 40])
+def test_slices_take_turns_in_another_order_each_time(small: dw.Corpus, passes_before: int) -> None:
+    """Context vectors follow the slices under way, so none may always be the last. Threads share no slice of a wave."""
+    orders, lasts = set(), set()
+    options = {"sliced": True, "rounds": 3, "block_size": 4, "run_length": 2, "passes_before": passes_before}
     for number in range(2):
-        for part in read_pass(small, make_plan(sliced=True, rounds=3, block_size=4, run_length=2, number=number)):
-            changes = np.flatnonzero(np.diff(part.slice_of, prepend=-1))
-            order = part.slice_of[changes].tolist()
-            assert sorted(set(order)) == list(range(len(small.slices)))
-            assert 3 * len(small.slices) < len(order) <= TURNS * len(small.slices)  # two turns may follow each other
-            orders.append(tuple(order))
-    assert len(set(orders)) == 6
-    assert len({order[-1] for order in orders}) > 2
+        for part in read_pass(small, make_plan(number=number, **options)):
+            assert set(part.slice_of.tolist()) == set(range(len(small.slices)))
+            for first, end in pairwise(part.wave_offsets.tolist()):
+                wave = part.slice_of[first:end]
+                assert np.count_nonzero(np.diff(wave)) + 1 == len(set(wave.tolist()))  # each once, its blocks together
+            orders.add(tuple(part.number.tolist()))
+            lasts.add(int(part.slice_of[-1]))
+            if passes_before:
+                assert len(set(part.slice_of[: part.wave_offsets[1]].tolist())) > 2
+    assert len(orders) == 6
+    assert passes_before or len(lasts) > 2
 
 
 def test_pieces_of_a_text_are_all_of_it_once_and_other_ones_in_every_pass(small: dw.Corpus) -> None:

@@ -142,7 +142,7 @@ def test_a_fit_is_resumed(small: dw.Corpus, tmp_path: Path, monkeypatch: pytest.
 
 def test_what_does_not_fit_comes_in_parts() -> None:
     parameters = single(make_parameters(6, 40, 8))
-    engine = TorchEngine(copy.deepcopy(parameters), Sampler.make(np.ones(40), 1), device="cpu", memory=12_000)
+    engine = TorchEngine(copy.deepcopy(parameters), Sampler.make(np.ones(40), 1), device="cpu", memory=6_000)
     assert len(list(engine._rho.slice_ranges())) > 1
     assert len(list(engine._rho.word_ranges())) > 1
     for name in NAMES:
@@ -175,9 +175,9 @@ solve = [table, F, "i32", "i32", "i32", "fp32", prior, "i32"]
 signatures = [
     ("likelihood_step", block, [100, 104, 128, 32, 64, 64, 32, "tf32", False]),
     ("likelihood_step", block, [100, 104, 128, 32, 64, 64, 32, "tf32", True]),
-    ("take_steps", [table, MovedRows(L, L, I), F, "i32", "i32", "fp32", "i32"], [104, 128, 8]),
-    ("prior_step", solve, [512, False]),
-    ("prior_step", solve, [512, True]),
+    ("take_steps", [table, MovedRows(L, L, I), F, "i32", "i32", "fp32", "i32"], [100, 104, 128, 8]),
+    ("prior_step", solve, [2, 512, False]),
+    ("prior_step", solve, [2, 512, True]),
     ("score", [F, F, DeviceText(*[L] * 6), I, F, F, "i32", "i32", "i32", "fp32"], [4, 20, 100, 104, 128, 8]),
 ]
 for capability in (80, 90):

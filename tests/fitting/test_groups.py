@@ -150,7 +150,7 @@ def test_steps_of_groups_fall_to_the_last_piece_of_a_text_that_is_read_in_pieces
 
 def test_groups_that_do_not_fit_into_memory_are_refused(corpus: dw.Corpus, monkeypatch: Any) -> None:
     one = 4 * SLICES * len(corpus.words) * 13
-    monkeypatch.setattr("driftword.fitting.job.available_memory", lambda: 7.5 * one)
+    monkeypatch.setattr("driftword.fitting.job.available_memory", lambda: 6.5 * one)
     with pytest.raises(
         dw.OptionError, match="takes about 0.0 GB of memory, .* name at most 2 of its groups as `groups`"
     ):

@@ -24,7 +24,7 @@ DRAWN_AT_ONCE: Final = 1 << 16  # random numbers that a thread draws, which its 
 
 
 class Table(NamedTuple):
-    """Parameters and their Adagrad accumulators (sums of squared gradients): arrays or tensors of the same shape."""
+    """Parameters and their Adagrad accumulators: arrays or tensors."""
 
     values: Any
     accumulator: Any
@@ -36,12 +36,15 @@ class Table(NamedTuple):
 
 @dataclass
 class Parameters:
-    """Embeddings, context vectors, and their Adagrad accumulators (sums of squared gradients)."""
+    """Embeddings, context vectors, and their Adagrad accumulators.
+
+    Every vector has one accumulator, the sum of the mean squares of its gradients; an intercept has its own.
+    """
 
     rho: Floats  # (T, V, K), or (T, V, K + 1) with intercepts
     alpha: Floats  # (V, K), or (T, V, K) where context vectors drift too
-    rho_accumulator: Floats  # as rho
-    alpha_accumulator: Floats  # as alpha
+    rho_accumulator: Floats  # (T, V, 1), or (T, V, 2) with intercepts
+    alpha_accumulator: Floats  # (V, 1), or (T, V, 1)
 
     @property
     def has_intercepts(self) -> bool:
@@ -50,11 +53,15 @@ class Parameters:
 
     def are_of(self, n_slices: int, n_words: int, dim: int) -> bool:
         """Tell whether the arrays have the shapes of a model with so many slices; of a static one, too."""
-        rho = {(t, n_words, dim + intercept) for t in (1, n_slices) for intercept in (0, 1)}
-        alpha = {(n_words, dim), (n_slices, n_words, dim)}
+        shapes: dict[str, set[tuple[int, ...]]] = {
+            "rho": {(t, n_words, dim + intercept) for t in (1, n_slices) for intercept in (0, 1)},
+            "alpha": {(n_words, dim), (n_slices, n_words, dim)},
+        }
         return all(
-            values.dtype.kind == "f" and values.shape == accumulator.shape and values.shape in shapes
-            for (values, accumulator), shapes in ((self.table("rho"), rho), (self.table("alpha"), alpha))
+            values.dtype.kind == accumulator.dtype.kind == "f"
+            and values.shape in shapes[name]
+            and accumulator.shape == (*values.shape[:-1], values.shape[-1] - dim + 1)
+            for name, (values, accumulator) in ((name, self.table(name)) for name in shapes)
         )
 
     def table(self, name: str) -> Table:
@@ -85,7 +92,14 @@ def initial_parameters(
     rho, alpha = numbers[:1], numbers[1]
     if intercepts is not None:
         rho = np.concatenate([rho, (intercepts[None, :, None] / INTERCEPT_UNIT).astype(dtype)], axis=2)
-    return Parameters(rho, alpha, np.full_like(rho, initial_accumulator), np.full_like(alpha, initial_accumulator))
+    return Parameters(rho, alpha, *accumulators(rho, alpha, initial_accumulator))
+
+
+def accumulators(rho: Any, alpha: Any, initial: float) -> tuple[Floats, Floats]:
+    """Return new Adagrad accumulators of embeddings and context vectors."""
+    dim = alpha.shape[-1]
+    of_rho, of_alpha = (np.full((*a.shape[:-1], a.shape[-1] - dim + 1), initial, a.dtype) for a in (rho, alpha))
+    return of_rho, of_alpha
 
 
 def _draw(numbers: Floats, scale: float, key: int) -> None:
@@ -123,4 +137,4 @@ def broadcast(static: Parameters, n_slices: int, initial_accumulator: float, *, 
     """Give every slice the static embeddings, and reset the Adagrad accumulators; on request context vectors too."""
     rho = np.repeat(static.rho, n_slices, axis=0)
     alpha = np.repeat(static.alpha[None], n_slices, axis=0) if contexts else static.alpha
-    return Parameters(rho, alpha, np.full_like(rho, initial_accumulator), np.full_like(alpha, initial_accumulator))
+    return Parameters(rho, alpha, *accumulators(rho, alpha, initial_accumulator))

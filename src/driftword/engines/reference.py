@@ -9,10 +9,12 @@ For a block of positions i of slice t, with pool S of M negatives weighted n/M:
     L      = sum_i log sigmoid(rho[x_i] . C_i) + n/M sum_i sum_{v in S} log sigmoid(-rho[v] . C_i)
 
 Adagrad sees one gradient per occurrence: one per position for the words of the text, one
-per draw for the negatives, one per token for the context vectors. All gradients of a wave
-are computed before any step is taken. Then the steps of its blocks are taken in turn: the
-squared gradients of a block are accumulated first, then every row is updated, so that the
-order of occurrences does not matter.
+per draw for the negatives, one per token for the context vectors. A vector has one
+accumulator, of the mean squares of its gradients; an intercept has its own. Squares are
+accumulated first, then every row is moved, so that the order of occurrences does not
+matter. Embeddings are moved by one block after the other. Context vectors, which all
+slices share, are moved by all blocks of a wave together; and so are embeddings where there
+are few slices.
 
 At the end of a round the mean context vector is moved into the intercepts, which leaves
 every log odds as it was: a common part of all contexts says how frequent a word is.
@@ -27,9 +29,9 @@ import numpy as np
 import numpy.typing as npt
 
 from driftword.engines.array_engine import ArrayEngine
-from driftword.engines.parameters import INTERCEPT_UNIT, Parameters, by_slice
+from driftword.engines.parameters import INTERCEPT_UNIT, Parameters, Table, by_slice
 from driftword.engines.prior import Chain
-from driftword.engines.rounds import Blocks, Centering, Sampler, Step, Text
+from driftword.engines.rounds import Blocks, Centering, Sampler, Step, Text, moves_at_once
 
 Array = npt.NDArray[np.float64]
 
@@ -95,11 +97,12 @@ def with_intercept(context: Array, rho: Any, alpha: Any) -> Array:
 
 def block_gradients(
     parameters: Parameters, blocks: Blocks, b: int, negatives: Any, step: Step
-) -> tuple[float, list[tuple[int, Array]], list[tuple[int, Array]]]:
-    """Return the text's log-likelihood in block b, and the gradients in rho[t] and alpha, one per occurrence."""
+) -> tuple[float, list[tuple[int, int, Array]], list[tuple[int, int, Array]]]:
+    """Return the text's log-likelihood in block b, and gradients in rho and alpha: slice, word and vector of each."""
     t, ids, half_window = blocks.slice_of[b], blocks.ids, step.half_window
     rho, contexts = parameters.rho[t], by_slice(parameters.alpha)
-    alpha = contexts[min(t, len(contexts) - 1)]
+    s = min(t, len(contexts) - 1)
+    alpha = contexts[s]
     first, end = blocks.run_offsets[b : b + 2]
     of_runs = (blocks.run_begin, blocks.run_end, blocks.chunk_begin, blocks.chunk_end)
     runs = list(zip(*(values[first:end].tolist() for values in of_runs), strict=True))
@@ -111,8 +114,8 @@ def block_gradients(
     # Gradients of the objective in eta: what occurs or does not, less its probability.
     residual = 1 - sigmoid(eta)  # (B,)
     negative_residual = -step.negatives / step.pool_size * sigmoid(context @ rho[negatives].T)  # (B, M)
-    rho_gradients = list(zip(words.tolist(), residual[:, None] * context, strict=True))
-    rho_gradients += zip(negatives.tolist(), negative_residual.T @ context, strict=True)
+    vectors = np.concatenate([residual[:, None] * context, negative_residual.T @ context])
+    rho_gradients = [(t, v, vector) for v, vector in zip([*words.tolist(), *negatives.tolist()], vectors, strict=True)]
     context_gradient = residual[:, None] * rho[words] + negative_residual @ rho[negatives]  # (B, K)
     alpha_gradients = []
     row = 0  # of the run's first position
@@ -121,7 +124,8 @@ def block_gradients(
             rows = [
                 row + i - begin for i in range(max(begin, j - half_window), min(end, j + half_window + 1)) if i != j
             ]  # of the positions that have token j in their context
-            alpha_gradients.append((int(ids[j]), context_gradient[rows, : alpha.shape[1]].sum(axis=0)))
+            if ids[j] >= step.frozen:
+                alpha_gradients.append((s, int(ids[j]), context_gradient[rows, : alpha.shape[1]].sum(axis=0)))
         row += end - begin
     return float(log_sigmoid(eta).sum()), rho_gradients, alpha_gradients
 
@@ -129,17 +133,31 @@ def block_gradients(
 def likelihood_step(parameters: Parameters, blocks: Blocks, wave: range, negatives: Any, step: Step) -> float:
     """Take the Adagrad steps of the blocks of a wave; return the text's log-likelihood before it."""
     total, rho, alpha = 0.0, parameters.table("rho"), parameters.table("alpha").by_slice()
-    for b, found in [(b, block_gradients(parameters, blocks, b, negatives[b], step)) for b in wave]:
-        log_likelihood, rho_gradients, alpha_gradients = found
-        alpha_gradients = [(word, gradient) for word, gradient in alpha_gradients if word >= step.frozen]
-        for table, gradients in ((rho, rho_gradients), (alpha, alpha_gradients)):
-            values, accumulator = (part[min(blocks.slice_of[b], len(part) - 1)] for part in table)
-            for word, gradient in gradients:
-                accumulator[word] += gradient**2
-            for word, gradient in gradients:
-                values[word] += step.learning_rate * gradient / np.sqrt(accumulator[word])
+    of_rho: list[Any] = []
+    of_alpha: list[Any] = []
+    for b in wave:
+        log_likelihood, rho_gradients, alpha_gradients = block_gradients(parameters, blocks, b, negatives[b], step)
+        if moves_at_once(len(rho.values)):
+            adagrad(rho, rho_gradients, step.learning_rate)
+        else:
+            of_rho += rho_gradients
+        of_alpha += alpha_gradients
         total += log_likelihood
+    adagrad(rho, of_rho, step.learning_rate)
+    adagrad(alpha, of_alpha, step.learning_rate)
     return total
+
+
+def adagrad(table: Table, gradients: list[tuple[int, int, Array]], learning_rate: float) -> None:
+    """Accumulate the mean squares of gradients, and apart those of intercepts; then move every row."""
+    values, accumulator = table
+    dim = values.shape[2] + 1 - accumulator.shape[2]
+    columns = np.minimum(np.arange(values.shape[2]) // dim, 1)  # the accumulator of each
+    for t, word, gradient in gradients:
+        accumulator[t, word, 0] += (gradient[:dim] ** 2).mean()
+        accumulator[t, word, 1:] += gradient[dim:] ** 2
+    for t, word, gradient in gradients:
+        values[t, word] += learning_rate * gradient / np.sqrt(accumulator[t, word, columns])
 
 
 def prior_step(parameters: Parameters, step: Step) -> None:
@@ -158,15 +176,18 @@ def prior_step(parameters: Parameters, step: Step) -> None:
     center = 0 if prior.center is None else prior.center
     rho -= center
     dim = alpha.shape[2]
-    for columns, chain in ((np.s_[..., :dim], prior.rho), (np.s_[..., dim:], prior.intercept)):
-        rho[columns] = chain_step(rho[columns], parameters.rho_accumulator[columns], chain, rate)
+    for columns, squares, chain in (
+        (np.s_[..., :dim], np.s_[..., :1], prior.rho),
+        (np.s_[..., dim:], np.s_[..., 1:], prior.intercept),
+    ):
+        rho[columns] = chain_step(rho[columns], parameters.rho_accumulator[squares], chain, rate)
     rho += center
 
 
 def chain_step(values: Any, accumulator: Any, chain: Chain, learning_rate: float) -> Array:
     """Solve the system of a chain for every word and column of ``(T, V, K)``."""
     n_slices, words, columns = values.shape
-    metric = np.sqrt(accumulator) / learning_rate
+    metric = np.broadcast_to(np.sqrt(accumulator) / learning_rate, values.shape)
     walk = chain.walk_by_word[..., None]  # (T - 1, V or 1, 1)
     matrix = np.zeros((words, columns, n_slices, n_slices))
     for t in range(n_slices):

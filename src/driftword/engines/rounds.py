@@ -7,11 +7,11 @@ sees the same share of every slice, and slices take turns within a round. The po
 of a block share one pool of negatives. All of this is a function of the seed and the
 pass number alone.
 
-The blocks of a round are worked on in *waves*: all blocks of a wave start from the
-parameters as they were before it, so that they can be computed at the same time, and
-their steps are then taken in turn. The result does not depend on how many threads
-there are. The first steps of Adagrad are long, and many of them from the same point
-overshoot together, so waves begin with one block and grow with the blocks done.
+The blocks of a round are worked on in *waves*: all blocks of a wave see the context
+vectors as they were before it, so that they can be computed at the same time. The result
+does not depend on how many threads there are. The first steps of Adagrad are long, and
+many of them from the same point overshoot together, so waves begin with one block and
+grow with the blocks done.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ TURNS: Final = 4  # that each slice has in a round
 SEGMENTS: Final = 32  # of a slice in each piece of a text, at least, where it has as many chunks
 SEGMENT_TOKENS: Final = 1 << 15  # in a segment, about, at most: enough to be read at once
 SORTED_PARTS: Final = 256  # into which runs are divided, about, to be sorted
-WAVE_BLOCKS: Final = 64  # in a wave, at most
+WAVE_BLOCKS: Final = 256  # in a wave, at most
+WAVE_SLICES: Final = 128  # in a wave, at most: threads work on different ones
+SLICES_AT_ONCE: Final = 16  # so many are enough to keep threads busy, each with some of them
 WAVE_SHARE: Final = 1 / 256  # of the blocks done since the accumulators were reset that a wave may have
 
 
@@ -268,8 +270,8 @@ def make_rounds(text: Text, plan: PassPlan) -> list[Blocks]:
     done = plan.texts_before * len(first)
     result = []
     for r in range(plan.rounds):
-        numbers = np.flatnonzero(turn // TURNS == r)
-        numbers = numbers[np.lexsort((place[numbers], turn[numbers]))]
+        in_round = np.flatnonzero(turn // TURNS == r)
+        numbers = _in_waves(in_round, block_slice[in_round], place[in_round], turn[in_round], done)
         runs = concatenated_ranges(run_offsets[numbers], run_offsets[numbers + 1])
         sizes = run_offsets[numbers + 1] - run_offsets[numbers]
         offsets, waves, slices = np.r_[0, np.cumsum(sizes)], wave_offsets(len(numbers), done), block_slice[numbers]
@@ -279,6 +281,29 @@ def make_rounds(text: Text, plan: PassPlan) -> list[Blocks]:
         result.append(part)
         done += len(numbers)
     return result
+
+
+def moves_at_once(n_slices: int) -> bool:
+    """Tell whether each block of a wave moves its embeddings at once, as there are enough slices for all threads."""
+    return n_slices >= SLICES_AT_ONCE
+
+
+def _in_waves(numbers: Ints, slice_of: Ints, place: Ints, turn: Ints, done: int) -> Ints:
+    """Put the blocks of a round in order: in every wave some slices, the blocks of each next to each other."""
+    order = np.lexsort((place, turn))
+    new_turn = _changes(turn[order])
+    new_slice = new_turn | _changes(place[order])
+    slices, turns = np.cumsum(new_slice) - 1, np.cumsum(new_turn) - 1  # slices are numbered anew in every turn
+    rank = np.arange(len(order)) - np.flatnonzero(new_slice)[slices]  # of a block among those of its slice and turn
+    among = slices - slices[new_turn][turns]  # which slice of the turn
+    in_turn = np.bincount(turns[new_slice], minlength=1)[turns]
+    groups = -(-in_turn // WAVE_SLICES)
+    at_a_time = np.maximum(WAVE_BLOCKS * groups // np.maximum(in_turn, 1), 1)
+    again = np.lexsort((slices, rank // at_a_time, among * groups // np.maximum(in_turn, 1), turn[order]))
+    sizes = np.diff(wave_offsets(len(order), done))
+    wave = np.repeat(np.arange(len(sizes)), sizes)
+    order = order[again]
+    return np.asarray(numbers[order[np.lexsort((slice_of[order], wave))]])
 
 
 def _changes(values: Ints) -> npt.NDArray[np.bool_]:

@@ -13,7 +13,7 @@ from driftword.basics.errors import FitError
 from driftword.basics.progress import Progress
 from driftword.corpus import Corpus
 from driftword.engines import Engine
-from driftword.engines.parameters import Parameters
+from driftword.engines.parameters import Parameters, accumulators
 from driftword.engines.prior import Prior
 from driftword.engines.rounds import Sampler
 from driftword.engines.streaming import rounds_of_pass
@@ -50,8 +50,8 @@ def continue_fit(
     sampler = Sampler.make(corpus.raw_counts, spec.exponent)
 
     def engine_at(rho: Array, alpha: Array) -> Engine:
-        accumulators = (np.full(a.shape, spec.initial_accumulator, dtype=np.float32) for a in (rho, alpha))
-        return start_engine(Parameters(rho.copy(), alpha.copy(), *accumulators), sampler)
+        new = accumulators(rho, alpha, spec.initial_accumulator)
+        return start_engine(Parameters(rho.copy(), alpha.copy(), *new), sampler)
 
     def validate() -> float:
         if not len(held_out.text.ids):

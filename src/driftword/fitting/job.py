@@ -19,8 +19,8 @@ from driftword.models.spec import Spec
 
 StartEngine = Callable[[Parameters, Sampler], Engine]
 WITH_GROUPS: Final = ("binned", "dynamic")  # models that have embeddings of groups
-#: Tables that a fit keeps, of a number for each slice, word and dimension: embeddings, accumulators, the best pass.
-_TABLES: Final = 3
+#: Tables that a fit keeps, of a number for each slice, word and dimension: embeddings, and those of the best pass.
+_TABLES: Final = 2
 _OF_GROUP: Final = 2  # those of the group under way, beside one for each group
 
 

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from driftword.basics.errors import DriftwordWarning, ExistsError, FitError, OptionError, StoreError
 from driftword.basics.process import available_cores
 from driftword.basics.progress import Progress
-from driftword.engines.parameters import Floats, Parameters, by_slice, split_intercepts
+from driftword.engines.parameters import Floats, Parameters, accumulators, by_slice, split_intercepts
 from driftword.fitting.group_fitting import fit_groups
 from driftword.fitting.job import Job
 from driftword.fitting.training import History, Training
@@ -262,7 +262,7 @@ class Checkpoints:
         if checkpoint.facts(_Facts).fit != self.fit:
             raise StoreError(f"'{checkpoint.folder}' belongs to another fit")
         rho, alpha = checkpoint.array("rho"), checkpoint.array("alpha")
-        self._check_shapes(checkpoint, Parameters(rho, alpha, rho, alpha))
+        self._check_shapes(checkpoint, Parameters(rho, alpha, *accumulators(rho, alpha, 0.0)))
         return rho, alpha
 
     def _check_shapes(self, checkpoint: store.Store, parameters: Parameters) -> None:

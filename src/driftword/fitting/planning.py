@@ -200,7 +200,7 @@ def _fit(size: Size, spec: Spec, passes: int, *, cores: int, gpus: int, processe
     from_disk = passes * read / DISK if read > CACHED else 0.0
     prior = moving * spec.rounds * rho * costs.prior / power * (SHARED_PRIOR if processes > 1 else 1)
     scored = min(size.seen * HELD_OUT / _TRAINED, MOST_VALIDATION)
-    memory = (4 * (3 * rho / processes + 6 * alpha) + min(size.seen / processes * TEXT_BYTES, PIECE)) / GIGA
+    memory = (4 * (2 * rho / processes + 6 * alpha) + min(size.seen / processes * TEXT_BYTES, PIECE)) / GIGA
     rows: list[Row] = [
         ("fit: text", max(text, from_disk), memory, 0.0, 0.0, limit if text > from_disk else "disk"),
         ("fit: prior", prior, 0.0, 0.0, 0.0, limit),

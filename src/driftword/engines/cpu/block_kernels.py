@@ -1,8 +1,8 @@
 """Numba loops of the CPU engine: arrays in, arrays out.
 
-Work arrays are padded with zeros to the whole tiles and vectors of `matmul_kernels`.
-No compiler flag rules out NaN: a diverging fit must stay visible. Numba compiles a function once more for every literal
-it is called with, so numbers such as `_ZERO` have a type here.
+Rows of tables and of work arrays are padded with zeros (see `row_kernels`), and work arrays have whole tiles of
+`matmul_kernels`. No compiler flag rules out NaN: a diverging fit must stay visible. Numba compiles a function once
+more for every literal it is called with, so numbers such as `_ZERO` have a type here.
 """
 
 from __future__ import annotations
@@ -14,14 +14,26 @@ import numpy.typing as npt
 
 from driftword.basics.jit import float32, int32, njit, uint32, uint64
 from driftword.corpus.token_kernels import mix
-from driftword.engines.cpu.adagrad_kernels import fetch, take_step
 from driftword.engines.cpu.matmul_kernels import LANES, TILE, add_product, padded
+from driftword.engines.cpu.row_kernels import (
+    add_row,
+    aligned_zeros,
+    blend_row,
+    dot,
+    fetch,
+    prefix_sums,
+    prefix_sums_of,
+    set_row,
+    transpose,
+    window_sum,
+)  # fmt: skip
 from driftword.engines.cpu.thread_barrier import add_and_get, wait_for_all
 from driftword.engines.parameters import INTERCEPT_UNIT
 
+_AHEAD = 2  # rows that are fetched before it is their turn
 _ZERO = np.int64(0)
+_ONE = np.float32(1)
 _UNIT = np.float32(INTERCEPT_UNIT)
-_AHEAD = 6  # rows that are fetched before it is their turn
 _FAST = {"fastmath": {"reassoc", "contract", "arcp", "nsz"}, "cache": True, "nogil": True, "error_model": "numpy"}
 
 
@@ -33,39 +45,59 @@ class Options(NamedTuple):
     weight: np.float32  # of each negative in the pool
     learning_rate: np.float32
     frozen: int  # words, the first ones, whose context vectors do not move
+    words: int  # of the vocabulary
+    alpha_slices: int  # that have context vectors of their own
+    dim: int  # columns of embeddings; where rho has one more, it holds intercepts
+    columns: int  # of rho
+    at_once: bool  # whether a block moves rho itself, instead of writing its gradients down
 
 
 class Gradients(NamedTuple):
-    """The gradients of the blocks of a wave: for each block a list of words, with a gradient for each occurrence."""
+    """The gradients that the blocks of a wave write down for one table, each block at a place of its own."""
 
-    words: npt.NDArray[np.int32]  # (wave, rows)
-    values: npt.NDArray[np.float32]  # (wave, rows, columns)
-    sizes: npt.NDArray[np.int64]  # (wave,) rows that each block has filled
+    rows: npt.NDArray[np.float32]  # (wave * gradients, columns)
+    squares: npt.NDArray[np.float32]  # (wave * gradients, 2) mean square of each, and the square of its intercept
+    words: npt.NDArray[np.int32]  # (wave * gradients,) that they move
+    order: npt.NDArray[np.int32]  # (wave * gradients,) gradients by block and the part of their words
+    offsets: npt.NDArray[np.int32]  # (wave, parts + 1) where those of each part begin in `order`
+    following: npt.NDArray[np.int32]  # (wave * gradients,) the next gradient of the same row of the table, or -1
 
     @classmethod
-    def allocate(cls, blocks: int, rows: int, columns: int) -> Gradients:
-        """Make room for the gradients of so many blocks."""
-        values = np.empty((blocks, rows, padded(columns, LANES)), np.float32)
-        return cls(np.empty((blocks, rows), np.int32), values, np.empty(blocks, np.int64))
+    def allocate(cls, blocks: int, gradients: int, columns: int, parts: int) -> Gradients:
+        """Make room for so many blocks, and divide words into parts."""
+        rows, squares = aligned_zeros(blocks * gradients, columns), np.zeros((blocks * gradients, 2), np.float32)
+        words, order, following = np.zeros((3, blocks * gradients), np.int32)
+        return cls(rows, squares, words, order, np.zeros((blocks, parts + 1), np.int32), following)
 
 
 class Workspace(NamedTuple):
     """The arrays in which a thread works on one block after the other."""
 
+    words: npt.NDArray[np.int64]  # (B + M,) rows of rho, of positions and then negatives
+    squares: npt.NDArray[np.float32]  # (B,) of the length of contexts
+    residual: npt.NDArray[np.float32]  # (B,)
     context: npt.NDArray[np.float32]  # (B, K)
     context_transposed: npt.NDArray[np.float32]  # (K, B)
     context_gradient: npt.NDArray[np.float32]  # (B, K)
+    sums: npt.NDArray[np.float32]  # (tokens + 1, K) prefix sums of the vectors of a run
     negative_vectors: npt.NDArray[np.float32]  # (M, K)
     negative_residual: npt.NDArray[np.float32]  # (M, B) eta of the negatives, later its gradient
-    token_vectors: npt.NDArray[np.float32]  # (tokens, K) alpha of the tokens of a run
-    prefix_sums: npt.NDArray[np.float32]  # (tokens + 2, K)
+    negative_gradient: npt.NDArray[np.float32]  # (M, K)
+    total: npt.NDArray[np.float32]  # (1, K) sum of the gradients of a row
+    moved: npt.NDArray[np.int64]  # (rows that a wave moves, 3) the row of a table, its first and its last gradient
+    place: npt.NDArray[np.int32]  # (rows of a table,) where in `moved` it is, or -1
 
     @classmethod
-    def allocate(cls, rows: int, columns: int, pool: int, tokens: int) -> Workspace:
+    def allocate(cls, rows: int, columns: int, pool: int, tokens: int, gradients: int, table_rows: int) -> Workspace:
         """Make room for a block of so many rows, with vectors of so many columns."""
-        width = padded(columns, LANES)
-        shapes = (rows, width), (columns, rows), (rows, width), (pool, width), (pool, rows)
-        return cls(*(np.zeros(shape, np.float32) for shape in (*shapes, (tokens, width), (tokens + 2, width))))
+        vectors, transposed = (rows, columns), (padded(columns, LANES), rows)
+        shapes = vectors, transposed, vectors, (tokens + 1, columns), (pool, columns)
+        return cls(
+            np.zeros(rows + pool, np.int64), *np.zeros((2, rows), np.float32),
+            *(aligned_zeros(*shape) for shape in shapes), np.zeros((pool, rows), np.float32),
+            aligned_zeros(pool, columns), aligned_zeros(1, columns), np.zeros((gradients, 3), np.int64),
+            np.full(table_rows, -1, np.int32),
+        )  # fmt: skip
 
 
 @njit(**_FAST, inline="always")
@@ -96,57 +128,6 @@ def sigmoid(x):
     return float32(1.0) / (float32(1.0) + p * scale)
 
 
-@njit(**_FAST)
-def _adagrad(gradients_of_blocks, b, table, t, learning_rate, frozen, thread, threads):
-    """Take the Adagrad step of one block, for the words of one thread; the first `frozen` ones do not move.
-
-    All squared gradients are accumulated first, then every word is updated: the order of words does not matter.
-    """
-    words, gradients = gradients_of_blocks.words[b], gradients_of_blocks.values[b]
-    values, accumulator = table.values[t], table.accumulator[t]
-    count, width = gradients_of_blocks.sizes[b], values.shape[1]
-    for r in range(count):
-        word = words[r]
-        if r + _AHEAD < count and words[r + _AHEAD] % threads == thread:
-            fetch(accumulator, words[r + _AHEAD])
-            fetch(values, words[r + _AHEAD])
-        if word % threads == thread and word >= frozen:
-            for k in range(width):
-                accumulator[word, k] += gradients[r, k] * gradients[r, k]
-    for r in range(count):
-        word = words[r]
-        if word % threads == thread and word >= frozen:
-            take_step(values, accumulator, gradients, word, r, learning_rate)
-
-
-@njit(**_FAST)
-def _window_sums(rows, begin, end, prefix_sums, half_window, start, stop, out):
-    """Sum rows over the window around each of start..stop-1, without its own row.
-
-    Row 0 of `rows` belongs to position `begin`, the last one to ``end - 1``. Every window is the
-    difference of two prefix sums.
-    """
-    width = rows.shape[1]
-    total = prefix_sums[-1]  # not the row it is copied to, so that the loop can be vectorised
-    for k in range(width):
-        total[k] = prefix_sums[0, k] = float32(0.0)
-    for j in range(end - begin):
-        for k in range(width):
-            total[k] += rows[j, k]
-        for k in range(width):
-            prefix_sums[j + 1, k] = total[k]
-    for i in range(start, stop):
-        lower = prefix_sums[max(begin, i - half_window) - begin]
-        upper = prefix_sums[min(end, i + half_window + 1) - begin]
-        if begin <= i < end:
-            own = rows[i - begin]
-            for k in range(width):
-                out[i - start, k] = upper[k] - lower[k] - own[k]
-        else:
-            for k in range(width):
-                out[i - start, k] = upper[k] - lower[k]
-
-
 @njit(**_FAST, inline="always")
 def _tokens_of_run(blocks, r, half_window):
     """Return where the tokens that the positions of a run have in their contexts begin and end."""
@@ -156,208 +137,326 @@ def _tokens_of_run(blocks, r, half_window):
 
 @njit(**_FAST)
 def likelihood_step(
-    blocks, sampler, rho, alpha, options, rho_gradients, alpha_gradients, work, totals, counters, thread, threads
-):
+    blocks, units, wave_units, sampler, rho, alpha, options, rho_gradients, alpha_gradients, work, totals, counters,
+    threads,
+):  # fmt: skip
     """Take the steps of all blocks, wave by wave, as one of several threads that call this at the same time.
 
-    Each block of a wave writes its gradients to a place of its own: those of rho for its positions and then its
-    negatives, those of alpha for the tokens in their contexts. Then every thread takes the steps of its share of the
-    words, block by block. The log-likelihood of each block goes to `totals`. Of the `counters`, all 0 at first, one
-    counts threads that have arrived, the others the blocks of each wave that are taken.
+    First threads take the units of a wave, which are blocks, or where blocks move rho `at_once`, all blocks of a slice.
+    Each block writes its gradients to a place of its own: those of rho (where it does not move them) for its positions
+    and then its negatives, those of alpha for the tokens in their contexts. Then threads take parts of the words, and
+    the steps of these words, block by block. The log-likelihood of each block goes to `totals`. Of the `counters`, all
+    0 at first, one counts threads that have arrived, the others the units and parts of each wave that are taken.
     """
-    for w in range(len(blocks.wave_offsets) - 1):
-        first, end = blocks.wave_offsets[w], blocks.wave_offsets[w + 1]
+    for w in range(len(wave_units) - 1):
+        first, end = units[wave_units[w]], units[wave_units[w + 1]]
         while True:
-            b = first + add_and_get(counters, w + 1, 1) - 1
-            if b >= end:
+            u = wave_units[w] + add_and_get(counters, 2 * w + 1, 1) - 1
+            if u >= wave_units[w + 1]:
                 break
-            totals[b] = _block_gradients(
-                blocks, b, sampler, rho, alpha, options, rho_gradients, alpha_gradients, b - first, work
-            )
+            for b in range(units[u], units[u + 1]):
+                totals[b] = _block(
+                    blocks, b, sampler, rho, alpha, options, rho_gradients, alpha_gradients, b - first, work
+                )
         wait_for_all(counters, 0, threads)
-        for b in range(first, end):
-            t = np.int64(blocks.slice_of[b])  # the type of `a`, so that the step is compiled once
-            a = min(t, len(alpha.values) - 1)
-            _adagrad(rho_gradients, b - first, rho, t, options.learning_rate, _ZERO, thread, threads)
-            _adagrad(alpha_gradients, b - first, alpha, a, options.learning_rate, options.frozen, thread, threads)
+        while True:
+            part = add_and_get(counters, 2 * w + 2, 1) - 1
+            if part >= alpha_gradients.offsets.shape[1] - 1:
+                break
+            slice_of = blocks.slice_of[first:end]
+            if not options.at_once:
+                _take_steps(rho_gradients, slice_of, len(rho.values), part, rho, options, work)
+            _take_steps(alpha_gradients, slice_of, len(alpha.values), part, alpha, options, work)
         wait_for_all(counters, 0, threads)
 
 
 @njit(**_FAST)
-def _block_gradients(blocks, b, sampler, rho, alpha, options, rho_gradients, alpha_gradients, place, work):
-    """Write the gradients of a block, one for each occurrence; return the text's log-likelihood."""
-    ids, runs, t = blocks.ids, range(blocks.run_offsets[b], blocks.run_offsets[b + 1]), blocks.slice_of[b]
-    values, vectors = rho.values[t], alpha.values[min(t, len(alpha.values) - 1)]
-    pool, half_window = options.pool_size, options.half_window
-    rho_words, rho_gradient = rho_gradients.words[place], rho_gradients.values[place]
-    alpha_words, alpha_gradient = alpha_gradients.words[place], alpha_gradients.values[place]
-    context, context_transposed, context_gradient = work.context, work.context_transposed, work.context_gradient
-    negative_vectors, negative_residual = work.negative_vectors, work.negative_residual
-    token_vectors, prefix_sums = work.token_vectors, work.prefix_sums
-    dim, columns_of_rho, width = vectors.shape[1], values.shape[1], context.shape[1]
-    columns, rows = negative_residual.shape
+def _take_steps(gradients, slice_of, table_rows, part, table, options, work):
+    """Take the Adagrad steps of a wave for the words of one part: each row by the sum of its gradients.
+
+    They are added in the order of blocks.
+    """
+    moved, place, following, n_moved = work.moved, work.place, gradients.following, _ZERO
+    last_slice = table_rows // options.words - 1
+    for b in range(len(slice_of)):
+        first_row = np.int64(min(slice_of[b], last_slice)) * options.words
+        for n in range(gradients.offsets[b, part], gradients.offsets[b, part + 1]):
+            g = gradients.order[n]
+            row = first_row + gradients.words[g]
+            following[g] = int32(-1)
+            if place[row] < 0:
+                place[row] = n_moved
+                moved[n_moved, 0] = row
+                moved[n_moved, 1] = moved[n_moved, 2] = g
+                n_moved += 1
+            else:
+                following[moved[place[row], 2]] = g
+                moved[place[row], 2] = g
+    for m in range(n_moved):
+        if m + _AHEAD < n_moved:
+            fetch(table.values, moved[m + _AHEAD, 0])
+            fetch(gradients.rows, moved[m + _AHEAD, 1])
+        row, g = moved[m, 0], int32(moved[m, 1])
+        place[row] = int32(-1)
+        if following[g] < 0:
+            _add_squares(table.accumulator, row, gradients.squares, g)
+            _step(table, row, gradients.rows, g, _ONE, options)
+            continue
+        set_row(work.total, _ZERO, gradients.rows, g, _ONE)
+        _add_squares(table.accumulator, row, gradients.squares, g)
+        while following[g] >= 0:
+            g = following[g]
+            if following[g] >= 0:
+                fetch(gradients.rows, following[g])
+            add_row(work.total, _ZERO, gradients.rows, g, _ONE)
+            _add_squares(table.accumulator, row, gradients.squares, g)
+        _step(table, row, work.total, _ZERO, _ONE, options)
+
+
+@njit(**_FAST, inline="always")
+def _add_squares(accumulator, row, squares, g):
+    for k in range(accumulator.shape[1]):
+        accumulator[row, k] += squares[g, k]
+
+
+@njit(**_FAST, inline="always")
+def _step(table, row, gradients, r, factor, options):
+    """Move a row by a gradient times a factor; intercepts have an accumulator of their own."""
+    values, accumulator, rate, dim = table.values, table.accumulator, options.learning_rate * factor, options.dim
+    intercept = float32(0.0)
+    if accumulator.shape[1] > 1:
+        intercept = values[row, dim] + rate / np.sqrt(accumulator[row, 1]) * gradients[r, dim]
+    add_row(values, row, gradients, r, rate / np.sqrt(accumulator[row, 0]))
+    if accumulator.shape[1] > 1:
+        values[row, dim] = intercept
+
+
+@njit(**_FAST)
+def _sort_by_part(gradients, place, count, frozen):
+    """List the gradients of a block by the part of their words; those of the first `frozen` words are left out."""
+    words, order, offsets, parts = gradients.words, gradients.order, gradients.offsets, gradients.offsets.shape[1] - 1
+    first = int32(len(words) // len(offsets) * place)
+    for p in range(parts + 1):
+        offsets[place, p] = int32(0)
+    for g in range(first, first + count):
+        if words[g] >= frozen:
+            offsets[place, _part(words[g], parts) + 1] += int32(1)
+    offsets[place, 0] = first
+    for p in range(parts):
+        offsets[place, p + 1] += offsets[place, p]
+    for g in range(first, first + count):
+        if words[g] >= frozen:
+            p = _part(words[g], parts)
+            order[offsets[place, p]] = g
+            offsets[place, p] += int32(1)
+    for p in range(parts, 0, -1):
+        offsets[place, p] = offsets[place, p - 1]
+    offsets[place, 0] = first
+
+
+@njit(**_FAST, inline="always")
+def _part(word, parts):
+    """Return the part of a word: a few words that are next to each other share one, but not all frequent ones."""
+    mixed = uint32(uint32(uint32(word) >> uint32(2)) * uint32(2654435769))
+    return np.int64((uint64(mixed) * uint64(parts)) >> uint64(32))
+
+
+@njit(**_FAST)
+def _block(blocks, b, sampler, rho, alpha, options, rho_gradients, alpha_gradients, place, work):
+    """Compute the gradients of a block, one for each occurrence, and take rho's steps; return its log-likelihood."""
+    ids, runs = blocks.ids, range(blocks.run_offsets[b], blocks.run_offsets[b + 1])
+    t = np.int64(blocks.slice_of[b])
+    values, vectors, first_row = rho.values, alpha.values, t * options.words
+    first_vector = min(t, options.alpha_slices - 1) * options.words
+    pool, half_window, dim, columns = options.pool_size, options.half_window, options.dim, options.columns
+    words, squares, residual, context = work.words, work.squares, work.residual, work.context
+    context_transposed, context_gradient = work.context_transposed, work.context_gradient
+    negative_vectors, negative_residual, sums = work.negative_vectors, work.negative_residual, work.sums
     n_rows = _ZERO
     for r in runs:
         left, right = _tokens_of_run(blocks, r, half_window)
         for j in range(left, right):
-            fetch(vectors, ids[j])
+            fetch(vectors, first_vector + ids[j])
         for j in range(blocks.run_begin[r], blocks.run_end[r]):
-            rho_words[n_rows] = ids[j]
+            words[n_rows] = first_row + ids[j]
             n_rows += 1
     number = uint64(blocks.number[b])
     for m in range(pool):
-        rho_words[n_rows + m] = _draw(sampler, blocks.key, number * uint64(pool) + uint64(m))
+        words[n_rows + m] = first_row + _draw(sampler, blocks.key, number * uint64(pool) + uint64(m))
     for r in range(n_rows + pool):
-        fetch(values, rho_words[r])
-    n_rows = _ZERO
+        fetch(values, words[r])
+        fetch(rho.accumulator, words[r])
+    row = _ZERO
     for r in runs:
-        begin, end = blocks.run_begin[r], blocks.run_end[r]
         left, right = _tokens_of_run(blocks, r, half_window)
-        for j in range(left, right):
-            word = ids[j]
-            for k in range(dim):
-                token_vectors[j - left, k] = vectors[word, k]
-        _window_sums(token_vectors, left, right, prefix_sums, half_window, begin, end, context[n_rows:])
-        n_rows += end - begin
-    if columns_of_rho > dim:
+        prefix_sums_of(sums, vectors, first_vector, ids, left, right - left)
+        for i in range(blocks.run_begin[r] - left, blocks.run_end[r] - left):
+            low, high = max(i - half_window, 0), min(i + half_window + 1, right - left)
+            squares[row] = window_sum(context, row, sums, low, high, i, i + 1)
+            row += 1
+    if columns > dim:
         for i in range(n_rows):
             context[i, dim] = _UNIT
+    total, product = 0.0, 1.0
+    for i in range(n_rows):
+        probability = sigmoid(dot(values, words[i], context, i))
+        residual[i] = float32(1.0) - probability
+        product *= max(probability, float32(1e-30))
+        if i % 8 == 7 or i == n_rows - 1:  # a logarithm takes long, and the product of more numbers might vanish
+            total += np.log(product)
+            product = 1.0
+        set_row(context_gradient, i, values, words[i], residual[i])
     for m in range(pool):
-        word = rho_words[n_rows + m]
-        for k in range(columns_of_rho):
-            negative_vectors[m, k] = values[word, k]
-    total = 0.0
-    for i in range(n_rows):
-        word = rho_words[i]
-        eta = float32(0.0)
-        for k in range(columns_of_rho):
-            eta += values[word, k] * context[i, k]
-        residual = float32(1.0) - sigmoid(eta)
-        total += np.log(max(float32(1.0) - residual, float32(1e-30)))
-        for k in range(columns_of_rho):
-            rho_gradient[i, k] = residual * context[i, k]
-            context_gradient[i, k] = residual * values[word, k]
-    for i in range(n_rows):
-        for k in range(columns_of_rho):
-            context_transposed[k, i] = context[i, k]
-    for i in range(n_rows, padded(n_rows, TILE)):  # rows that only pad the last tile
+        set_row(negative_vectors, m, values, words[n_rows + m], _ONE)
+    rows, width = padded(n_rows, TILE), padded(columns, LANES)
+    for i in range(n_rows, rows):  # these only pad the last tile
         for k in range(width):
-            context_gradient[i, k] = float32(0.0)
-    for m in range(columns):
+            context[i, k] = context_gradient[i, k] = float32(0.0)
+    transpose(context, context_transposed, rows)
+    pool_rows = padded(pool, TILE)
+    add_product(
+        negative_vectors, context_transposed, pool_rows, padded(n_rows, LANES), columns, negative_residual, True
+    )
+    for m in range(pool):
         for i in range(rows):
-            negative_residual[m, i] = float32(0.0)
-    n_padded = padded(n_rows, LANES)
-    add_product(negative_vectors, context_transposed, columns, n_padded, columns_of_rho, negative_residual)
-    for m in range(pool):
-        for i in range(n_rows):
             negative_residual[m, i] = -options.weight * sigmoid(negative_residual[m, i])
-    add_product(negative_residual.T, negative_vectors, padded(n_rows, TILE), width, pool, context_gradient)
-    for m in range(n_rows, n_rows + columns):
-        for k in range(width):
-            rho_gradient[m, k] = float32(0.0)
-    add_product(negative_residual, context, columns, width, n_rows, rho_gradient[n_rows:])
-    rho_gradients.sizes[place] = n_rows + pool
+    add_product(negative_residual.T, negative_vectors, rows, width, pool, context_gradient)
+    add_product(negative_residual, context, pool_rows, width, rows, work.negative_gradient, True)
+    if options.at_once:
+        _move_rho(rho, n_rows, work, options)
+    else:
+        _write_rho(rho_gradients, place, first_row, n_rows, work, options)
 
-    row = n_tokens = _ZERO
+    row = _ZERO
+    first = g = len(alpha_gradients.words) // len(alpha_gradients.offsets) * place
+    for i in range(n_rows):
+        for k in range(dim, width):
+            context_gradient[i, k] = float32(0.0)
     for r in runs:
         begin, end = blocks.run_begin[r], blocks.run_end[r]
         left, right = _tokens_of_run(blocks, r, half_window)
-        # The gradient of a context vector is a sum over the positions that see it: the same windows.
-        _window_sums(
-            context_gradient[row:], begin, end, prefix_sums, half_window, left, right, alpha_gradient[n_tokens:]
-        )
-        for j in range(left, right):
-            alpha_words[n_tokens + j - left] = ids[j]
-        n_tokens += right - left
+        prefix_sums(sums, _ZERO, context_gradient, row, end - begin)
+        for j in range(left - begin, right - begin):
+            # The gradient of a context vector is a sum over the positions that see it: a window as well.
+            low, high = max(j - half_window, 0), min(j + half_window + 1, end - begin)
+            own, after = (j, j + 1) if 0 <= j < end - begin else (low, low)
+            square = window_sum(alpha_gradients.rows, g, sums, low, high, own, after)
+            alpha_gradients.squares[g, 0] = square / float32(dim)
+            alpha_gradients.words[g] = ids[begin + j]
+            g += 1
         row += end - begin
-    alpha_gradients.sizes[place] = n_tokens
+    _sort_by_part(alpha_gradients, place, g - first, options.frozen)
+    return total
+
+
+@njit(**_FAST, inline="always")
+def _square(gradients, r, dim):
+    """Return the sum of the squares of a gradient, without that of the intercept."""
+    total = float32(0.0)
+    for k in range(dim):
+        total += gradients[r, k] * gradients[r, k]
     return total
 
 
 @njit(**_FAST)
-def prior_step(table, low, high, learning_rate, chain, intercepts, mean_context):
+def _move_rho(rho, n_rows, work, options):
+    """Take the steps of rho of a block: all squares are accumulated first."""
+    words, residual, gradients, dim = work.words, work.residual, work.negative_gradient, options.dim
+    accumulator, has_intercepts = rho.accumulator, options.columns > options.dim
+    for i in range(n_rows):
+        square = residual[i] * residual[i]
+        accumulator[words[i], 0] += square * work.squares[i] / float32(dim)
+        if has_intercepts:
+            accumulator[words[i], 1] += square * _UNIT * _UNIT
+    for m in range(options.pool_size):
+        accumulator[words[n_rows + m], 0] += _square(gradients, m, dim) / float32(dim)
+        if has_intercepts:
+            accumulator[words[n_rows + m], 1] += gradients[m, dim] * gradients[m, dim]
+    for i in range(n_rows):
+        _step(rho, words[i], work.context, i, residual[i], options)
+    for m in range(options.pool_size):
+        _step(rho, words[n_rows + m], gradients, m, _ONE, options)
+
+
+@njit(**_FAST)
+def _write_rho(gradients, place, first_row, n_rows, work, options):
+    """Write the gradients of rho of a block down."""
+    first, count = len(gradients.words) // len(gradients.offsets) * place, n_rows + options.pool_size
+    for i in range(n_rows):
+        set_row(gradients.rows, first + i, work.context, i, work.residual[i])
+    for m in range(options.pool_size):
+        set_row(gradients.rows, first + n_rows + m, work.negative_gradient, m, _ONE)
+    for r in range(count):
+        g = first + r
+        gradients.words[g] = work.words[r] - first_row
+        gradients.squares[g, 0] = _square(gradients.rows, g, options.dim) / float32(options.dim)
+        if options.columns > options.dim:
+            gradients.squares[g, 1] = gradients.rows[g, options.dim] * gradients.rows[g, options.dim]
+    _sort_by_part(gradients, place, count, _ZERO)
+
+
+@njit(**_FAST)
+def prior_step(table, low, high, learning_rate, chain, intercepts, dim, mean_context):
     """Take the proximal step of the prior for words low..high-1: tridiagonal systems (Thomas algorithm).
 
-    The walk of `chain` has a column for each word, or one for all. A column beyond those of `mean_context` holds
-    intercepts, which have a chain of their own. What the mean context (of each slice, or of all) contributes to log
-    odds, in their unit, is then added to them.
+    The walk of `chain` has a column for each word, or one for all. Intercepts, which have accumulators of their own,
+    also have a chain of their own; what the mean context (of each slice, or of all) contributes to log odds, in their
+    unit, is then added to them.
     """
     values, accumulator = table.values, table.accumulator
     precision, walk = chain.precision, chain.walk
-    dim = mean_context.shape[1]
     last = len(values) - 1
-    upper = np.empty((last + 1, dim), dtype=np.float32)
-    rhs = np.empty((last + 1, dim), dtype=np.float32)
-    carried = np.empty(dim, dtype=np.float32)  # what earlier slices add to the diagonal
-    shifts = np.empty(last + 1, dtype=np.float32)
+    upper = np.empty(last + 1, np.float32)
+    own = np.empty(last + 1, np.float32)
+    has_intercepts = accumulator.shape[2] > 1
     inverse_learning_rate = float32(1.0) / learning_rate
     for v in range(low, high):
         w = min(v, walk.shape[1] - 1)
-        after = walk[0, w] if last else float32(0.0)
-        own = precision[0]
-        for k in range(dim):
-            metric = np.sqrt(accumulator[0, v, k]) * inverse_learning_rate
-            diagonal = metric + own
-            inverse_pivot = float32(1.0) / (diagonal + after)
-            upper[0, k] = after * inverse_pivot
-            rhs[0, k] = metric * values[0, v, k] * inverse_pivot
-            carried[k] = after * diagonal * inverse_pivot  # this is after * (1 - upper), without cancellation
-        for t in range(1, last + 1):
-            before = walk[t - 1, w]
-            after = walk[t, w] if t < last else float32(0.0)
-            own = precision[t]
-            for k in range(dim):
-                metric = np.sqrt(accumulator[t, v, k]) * inverse_learning_rate
-                diagonal = metric + own + carried[k]
-                inverse_pivot = float32(1.0) / (diagonal + after)
-                upper[t, k] = after * inverse_pivot
-                rhs[t, k] = (metric * values[t, v, k] + before * rhs[t - 1, k]) * inverse_pivot
-                carried[k] = after * diagonal * inverse_pivot
-        mean = mean_context[min(last, len(mean_context) - 1)]
-        shift = float32(0.0)
-        for k in range(dim):
-            values[last, v, k] = rhs[last, k]
-            shift += rhs[last, k] * mean[k]
-        shifts[last] = shift
-        for t in range(last - 1, -1, -1):
-            mean = mean_context[min(t, len(mean_context) - 1)]
-            shift = float32(0.0)
-            for k in range(dim):
-                value = rhs[t, k] + upper[t, k] * values[t + 1, v, k]
-                values[t, v, k] = value
-                shift += value * mean[k]
-            shifts[t] = shift
-        if values.shape[2] > dim:
-            _intercept_step(table, v, inverse_learning_rate, intercepts, upper[:, 0], rhs[:, 0])
+        if has_intercepts:
             for t in range(last + 1):
-                values[t, v, dim] += shifts[t]
+                own[t] = values[t, v, dim]
+                values[t, v, dim] = float32(0.0)
+        carried = before = float32(0.0)  # what earlier slices add to the diagonal, and the step from them
+        for t in range(last + 1):
+            after = walk[t, w] if t < last else float32(0.0)
+            metric = np.sqrt(accumulator[t, v, 0]) * inverse_learning_rate
+            diagonal = metric + precision[t] + carried
+            inverse_pivot = float32(1.0) / (diagonal + after)
+            upper[t] = after * inverse_pivot
+            carried = after * diagonal * inverse_pivot  # this is after * (1 - upper), without cancellation
+            blend_row(values[t], v, values[max(t - 1, 0)], v, before * inverse_pivot, metric * inverse_pivot)
+            before = after
+        for t in range(last - 1, -1, -1):
+            add_row(values[t], v, values[t + 1], v, upper[t])
+        if has_intercepts:
+            _intercept_step(accumulator, v, inverse_learning_rate, intercepts, upper, own)
+            for t in range(last + 1):
+                shift = dot(values[t], v, mean_context, min(t, len(mean_context) - 1))
+                values[t, v, dim] = own[t] + shift
 
 
 @njit(**_FAST)
-def _intercept_step(table, v, inverse_learning_rate, chain, upper, rhs):
-    """Take the same step for one word's intercepts, in the last column."""
-    values, accumulator = table.values, table.accumulator
-    n_slices, column = len(values), values.shape[2] - 1
-    carried = value = before = float32(0.0)
+def _intercept_step(accumulator, v, inverse_learning_rate, chain, upper, own):
+    """Take the same step for one word's intercepts."""
+    n_slices = len(own)
+    carried = before = value = float32(0.0)
     for t in range(n_slices):
         after = chain.walk[t, 0] if t + 1 < n_slices else float32(0.0)
-        metric = np.sqrt(accumulator[t, v, column]) * inverse_learning_rate
+        metric = np.sqrt(accumulator[t, v, 1]) * inverse_learning_rate
         diagonal = metric + chain.precision[t] + carried
         inverse_pivot = float32(1.0) / (diagonal + after)
         upper[t] = after * inverse_pivot
-        rhs[t] = (metric * values[t, v, column] + before * value) * inverse_pivot
+        value = own[t] = (metric * own[t] + before * value) * inverse_pivot
         carried = after * diagonal * inverse_pivot
-        value, before = rhs[t], after
-    values[n_slices - 1, v, column] = value
+        before = after
     for t in range(n_slices - 2, -1, -1):
-        values[t, v, column] = rhs[t] + upper[t] * values[t + 1, v, column]
+        own[t] += upper[t] * own[t + 1]
 
 
 @njit(**_FAST)
-def score(text, low, high, sampler, key, negatives, half_window, rho, alpha, scores):
+def score(text, low, high, sampler, key, negatives, half_window, rho, alpha, dim, columns, scores):
     """Score the words of chunks low..high-1: log sigmoid(eta), and the summed log sigmoid(-eta) of their negatives."""
     ids, offsets = text.ids, text.offsets
-    dim, columns = alpha.shape[2], rho.shape[2]
     context = np.empty(columns, dtype=np.float32)
     for c in range(low, high):
         values = rho[min(text.slice_of[c], len(rho) - 1)]

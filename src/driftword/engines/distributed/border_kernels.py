@@ -28,7 +28,9 @@ def eliminate(table, low, high, first, end, inverse_learning_rate, precision, wa
                 target[k], far[k] = 0.0, ahead[k]
             # Short loops with few arrays each: longer ones are not vectorised.
             for t in range(begin, stop, direction):
-                own, squares, numbers = precision[t], accumulator[t, v], values[t, v]
+                own, numbers, last = precision[t], values[t, v], accumulator.shape[2] - 1
+                of_vector = np.sqrt(accumulator[t, v, 0]) * inverse_learning_rate
+                of_intercept = np.sqrt(accumulator[t, v, last]) * inverse_learning_rate
                 next_step = walk[t if backwards else t + 1]
                 factor = np.float64(factors[t if backwards else t + 1, w])
                 for k in range(columns):
@@ -49,8 +51,10 @@ def eliminate(table, low, high, first, end, inverse_learning_rate, precision, wa
                 else:
                     for k in range(columns):
                         excess[k] = behind[k]
-                for k in range(columns):
-                    metric[k] = np.sqrt(squares[k]) * inverse_learning_rate
+                for k in range(dim):
+                    metric[k] = of_vector
+                for k in range(dim, columns):
+                    metric[k] = of_intercept
                 for k in range(columns):
                     excess[k] += metric[k] + own[k]
                 for k in range(columns):

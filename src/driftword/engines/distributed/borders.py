@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from driftword.engines.parameters import Table
-from driftword.engines.torch.steps import DevicePrior
+from driftword.engines.torch.steps import DevicePrior, by_column
 
 WORDS: Final = 1 << 10  # that are sent at a time: the next process works on them meanwhile
 
@@ -66,15 +66,15 @@ def sweep(table: Table, prior: DevicePrior, slices: range, learning_rate: float)
     for t in slices:
         behind = prior.step_into(t if forward else t + 1).double()
         ahead = prior.step_into(t + 1 if forward else t).double()
-        metric = table.accumulator[t].double().sqrt() / learning_rate
+        metric = by_column(table.accumulator[t].double().sqrt() / learning_rate, prior.dim, table.values.shape[2])
         if t == slices.start:
-            carried, far = behind, behind.expand_as(metric)
+            carried, far = behind, behind.expand_as(table.values[t])
         else:
             carried, target, far = behind * excess / pivot, behind / pivot * target, behind / pivot * far
         excess = metric + prior.precision[t] + carried
         pivot = excess + ahead
         target = target + metric * table.values[t]
-    return torch.stack([pivot, target, far])
+    return torch.stack([pivot.expand_as(target), target, far])
 
 
 def solve(

@@ -23,6 +23,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from driftword.basics import randomness
 from driftword.basics.errors import FitError, OptionError
@@ -35,13 +36,12 @@ from driftword.engines.parameters import Floats, Parameters, Table
 from driftword.engines.prior import Prior
 from driftword.engines.registry import make_engine
 from driftword.engines.rounds import PassPlan, Sampler, Step, Text
-from driftword.engines.torch.steps import DevicePrior
+from driftword.engines.torch.steps import DevicePrior, by_column
 
 #: Of the blocks done since the accumulators were reset: how many may be done between two exchanges. With 1 / 32 fits by
 #: four processes diverge, with 1 / 64 they lose 0.002 of L, with this nothing that could be told from chance.
 SHARE: Final = 1 / 96
 WORDS_PER_BLOCK: Final = 64  # that move with a block, about
-MARKING: Final = 13  # one column in so many tells whether a word has moved
 HELD: Final = 1e30  # accumulator of a slice that no step moves
 
 
@@ -201,9 +201,7 @@ class RankPart:
             return
         rows: list[Any] = [slice(None)] * len(now)
         if few:
-            # Some columns tell which words moved; what they miss stays here, and is sent with the next movement.
-            squares = [[part.accumulator[:, ::MARKING] for part in tables] for tables in (now, before)]
-            moved = [(new != old).any(1) for new, old in zip(*squares, strict=True)]
+            moved = [(new.accumulator != old.accumulator).any(1) for new, old in zip(now, before, strict=True)]
             marks = torch.cat(moved).to(torch.uint8)
             self.ranks.add_marks(marks)
             rows = [torch.nonzero(part)[:, 0] for part in torch.split(marks, [len(part) for part in moved])]
@@ -211,18 +209,24 @@ class RankPart:
         for table, old, here in zip(now, before, rows, strict=True):
             start = Table(*(part[here] for part in old))  # copies, where few words moved
             own = table.accumulator[here] - start.accumulator
-            movement = (table.values[here] - start.values) * torch.sqrt(start.accumulator + own / 2)
+            movement = (table.values[here] - start.values) * self._roots(start, own)
             starts.append(start)
-            messages.append(torch.stack([own, movement]))
+            messages.append(torch.cat([own, movement], dim=1))
         flat = torch.cat([message.flatten() for message in messages])
         self.ranks.add(flat)
         sums = torch.split(flat, [message.numel() for message in messages])
         for table, old, here, start, total in zip(now, before, rows, starts, sums, strict=True):
-            added, movement = total.view(2, -1, table.values.shape[1])
-            start.values.add_(movement / torch.sqrt(start.accumulator + added / 2))
+            accumulators = table.accumulator.shape[1]
+            both = total.view(-1, accumulators + table.values.shape[1])
+            added, movement = both[:, :accumulators], both[:, accumulators:]
+            start.values.add_(movement / self._roots(start, added))
             start.accumulator.add_(added)
             for place in (table, old) if few else (table,):
                 place.values[here], place.accumulator[here] = start
+
+    def _roots(self, start: Table, added: Tensor) -> Tensor:
+        """Return what gradients were divided by on average, in every column, while squares were added."""
+        return by_column(torch.sqrt(start.accumulator + added / 2), self.dim, start.values.shape[1])
 
     def _own_prior(self, prior: Prior) -> Prior:
         """Return the prior of our slices, and of those just outside."""

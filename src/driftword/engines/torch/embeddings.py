@@ -27,7 +27,7 @@ MIN_RANGES: Final = 8  # into which slices or words are divided when not all of 
 
 
 class DeviceEmbeddings:
-    """Embeddings and their Adagrad accumulators, ``(T, V, K)`` each, for work on a device.
+    """Embeddings ``(T, V, K)`` and their Adagrad accumulators ``(T, V, 1)`` or ``(T, V, 2)``, for work on a device.
 
     A single slice may be given to be repeated, which is then done only where it is stored.
     """
@@ -47,14 +47,14 @@ class DeviceEmbeddings:
         self.device, self._memory = device, memory
         self.slices, self.words, self._given_columns = len(rho) * repeat, *rho.shape[1:]
         if intercepts:  # a column more than a good number of them
-            rho, accumulator = _aligned(rho, 0), _aligned(accumulator, 1)
+            rho = _aligned(rho)
         self.columns = rho.shape[2]
         self._free = free_memory(device, memory)
         half_precision &= self.slices > 1
-        fits = 2 * rho.size * repeat * (2 if half_precision else 4) < self._free * STORAGE_SHARE
+        size = rho.size * (2 if half_precision else 4) + accumulator.size * 4
+        fits = size * repeat < self._free * STORAGE_SHARE
         storage = device if fits else torch.device("cpu")
-        # In half precision, accumulators need the range and embeddings the digits.
-        dtypes = (torch.float16, torch.bfloat16) if half_precision else (torch.float32, torch.float32)
+        dtypes = (torch.float16 if half_precision else torch.float32, torch.float32)  # there are few accumulators
         #: Whether everything is on the device in the precision of the work, so that nothing need be copied.
         self.resident = fits and not half_precision
         stored = [_store(a, storage, dtype, repeat) for a, dtype in zip((rho, accumulator), dtypes, strict=True)]
@@ -76,7 +76,7 @@ class DeviceEmbeddings:
         count = self.stored.values.shape[axis]
         at_once = count
         if not self.resident:
-            at_once = max(1, min(int(self._free * WORKING_SHARE) // (2 * 4 * size), -(-count // MIN_RANGES)))
+            at_once = max(1, min(int(self._free * WORKING_SHARE) // (4 * size), -(-count // MIN_RANGES)))
         for low in range(0, count, at_once):
             high = min(low + at_once, count)
             stored = Table(*(values.narrow(axis, low, high - low) for values in self.stored))
@@ -95,12 +95,12 @@ class DeviceEmbeddings:
     def broadcast(self, n_slices: int, initial_accumulator: float) -> DeviceEmbeddings:
         """Return the embeddings of the first slice repeated in every slice, with the accumulators reset."""
         static = self.download(self.stored.values[:1])
-        accumulator = np.full_like(static, initial_accumulator)
+        accumulator = np.full((1, *self.stored.accumulator.shape[1:]), initial_accumulator, static.dtype)
         return DeviceEmbeddings(static, accumulator, self.device, repeat=n_slices, **self._options)
 
     def download(self, values: Tensor) -> Floats:
         """Return what is stored as a float32 array, without the columns that only fill rows up."""
-        return download(values, self._given_columns)
+        return download(values, min(self._given_columns, values.shape[-1]))
 
     def snapshot(self) -> Callable[[], Floats]:
         """Copy the current embeddings, on the device if they fit; return a function that gives them as an array."""
@@ -140,10 +140,10 @@ def download(values: Tensor, columns: int) -> Floats:
     return result
 
 
-def _aligned(values: Floats, fill: float) -> Floats:
-    """Fill rows up to whole vectors of four numbers, which a GPU reads at once; what is added stays as it is."""
+def _aligned(values: Floats) -> Floats:
+    """Fill rows up to whole vectors of four numbers, which a GPU reads at once; what is added stays zero."""
     missing = -values.shape[2] % ALIGNMENT
-    return np.pad(values, ((0, 0), (0, 0), (0, missing)), constant_values=fill) if missing else values
+    return np.pad(values, ((0, 0), (0, 0), (0, missing))) if missing else values
 
 
 def _store(values: Floats, storage: torch.device, dtype: torch.dtype, repeat: int) -> Tensor:

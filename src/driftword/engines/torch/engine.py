@@ -137,7 +137,7 @@ class TorchEngine(LocalEngine):
         """Give every slice the static embeddings, and reset the Adagrad accumulators."""
         # Context vectors before rho, which takes what memory is left.
         alpha = self._alpha.values.repeat(n_slices, 1, 1) if contexts else self._alpha.values
-        self._alpha = Table(alpha, torch.full_like(alpha, initial_accumulator))
+        self._alpha = Table(alpha, torch.full_like(alpha[..., :1], initial_accumulator))
         self._rho = self._rho.broadcast(n_slices, initial_accumulator)
         self._blocks_done = 0
         return self

@@ -36,7 +36,7 @@ def likelihood_step(
     t = batch.slice_of[low:high, None].long()
     # Where every slice has context vectors of its own, they are rows of one table.
     token_rows = token_words + t * rho.shape[1] if alpha_table.values.ndim == 3 else token_words
-    alpha_table = Table(*(part.view(-1, dim) for part in alpha_table))
+    alpha_table = Table(*(part.view(-1, part.shape[-1]) for part in alpha_table))
     pool = batch.negatives[low:high].long()  # (G, M)
 
     context = with_intercept(window @ alpha_table.values[token_rows], rho)  # (G, B, C)
@@ -51,10 +51,10 @@ def likelihood_step(
     gradients = torch.cat(
         [(residual[..., None] * context)[row_mask], (negative_residual.mT @ context).reshape(-1, rho.shape[2])]
     )
-    _adagrad(Table(*(part.flatten(0, 1) for part in rho_table)), rho_rows, gradients, step.learning_rate)
+    _adagrad(Table(*(part.flatten(0, 1) for part in rho_table)), rho_rows, gradients, dim, step.learning_rate)
     moving = token_mask & (token_words >= step.frozen)
     gradients = (window.mT @ context_gradient)[moving]
-    _adagrad(alpha_table, token_rows[moving], gradients, step.learning_rate)
+    _adagrad(alpha_table, token_rows[moving], gradients, dim, step.learning_rate)
     return logsigmoid(eta)[row_mask].double().sum()
 
 
@@ -68,10 +68,21 @@ def with_intercept(context: Tensor, rho: Tensor) -> Tensor:
     return context
 
 
-def _adagrad(table: Table, rows: Tensor, gradients: Tensor, learning_rate: float) -> None:
-    """Accumulate all squared gradients, then update every row."""
-    table.accumulator.index_add_(0, rows, gradients * gradients)
-    table.values.index_add_(0, rows, learning_rate * gradients / table.accumulator[rows].sqrt())
+def _adagrad(table: Table, rows: Tensor, gradients: Tensor, dim: int, learning_rate: float) -> None:
+    """Accumulate the mean squares of gradients, and apart those of intercepts; then move every row."""
+    squares = gradients.square()
+    squares = torch.cat([squares[:, :dim].mean(1, keepdim=True), squares[:, dim : dim + 1]], dim=1)
+    table.accumulator.index_add_(0, rows, squares)
+    roots = by_column(table.accumulator[rows].sqrt(), dim, gradients.shape[1])
+    table.values.index_add_(0, rows, learning_rate * gradients / roots)
+
+
+def by_column(of_rows: Tensor, dim: int, columns: int) -> Tensor:
+    """Give every column the number of its row: the first one for embeddings, the second for what comes after them."""
+    if of_rows.shape[-1] == 1:
+        return of_rows
+    which = (torch.arange(columns, device=of_rows.device) >= dim).long()
+    return of_rows[..., which]
 
 
 def _padded(offsets: Tensor) -> tuple[Tensor, Tensor]:
@@ -127,7 +138,7 @@ def prior_step(table: Table, prior: DevicePrior, *, learning_rate: float) -> Non
     carried = torch.zeros_like(values[0])  # what earlier slices add to the diagonal
     for t in range(last + 1):
         before, after = prior.step_into(t), prior.step_into(t + 1)
-        metric = table.accumulator[t].sqrt() / learning_rate
+        metric = by_column(table.accumulator[t].sqrt() / learning_rate, prior.dim, values.shape[2])
         diagonal = metric + prior.precision[t] + carried
         pivot = diagonal + after
         target = metric * values[t]

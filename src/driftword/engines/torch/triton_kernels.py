@@ -26,20 +26,39 @@ def _window(code, row):
 
 
 @triton.jit
-def _tokens(batch, start, end, k, DIM: tl.constexpr, TOKENS: tl.constexpr):
-    """Return which rows see some tokens, the offsets of their context vectors, and a mask of those that exist."""
+def _tokens(batch, start, end, TOKENS: tl.constexpr):
+    """Return which rows see some tokens, their words, and which of them exist."""
     token = start + tl.arange(0, TOKENS)
     exists = token < end
     code = tl.load(batch.token_rows + token, mask=exists, other=0)
     word = tl.load(batch.token_word + token, mask=exists, other=0)
-    return code, word[:, None] * DIM + k, exists[:, None] & (k < DIM)
+    return code, word, exists
 
 
 @triton.jit
-def _adagrad(values, accumulator, offsets, mask, gradients, learning_rate):
-    """Update rows, after all squared gradients of the block have been accumulated."""
-    total = tl.load(accumulator + offsets, mask=mask, other=1.0, cache_modifier=".cg")
-    tl.atomic_add(values + offsets, learning_rate * gradients / tl.sqrt(total), mask=mask, sem="relaxed")
+def _accumulate(accumulator, word, exists, gradients, k, DIM: tl.constexpr, COLUMNS: tl.constexpr):
+    """Add the mean squares of gradients to the accumulators of their words, and apart those of intercepts."""
+    squares = gradients * gradients
+    size: tl.constexpr = 2 if COLUMNS > DIM else 1  # accumulators of a word
+    mean = tl.sum(tl.where(k < DIM, squares, 0.0), axis=1) / DIM
+    tl.atomic_add(accumulator + word * size, mean, mask=exists, sem="relaxed")
+    if COLUMNS > DIM:
+        intercept = tl.sum(tl.where(k == DIM, squares, 0.0), axis=1)
+        tl.atomic_add(accumulator + word * size + 1, intercept, mask=exists, sem="relaxed")
+
+
+@triton.jit
+def _adagrad(table, word, exists, gradients, k, learning_rate, DIM: tl.constexpr, COLUMNS: tl.constexpr):
+    """Move rows, after all squared gradients of the block have been accumulated."""
+    values, accumulator = table
+    size: tl.constexpr = 2 if COLUMNS > DIM else 1  # accumulators of a word
+    total = tl.load(accumulator + word * size, mask=exists, other=1.0, cache_modifier=".cg")
+    movement = gradients * (learning_rate / tl.sqrt(total))[:, None]
+    if COLUMNS > DIM:
+        total = tl.load(accumulator + word * size + 1, mask=exists, other=1.0, cache_modifier=".cg")
+        movement = tl.where(k < DIM, movement, gradients * (learning_rate / tl.sqrt(total))[:, None])
+    mask = exists[:, None] & (k < COLUMNS)
+    tl.atomic_add(values + word[:, None] * COLUMNS + k, movement, mask=mask, sem="relaxed")
 
 
 @triton.jit
@@ -75,14 +94,11 @@ def likelihood_step(
     b = first_block + tl.program_id(0)
     k = tl.arange(0, WIDTH)[None, :]
     inside = k < COLUMNS
-    slice_offset = tl.load(batch.slice_of + b).to(tl.int64) * words * COLUMNS
-    rho, rho_accumulator = rho_table
-    rho += slice_offset
-    rho_accumulator += slice_offset
-    context_offset = tl.load(batch.slice_of + b).to(tl.int64) * alpha_stride
-    alpha, alpha_accumulator = alpha_table
-    alpha += context_offset
-    alpha_accumulator += context_offset
+    t = tl.load(batch.slice_of + b).to(tl.int64)
+    rho = rho_table[0] + t * words * COLUMNS
+    rho_accumulator = rho_table[1] + t * words * (2 if COLUMNS > DIM else 1)
+    alpha = alpha_table[0] + t * alpha_stride
+    alpha_accumulator = alpha_table[1] + t * (alpha_stride // DIM)
 
     begin = tl.load(batch.row_offsets + b)
     count = tl.load(batch.row_offsets + b + 1) - begin
@@ -101,7 +117,8 @@ def likelihood_step(
     low = tl.load(batch.token_offsets + b)
     high = tl.load(batch.token_offsets + b + 1)
     for start in range(low, high, TOKENS):
-        code, offsets, mask = _tokens(batch, start, high, k, DIM, TOKENS)
+        code, token, exists = _tokens(batch, start, high, TOKENS)
+        offsets, mask = token[:, None] * DIM + k, exists[:, None] & (k < DIM)
         vectors = tl.load(alpha + offsets, mask=mask, other=0.0, cache_modifier=".cg")
         context += tl.dot(_window(code[None, :], row[:, None]), vectors, input_precision=PRECISION)
 
@@ -124,27 +141,26 @@ def likelihood_step(
         tl.store(gradients[0] + drawn_place[:, None].to(tl.int64) * COLUMNS + k, negative_gradient, mask=negative_mask)
         first_token = tl.load(batch.token_offsets + first_block)
         for start in range(low, high, TOKENS):
-            code, offsets, mask = _tokens(batch, start, high, k, DIM, TOKENS)
+            code, token, exists = _tokens(batch, start, high, TOKENS)
             gradient = tl.dot(_window(code[:, None], row[None, :]), context_gradient, input_precision=PRECISION)
             place = start - first_token + tl.arange(0, TOKENS)
+            mask = exists[:, None] & (k < DIM)
             tl.store(gradients[1] + place[:, None].to(tl.int64) * DIM + k, gradient, mask=mask)
         return
-    tl.atomic_add(rho_accumulator + own_offsets, own_gradient * own_gradient, mask=own_mask, sem="relaxed")
-    tl.atomic_add(
-        rho_accumulator + negative_offsets, negative_gradient * negative_gradient, mask=negative_mask, sem="relaxed"
-    )
+    _accumulate(rho_accumulator, word, row_mask, own_gradient, k, DIM, COLUMNS)
+    _accumulate(rho_accumulator, negative_word, column_mask, negative_gradient, k, DIM, COLUMNS)
     for start in range(low, high, TOKENS):
-        code, offsets, mask = _tokens(batch, start, high, k, DIM, TOKENS)
+        code, token, exists = _tokens(batch, start, high, TOKENS)
         gradient = tl.dot(_window(code[:, None], row[None, :]), context_gradient, input_precision=PRECISION)
-        moves = mask & (offsets >= frozen * DIM)
-        tl.atomic_add(alpha_accumulator + offsets, gradient * gradient, mask=moves, sem="relaxed")
+        _accumulate(alpha_accumulator, token, exists & (token >= frozen), gradient, k, DIM, DIM)
     tl.debug_barrier()
-    _adagrad(rho, rho_accumulator, own_offsets, own_mask, own_gradient, learning_rate)
-    _adagrad(rho, rho_accumulator, negative_offsets, negative_mask, negative_gradient, learning_rate)
+    _adagrad((rho, rho_accumulator), word, row_mask, own_gradient, k, learning_rate, DIM, COLUMNS)
+    _adagrad((rho, rho_accumulator), negative_word, column_mask, negative_gradient, k, learning_rate, DIM, COLUMNS)
     for start in range(low, high, TOKENS):
-        code, offsets, mask = _tokens(batch, start, high, k, DIM, TOKENS)
+        code, token, exists = _tokens(batch, start, high, TOKENS)
         gradient = tl.dot(_window(code[:, None], row[None, :]), context_gradient, input_precision=PRECISION)
-        _adagrad(alpha, alpha_accumulator, offsets, mask & (offsets >= frozen * DIM), gradient, learning_rate)
+        moves = exists & (token >= frozen)
+        _adagrad((alpha, alpha_accumulator), token, moves, gradient, k, learning_rate, DIM, DIM)
 
 
 @triton.jit
@@ -156,6 +172,7 @@ def take_steps(
     words,
     learning_rate,
     frozen,
+    DIM: tl.constexpr,
     COLUMNS: tl.constexpr,
     WIDTH: tl.constexpr,
     CHUNK: tl.constexpr,
@@ -179,21 +196,38 @@ def take_steps(
         gradient = tl.load(gradients + place[:, None] * COLUMNS + k[None, :], mask=mask, other=0.0)
         total += tl.sum(gradient, axis=0)
         squares += tl.sum(gradient * gradient, axis=0)
-    at = tl.load(moved.rows + n) * COLUMNS + k
-    squares += tl.load(accumulator + at, mask=k < COLUMNS, other=1.0)
+    size: tl.constexpr = 2 if COLUMNS > DIM else 1  # accumulators of a word
+    row = tl.load(moved.rows + n)
+    of_row = tl.load(accumulator + row * size) + tl.sum(tl.where(k < DIM, squares, 0.0), axis=0) / DIM
+    tl.store(accumulator + row * size, of_row)
+    movement = learning_rate * total / tl.sqrt(of_row)
+    if COLUMNS > DIM:
+        of_row = tl.load(accumulator + row * size + 1) + tl.sum(tl.where(k == DIM, squares, 0.0), axis=0)
+        tl.store(accumulator + row * size + 1, of_row)
+        movement = tl.where(k < DIM, movement, learning_rate * total / tl.sqrt(of_row))
+    at = row * COLUMNS + k
     value = tl.load(values + at, mask=k < COLUMNS, other=0.0)
-    tl.store(accumulator + at, squares, mask=k < COLUMNS)
-    tl.store(values + at, value + learning_rate * total / tl.sqrt(squares), mask=k < COLUMNS)
+    tl.store(values + at, value + movement, mask=k < COLUMNS)
 
 
 @triton.jit
 def prior_step(
-    table, scratch, size, tiles, slices, inverse_learning_rate, prior, row, COLUMNS: tl.constexpr, BY_WORD: tl.constexpr
+    table,
+    scratch,
+    size,
+    tiles,
+    slices,
+    inverse_learning_rate,
+    prior,
+    row,
+    ACCUMULATORS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    BY_WORD: tl.constexpr,
 ):
     """Solve the tridiagonal system of each column of ``(slices, size)`` (Thomas algorithm), tile by tile.
 
-    Every `row` columns the precisions of the prior begin again. With `BY_WORD` the walk of the first of them is
-    multiplied by the factors of each word.
+    Every `row` columns another word begins, with its accumulators and the precisions of the prior. With `BY_WORD` the
+    walk of the first columns is multiplied by the factors of each word.
     """
     values, accumulator = table
     lane = tl.arange(0, COLUMNS)
@@ -204,11 +238,13 @@ def prior_step(
         stride = tl.zeros((COLUMNS,), dtype=tl.int64) + size  # from one slice to the next; the product may be large
         carried = tl.zeros((COLUMNS,), dtype=tl.float32)  # what earlier slices add to the diagonal
         k = column % row
+        of_word = column // row * ACCUMULATORS + tl.where(k < prior.dim, 0, ACCUMULATORS - 1)
         before = tl.zeros((COLUMNS,), dtype=tl.float32)  # precision of the step into a slice
         rhs = tl.zeros((COLUMNS,), dtype=tl.float32)
         for t in range(slices):
             offsets = t * stride + column
-            metric = tl.sqrt(tl.load(accumulator + offsets, mask=mask, other=1.0)) * inverse_learning_rate
+            squares = tl.load(accumulator + t * (stride // row) * ACCUMULATORS + of_word, mask=mask, other=1.0)
+            metric = tl.sqrt(squares) * inverse_learning_rate
             value = tl.load(values + offsets, mask=mask, other=0.0)
             after = tl.load(prior.walk + (t + 1) * row + k)
             if BY_WORD:

@@ -121,7 +121,8 @@ def ordered_steps(
             columns = own_gradients.shape[1]
             kernels.take_steps[(end - first,)](
                 table, moved, own_gradients, first, table.values.shape[-2], step.learning_rate, frozen,
-                COLUMNS=columns, WIDTH=_tile(columns), CHUNK=STEP_CHUNK, num_warps=STEP_WARPS,
+                DIM=alpha.values.shape[-1], COLUMNS=columns, WIDTH=_tile(columns), CHUNK=STEP_CHUNK,
+                num_warps=STEP_WARPS,
             )  # fmt: skip
 
 
@@ -151,8 +152,8 @@ def prior_step(table: Table, prior: DevicePrior, *, learning_rate: float) -> Non
     programs = min(tiles, PRIOR_PROGRAMS)
     scratch = torch.empty(programs * slices * COLUMNS, device=table.values.device)
     kernels.prior_step[(programs,)](
-        table, scratch, size, tiles, slices, 1 / learning_rate, prior, row, COLUMNS=COLUMNS,
-        BY_WORD=prior.factors is not None, num_warps=PRIOR_WARPS,
+        table, scratch, size, tiles, slices, 1 / learning_rate, prior, row, ACCUMULATORS=table.accumulator.shape[2],
+        COLUMNS=COLUMNS, BY_WORD=prior.factors is not None, num_warps=PRIOR_WARPS,
     )  # fmt: skip
 
 
