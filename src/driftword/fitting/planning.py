@@ -39,10 +39,10 @@ class Costs:
 
 
 #: A core of an Intel Xeon (x86-64, 16 cores), Numba; processes talk by gloo over the loopback.
-CORE: Final = Costs(2.3e-6, 2.2e-9, 3.3e-6, start=5.0, fixed_share=0.27, exchange=2e-2, number=1e-8)
+CORE: Final = Costs(1.15e-6, 6e-10, 3.3e-6, start=5.0, fixed_share=0.27, exchange=2e-2, number=1e-8)
 #: An NVIDIA H200, Triton. What exchanges take between GPUs, by NCCL, is a guess: it has not been measured.
-GPU: Final = Costs(6.5e-9, 1e-11, 1e-8, start=0.5, fixed_share=0.45, exchange=5e-4, number=1e-10)
-CORE_SCALING: Final = 0.63  # n cores take n ** -0.63 of the time: they wait for memory, and for each other
+GPU: Final = Costs(6.5e-9, 7e-12, 1e-8, start=0.5, fixed_share=0.45, exchange=5e-4, number=1e-10)
+CORE_SCALING: Final = 0.67  # n cores take n ** -0.67 of the time: they wait for memory, and for each other
 SHARED_PRIOR: Final = 5.0  # how much longer the prior takes that several processes solve together
 EXCHANGES: Final = 96  # while the blocks that are done grow by a factor of e, as in `engines.distributed`
 SENT: Final = 0.35  # of the numbers in an exchange, on average: at first few words have moved

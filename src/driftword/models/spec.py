@@ -110,7 +110,7 @@ class Spec:
     intercept: bool = True
     intercept_precision: float | None = None
     group_precision: float = 100.0
-    learning_rate: float = 0.4
+    learning_rate: float = 0.3
     final_rate: float = 0.1
     binned_rate: float = 0.05
     rounds: int = 10
