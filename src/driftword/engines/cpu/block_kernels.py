@@ -26,7 +26,7 @@ from driftword.engines.cpu.row_kernels import (
     set_row,
     transpose,
     window_sum,
-)  # fmt: skip
+)
 from driftword.engines.cpu.thread_barrier import add_and_get, wait_for_all
 from driftword.engines.parameters import INTERCEPT_UNIT
 
@@ -144,9 +144,10 @@ def likelihood_step(
 
     First threads take the units of a wave, which are blocks, or where blocks move rho `at_once`, all blocks of a slice.
     Each block writes its gradients to a place of its own: those of rho (where it does not move them) for its positions
-    and then its negatives, those of alpha for the tokens in their contexts. Then threads take parts of the words, and
-    the steps of these words, block by block. The log-likelihood of each block goes to `totals`. Of the `counters`, all
-    0 at first, one counts threads that have arrived, the others the units and parts of each wave that are taken.
+    and then its negatives, those of alpha for the tokens in their contexts. Then threads take parts of the words,
+    and move each of these words by the sum of its gradients. The log-likelihood of each block goes to `totals`. Of the
+    `counters`, all 0 at first, one counts threads that have arrived, the others the units and parts of each wave that
+    are taken.
     """
     for w in range(len(wave_units) - 1):
         first, end = units[wave_units[w]], units[wave_units[w + 1]]
@@ -165,19 +166,19 @@ def likelihood_step(
                 break
             slice_of = blocks.slice_of[first:end]
             if not options.at_once:
-                _take_steps(rho_gradients, slice_of, len(rho.values), part, rho, options, work)
-            _take_steps(alpha_gradients, slice_of, len(alpha.values), part, alpha, options, work)
+                _take_steps(rho_gradients, slice_of, part, rho, options, work)
+            _take_steps(alpha_gradients, slice_of, part, alpha, options, work)
         wait_for_all(counters, 0, threads)
 
 
 @njit(**_FAST)
-def _take_steps(gradients, slice_of, table_rows, part, table, options, work):
+def _take_steps(gradients, slice_of, part, table, options, work):
     """Take the Adagrad steps of a wave for the words of one part: each row by the sum of its gradients.
 
     They are added in the order of blocks.
     """
     moved, place, following, n_moved = work.moved, work.place, gradients.following, _ZERO
-    last_slice = table_rows // options.words - 1
+    last_slice = len(table.values) // options.words - 1
     for b in range(len(slice_of)):
         first_row = np.int64(min(slice_of[b], last_slice)) * options.words
         for n in range(gradients.offsets[b, part], gradients.offsets[b, part + 1]):
