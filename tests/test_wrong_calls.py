@@ -70,7 +70,7 @@ WRONG: dict[str, Any] = {
 NUMBERS = {
     "n", "topn", "min_count", "skip", "width", "passes", "patience", "threads", "seed", "candidates", "pass_number",
     "vocabulary", "phrase_min_count", "dim", "negatives", "rounds", "block_size", "run_length", "pool_size", "context",
-    "permutations",
+    "permutations", "starts",
 }  # fmt: skip
 REALS = {
     "min_rank", "checkpoint_every", "phrase_threshold", "drift_precision", "prior_precision", "learning_rate",

@@ -267,3 +267,25 @@ def test_the_same_seed_gives_the_same_numbers_on_one_thread(make: Make, static: 
     for name in NAMES:
         np.testing.assert_array_equal(results[0][name], results[1][name])
         assert not np.array_equal(results[0][name], results[2][name])
+
+
+@pytest.mark.parametrize("contexts", [False, True])
+def test_engines_are_merged_as_their_numbers_say(make: Make, contexts: bool) -> None:
+    one, two = (
+        make_parameters(SLICES, WORDS, DIM, intercept=True, contexts=contexts, seed=seed, accumulator=seed / 100)
+        for seed in (1, 2)
+    )
+    first, other = make(one), make(two)
+    by_slice = one.alpha if contexts else one.alpha[None]
+    expected = np.concatenate([by_slice.mean(axis=0), one.rho[..., :DIM].mean(axis=0)])
+    np.testing.assert_allclose(first.vectors(), expected, rtol=1e-5, atol=1e-6)
+
+    own, others = np.random.default_rng(3).normal(size=(2, DIM, DIM))
+    first.merge(other, own, others, 0.25)
+    merged = values(first)
+    for name in NAMES:
+        mine, theirs = getattr(one, name), getattr(two, name)
+        expected = 0.75 * mine + 0.25 * theirs
+        if not name.endswith("accumulator"):
+            expected[..., :DIM] = mine[..., :DIM] @ own + theirs[..., :DIM] @ others
+        np.testing.assert_allclose(merged[name], expected, rtol=1e-4, atol=1e-5)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 
 from driftword.basics.process import available_memory
 from driftword.corpus import Corpus
 from driftword.engines.contract import LocalEngine
-from driftword.engines.parameters import Floats, Parameters, Table, broadcast
+from driftword.engines.parameters import Floats, Parameters, Table, broadcast, by_slice
 from driftword.engines.rounds import Blocks, PassPlan, Sampler, read_pass
 
 BYTES_PER_TOKEN: Final = 64  # of text under way: ids, runs, blocks and their order
@@ -27,6 +27,22 @@ class ArrayEngine(LocalEngine):
         """Give every slice the static embeddings, and reset the Adagrad accumulators."""
         self.parameters = broadcast(self.parameters, n_slices, initial_accumulator, contexts=contexts)
         return self
+
+    def vectors(self) -> Floats:
+        """Return all context vectors and then all embeddings, without intercepts, as means over slices."""
+        rho, alpha = self.embeddings()
+        return np.concatenate([by_slice(alpha).mean(axis=0), rho[..., : alpha.shape[-1]].mean(axis=0)])
+
+    def merge(self, other: Any, own: Floats, others: Floats, share: float) -> None:
+        """Multiply all vectors by a matrix, and add those of another engine, multiplied by another matrix."""
+        dim, dtype = len(own), self.parameters.alpha.dtype
+        own, others = own.astype(dtype), others.astype(dtype)
+        for name in ("rho", "alpha"):
+            mine, theirs = (engine.table(name).by_slice() for engine in (self, other))
+            for values, added in zip(mine.values, theirs.values, strict=True):  # a slice at a time, to save memory
+                values[:, :dim] = values[:, :dim] @ own + added[:, :dim] @ others
+                values[:, dim:] += dtype.type(share) * (added[:, dim:] - values[:, dim:])
+            mine.accumulator[...] += dtype.type(share) * (theirs.accumulator - mine.accumulator)
 
     def table(self, name: str) -> Table:
         """Return `rho` or `alpha` with its accumulators."""

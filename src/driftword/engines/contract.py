@@ -35,6 +35,18 @@ class Engine(Protocol):
         """
         ...
 
+    def vectors(self) -> Floats:
+        """Return all context vectors and then all embeddings, without intercepts, as means over slices."""
+        ...
+
+    def merge(self, other: Any, own: Floats, others: Floats, share: float) -> None:
+        """Multiply all vectors by a matrix, and add those of another engine, multiplied by another matrix.
+
+        Intercepts and accumulators become the mean of both, in which the other engine's have a share. That engine
+        serves no more.
+        """
+        ...
+
     def capacity(self) -> float:
         """Return how many tokens it can read at once, beside those it works on, into the memory that is free."""
         ...

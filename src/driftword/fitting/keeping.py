@@ -56,7 +56,8 @@ class Keeper:
         training, checkpoints = self.training, self.checkpoints
         if checkpoints is not None:
             checkpoints.log(training.history[-1])
-        if checkpoints is not None and time.perf_counter() - self._saved >= self.every:
+        due = time.perf_counter() - self._saved >= self.every and len(training.engines) == 1  # not between starts
+        if checkpoints is not None and due:
             self.save(checkpoints)
             self._saved = time.perf_counter()
         elif training.best_pass == len(training.history) < training.schedule.passes:

@@ -22,6 +22,7 @@ from driftword.corpus.corpus import as_corpus
 from driftword.corpus.splits import HELD_OUT
 from driftword.corpus.subsampling import choose_subsample, keep_probabilities
 from driftword.fitting.held_out import MOST_VALIDATION
+from driftword.fitting.schedule import START_PASSES
 from driftword.models.spec import Spec, as_spec
 
 
@@ -192,12 +193,14 @@ def _fit(size: Size, spec: Spec, passes: int, *, cores: int, gpus: int, processe
         power = processes * (cores / processes) ** CORE_SCALING * core_speed
         turns = max(1.0, processes / cores)  # that processes take where they are more than cores
     slices = 1 if spec.model == "static" else size.slices
-    moving = passes - 1 if slices > 1 else 0  # passes after the static one
+    again = spec.starts - 1 if passes > START_PASSES else 0
+    readings = passes + START_PASSES * again
+    moving = passes - 1 + again if slices > 1 else 0  # passes after the static one
     rho, alpha = slices * size.words * (spec.dim + spec.intercept), size.words * spec.dim  # numbers
     model = 4 * (rho + alpha) / GIGA
-    text = passes * size.seen * costs.word * (costs.fixed_share + (1 - costs.fixed_share) * spec.dim / 100) / power
+    text = readings * size.seen * costs.word * (costs.fixed_share + (1 - costs.fixed_share) * spec.dim / 100) / power
     read = _TRAINED * size.stored * size.id_bytes / max(1, math.ceil(gpus / GPUS_OF_MACHINE))  # by a machine, in bytes
-    from_disk = passes * read / DISK if read > CACHED else 0.0
+    from_disk = readings * read / DISK if read > CACHED else 0.0
     prior = moving * spec.rounds * rho * costs.prior / power * (SHARED_PRIOR if processes > 1 else 1)
     scored = min(size.seen * HELD_OUT / _TRAINED, MOST_VALIDATION)
     memory = (4 * (2 * rho / processes + 6 * alpha) + min(size.seen / processes * TEXT_BYTES, PIECE)) / GIGA

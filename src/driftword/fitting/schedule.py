@@ -1,18 +1,20 @@
 """The schedule of a fit: what each pass reads, and how large its steps are.
 
 Every model begins with one static pass. The binned and the dynamic model then copy its embeddings into every slice
-and continue from there. The learning rate falls linearly over all passes.
+and continue from there. The learning rate falls linearly over all passes. The first passes may be done several times,
+and the others go on from the mean (`starts`).
 """
 
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from driftword.basics import randomness
 from driftword.engines.parameters import INTERCEPT_UNIT, Floats, Parameters, initial_parameters
 from driftword.engines.prior import Chain, Prior
 from driftword.engines.rounds import Centering, PassPlan, Step
@@ -20,6 +22,7 @@ from driftword.fitting.walks import adapted, walk_chain
 from driftword.models.spec import Spec
 
 FROZEN: Final = 1e9  # precision of a walk that goes nowhere, and does not exceed what 32 bits can hold
+START_PASSES: Final = 2  # passes of a start; noise of later ones is smaller, as their steps are
 USUAL_CONTEXT: Final = 8  # words; in longer contexts more of them move at once, and each must move less
 
 
@@ -32,6 +35,15 @@ class Schedule:
     distances: npt.NDArray[np.float64]  # years from each slice of the model to the next; none in a static one
     seed: int
     centering: Centering | None  # of a model with intercepts
+
+    @property
+    def starts(self) -> int:
+        """How often the fit begins."""
+        return self.spec.starts if self.passes > START_PASSES else 1
+
+    def of_start(self, number: int) -> Schedule:
+        """Return the schedule of one start, which has random numbers of its own."""
+        return replace(self, seed=randomness.key(self.seed, "start", number)) if number else self
 
     @property
     def n_slices(self) -> int:

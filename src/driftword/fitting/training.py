@@ -15,12 +15,15 @@ import numpy as np
 
 from driftword.basics.errors import DriftwordWarning, FitError, OptionError
 from driftword.basics.progress import Progress
+from driftword.engines.contract import Engine
 from driftword.engines.parameters import Parameters
 from driftword.engines.registry import ENGINES
 from driftword.engines.rounds import Sampler
 from driftword.engines.streaming import rounds_of_pass
 from driftword.fitting.held_out import KNOWS_NOTHING, MOST_VALIDATION, HeldOut, initial_intercepts
 from driftword.fitting.job import Job, StartEngine
+from driftword.fitting.schedule import START_PASSES
+from driftword.fitting.starts import merge
 
 LOOK_EVERY: Final = 0.1  # seconds between two looks at what a device does: it stands still for them
 _SCORES: Final = ("L_pos", "L_neg", "L", "L_se")
@@ -41,9 +44,18 @@ class Training:
         reader.shutdown(wait=False)
         if state is None:
             intercepts, dtype = initial_intercepts(corpus, spec), ENGINES[job.engine].dtype
-            state = job.schedule.initial_parameters(len(corpus.words), intercepts, dtype), []
-        parameters, self.history = state
-        self.engine = start_engine(parameters, Sampler.make(corpus.raw_counts, spec.exponent))
+            starts = [job.schedule.of_start(number) for number in range(job.schedule.starts)]
+            states = [start.initial_parameters(len(corpus.words), intercepts, dtype) for start in starts]
+            self.history: History = []
+        else:
+            states, self.history = [state[0]], state[1]
+        sampler = Sampler.make(corpus.raw_counts, spec.exponent)
+        self.engines = [start_engine(parameters, sampler) for parameters in states]  # one for each start, then the mean
+
+    @property
+    def engine(self) -> Engine:
+        """The engine of the fit; while it has several starts, that of the first."""
+        return self.engines[0]
 
     def is_done(self, patience: int) -> bool:
         """Tell whether all passes are done, or the score has not become better for `patience` of them."""
@@ -55,11 +67,16 @@ class Training:
         number, spec = len(self.history), self.schedule.spec
         static = self.schedule.is_static(number)
         if number == 1 and not static:
-            self.engine = self.engine.broadcast(
-                self.schedule.n_slices, spec.initial_accumulator, contexts=spec.contexts_drift
-            )
-        begin = time.perf_counter()
-        words, likelihood = self._run_rounds(number, bar)
+            self.engines = [
+                engine.broadcast(self.schedule.n_slices, spec.initial_accumulator, contexts=spec.contexts_drift)
+                for engine in self.engines
+            ]
+        begin, words, likelihood = time.perf_counter(), 0, 0.0
+        for start in range(len(self.engines)):
+            seen, total = self._run_rounds(number, start, bar)
+            words, likelihood = words + seen, likelihood + total
+        if number + 1 == START_PASSES:
+            merge(self.engines)
         if not words and number == 0:
             raise OptionError("There is too little text to train on: a pass sees no word; bring more text")
         trained = time.perf_counter()
@@ -81,20 +98,22 @@ class Training:
         if scores["L"] < (frequency + KNOWS_NOTHING) / 2 and scores["L_pos"] < frequency_positive:
             raise self._diverged(number, self._beside_frequencies(scores["L"]))
 
-    def _run_rounds(self, number: int, bar: Progress) -> tuple[int, float]:
+    def _run_rounds(self, number: int, start: int, bar: Progress) -> tuple[int, float]:
         """Run the rounds of a pass; return how many words it saw, and their summed log-probability."""
         begin = looked = time.perf_counter()
-        schedule, corpus, static = self.schedule, self.corpus, self.schedule.is_static(number)
-        n_rounds, rounds = rounds_of_pass(self.engine, corpus, schedule.plan(number))
+        schedule, corpus, static = self.schedule.of_start(start), self.corpus, self.schedule.is_static(number)
+        engine = self.engines[start]
+        n_rounds, rounds = rounds_of_pass(engine, corpus, schedule.plan(number))
         name = "static pass" if static and schedule.n_slices > 1 else "pass"
-        bar.stage(f"{name} {number + 1} of {schedule.passes}", total=self._expected_words)
+        which = f", start {start + 1} of {len(self.engines)}" if len(self.engines) > 1 else ""
+        bar.stage(f"{name} {number + 1} of {schedule.passes}{which}", total=self._expected_words)
         prior = None
         if not static and schedule.spec.walk != "random":
-            prior = schedule.prior_at(self.engine.embeddings()[0], corpus.raw_counts)
+            prior = schedule.prior_at(engine.embeddings()[0], corpus.raw_counts)
         words, likelihood = 0, 0.0
         unseen: list[SupportsFloat] = []
         for r, part in enumerate(rounds):
-            unseen.append(self.engine.round(part, schedule.step(number, r, prior, rounds=n_rounds)))
+            unseen.append(engine.round(part, schedule.step(number, r, prior, rounds=n_rounds)))
             words += part.positions
             now = time.perf_counter()
             if r + 1 < n_rounds and now - looked < LOOK_EVERY:
@@ -102,7 +121,7 @@ class Training:
             for one in unseen:  # one after the other: how many there are depends on time, and the sum must not
                 likelihood += float(one)
             unseen, looked = [], now
-            if not (np.isfinite(likelihood) and self.engine.finite()):
+            if not (np.isfinite(likelihood) and engine.finite()):
                 raise self._diverged(number, "numbers grew beyond all bounds")
             rate = words / (time.perf_counter() - begin)
             facts = f"{rate / 1e3:,.0f}k words/s, L_pos {likelihood / max(words, 1):.3f}"

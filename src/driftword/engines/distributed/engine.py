@@ -5,8 +5,8 @@ context vectors, and in the static pass embeddings too. Each process moves its o
 every so often the movements are added up, and all go on from the sum. The prior, which
 couples the slices of different processes, is solved together (`borders`).
 
-The leader runs the fit as if it had one engine, a `DistributedEngine`; every call of that
-is a command that the others follow with an engine of their own (`follow`). That engine is
+The leader runs the fit as if it had an ordinary engine, a `DistributedEngine`; every call of
+that is a command that the others follow with an engine of their own (`follow`). That engine is
 an ordinary one: it knows only its slices, and beside them the slices just outside, which
 have no text. For the step of the prior these are set to what they will be, and held there.
 """
@@ -32,7 +32,7 @@ from driftword.corpus import Corpus
 from driftword.engines.contract import Engine
 from driftword.engines.distributed.borders import eliminate, solve
 from driftword.engines.distributed.ranks import Ranks, divide
-from driftword.engines.parameters import Floats, Parameters, Table
+from driftword.engines.parameters import Floats, Parameters, Table, by_slice
 from driftword.engines.prior import Prior
 from driftword.engines.registry import make_engine
 from driftword.engines.rounds import PassPlan, Sampler, Step, Text
@@ -53,15 +53,10 @@ class SharedRound(NamedTuple):
 
 
 class RankPart:
-    """What one process does of a fit: all of them carry out the same commands."""
+    """What one process does for an engine of all of them: all carry out the same commands."""
 
-    def __init__(self, ranks: Ranks, corpus: Corpus) -> None:
-        self.ranks, self.corpus = ranks, corpus
-        if ranks.size > len(corpus.slices):
-            raise OptionError(
-                f"{ranks.size} processes cannot share {len(corpus.slices)} slices; "
-                "start at most as many as there are slices"
-            )
+    def __init__(self, ranks: Ranks, corpus: Corpus, parts: Parts) -> None:
+        self.ranks, self.corpus, self.parts = ranks, corpus, parts
         self.borders = divide((corpus.counts @ corpus.keep_probability).tolist(), ranks.size)  # about as much text each
         self.low, self.high = self.borders[ranks.rank : ranks.rank + 2]
         self.outside = (int(self.low > 0), int(self.high < self.borders[-1]))  # slices before and after ours
@@ -94,6 +89,20 @@ class RankPart:
         here = self.high - self.low + sum(self.outside)
         self.engine = self.engine.broadcast(here, initial_accumulator, contexts=contexts)
         self.sliced = True
+
+    def vectors(self) -> Floats:
+        """Return all context vectors and then all embeddings, without intercepts, as means over slices."""
+        rho, alpha = self.engine.embeddings()
+        inner = slice(self.outside[0], len(rho) - self.outside[1])
+        own = [table[inner] if len(table) > 1 else table for table in (by_slice(alpha), rho[..., : self.dim])]
+        means = torch.from_numpy(np.concatenate([table.mean(axis=0) for table in own]))
+        means *= (self.high - self.low) / self.borders[-1]  # our share of the slices
+        self.ranks.add(means)
+        return means.numpy()
+
+    def merge(self, number: int, *options: Any) -> None:
+        """Add the vectors of another engine to those of this one; the other serves no more."""
+        self.engine.merge(self.parts.pop(number).engine, *options)
 
     def capacity(self) -> float:
         """Return how many tokens all processes can read at once; the one with the least memory decides."""
@@ -273,22 +282,36 @@ class RankPart:
                 values[t], accumulator[t] = found, HELD
 
 
+class Parts(dict[int, RankPart]):
+    """What one process does for each engine that serves, in the same order in all processes."""
+
+    def __init__(self, ranks: Ranks, corpus: Corpus) -> None:
+        super().__init__()
+        self._ranks, self._corpus = ranks, corpus
+
+    def add(self) -> tuple[int, RankPart]:
+        """Make the part of another engine; return its number, too."""
+        number = max(self, default=-1) + 1
+        self[number] = RankPart(self._ranks, self._corpus, self)
+        return number, self[number]
+
+
 class DistributedEngine:
     """The engine of the leader: it has the others carry out all that it does itself."""
 
     reads_ahead = True  # every process does so by itself, and what they say to each other must keep its order
 
-    def __init__(self, parameters: Parameters, sampler: Sampler, *, own: RankPart, name: str, **options: Any) -> None:
-        self._own = own
+    def __init__(self, parameters: Parameters, sampler: Sampler, *, parts: Parts, name: str, **options: Any) -> None:
+        self._number, self._own = parts.add()
         self._texts: dict[int, tuple[Text, list[Any]]] = {}  # by the id of the text, which is kept so that it lasts
         self._center: Floats | None = None
         self._all("start", name, sampler, options, only_here={"parameters": parameters})
-        self.machine = f"{own.ranks.size} processes, each with {own.engine.machine}"
+        self.machine = f"{self._own.ranks.size} processes, each with {self._own.engine.machine}"
 
     def _all(self, command: str, *arguments: Any, only_here: dict[str, Any] | None = None, **options: Any) -> Any:
         """Have all processes carry out a command; what is only here, the others get as None."""
         only_here = only_here or {}
-        self._own.ranks.share((command, arguments, {**options, **dict.fromkeys(only_here)}))
+        self._own.ranks.share((self._number, command, arguments, {**options, **dict.fromkeys(only_here)}))
         return getattr(self._own, command)(*arguments, **options, **only_here)
 
     @property
@@ -301,6 +324,14 @@ class DistributedEngine:
         del n_slices  # every process knows its own
         self._all("broadcast", initial_accumulator, contexts=contexts)
         return self
+
+    def vectors(self) -> Floats:
+        """Return all context vectors and then all embeddings, without intercepts, as means over slices."""
+        return np.asarray(self._all("vectors"))
+
+    def merge(self, other: DistributedEngine, own: Floats, others: Floats, share: float) -> None:
+        """Multiply all vectors by a matrix, and add those of another engine, multiplied by another matrix."""
+        self._all("merge", other._number, own, others, share)
 
     def capacity(self) -> float:
         """Return how many tokens it can read at once, beside those it works on, into the memory that is free."""
@@ -357,7 +388,7 @@ def leading(corpus: Corpus, name: str, options: dict[str, Any]) -> Iterator[Call
     """Meet the other processes; give what starts an engine of all of them, and let them go in the end."""
     with _met(corpus) as ranks:
         try:
-            yield functools.partial(DistributedEngine, own=RankPart(ranks, corpus), name=name, **options)
+            yield functools.partial(DistributedEngine, parts=Parts(ranks, corpus), name=name, **options)
         finally:
             with suppress(FitError):  # where one has stopped, all of them know
                 ranks.share(None)
@@ -366,9 +397,10 @@ def leading(corpus: Corpus, name: str, options: dict[str, Any]) -> Iterator[Call
 def follow(corpus: Corpus) -> None:
     """Meet the other processes, and carry out what the leader says until it is done."""
     with _met(corpus) as ranks:
-        part = RankPart(ranks, corpus)
+        parts = Parts(ranks, corpus)
         while (command := ranks.share(None)) is not None:
-            name, arguments, options = command
+            number, name, arguments, options = command
+            part = parts.get(number) or parts.add()[1]
             getattr(part, name)(*arguments, **options)
 
 
@@ -385,6 +417,11 @@ def _met(corpus: Corpus) -> Iterator[Ranks]:
                     f"Processes {ranks.rank} and {number} do not have the same {' and the same '.join(different)}; "
                     "start all of them with the same command and driftword"
                 )
+        if ranks.size > len(corpus.slices):
+            raise OptionError(
+                f"{ranks.size} processes cannot share {len(corpus.slices)} slices; "
+                "start at most as many as there are slices"
+            )
         yield ranks
     finally:
         ranks.leave()

@@ -142,6 +142,28 @@ class TorchEngine(LocalEngine):
         self._blocks_done = 0
         return self
 
+    def vectors(self) -> Floats:
+        """Return all context vectors and then all embeddings, without intercepts, as means over slices."""
+        alpha, rho = self._alpha.by_slice().values, self._rho.stored.values
+        means = [table[..., : alpha.shape[-1]].mean(0, dtype=torch.float32).cpu() for table in (alpha, rho)]
+        return torch.cat(means).numpy()
+
+    @_explaining_out_of_memory
+    def merge(self, other: Any, own: Floats, others: Floats, share: float) -> None:
+        """Multiply all vectors by a matrix, and add those of another engine, multiplied by another matrix."""
+        for name, columns in (("alpha", len(own)), ("rho", self._rho.columns)):
+            by_own, by_others = (torch.zeros(columns, columns, device=self.device) for _ in range(2))
+            for whole, matrix, rest in ((by_own, own, 1 - share), (by_others, others, share)):
+                whole.fill_diagonal_(rest)  # of intercepts
+                whole[: len(own), : len(own)] = to_device(matrix.astype("f4"), self.device)
+            theirs = other.table(name).by_slice()
+            ranges = [(0, 0, self._alpha.by_slice())] if name == "alpha" else self._rho.slice_ranges()
+            for low, _, table in ranges:
+                for t, (values, accumulator) in enumerate(zip(*table, strict=True), start=low):
+                    added, weight = (part[t].to(self.device).float() for part in theirs)
+                    values.copy_(values @ by_own + added @ by_others)
+                    accumulator.lerp_(weight, share)
+
     def table(self, name: str) -> Table:
         """Return `rho` or `alpha` with its accumulators where they are stored, not copies."""
         return self._alpha if name == "alpha" else self._rho.stored
