@@ -47,7 +47,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> dw.Corpus:
 @pytest.fixture(scope="module")
 def model(corpus: dw.Corpus, tmp_path_factory: pytest.TempPathFactory) -> dw.Model:
     spec = dw.Spec(dim=12, context=4, learning_rate=0.8, group_precision=1)
-    return dw.fit(corpus, spec, passes=12, out=tmp_path_factory.mktemp("groups") / "p.model")
+    return dw.fit(corpus, spec, passes=12, patience=12, out=tmp_path_factory.mktemp("groups") / "p.model")
 
 
 def test_documents_have_groups(corpus: dw.Corpus) -> None:
@@ -106,8 +106,8 @@ def test_a_corpus_of_ids_has_groups(corpus: dw.Corpus, tmp_path: Path) -> None:
 def test_each_group_predicts_its_own_text_better(model: dw.Model) -> None:
     table = dw.evaluate(model, by="group", split="test")
     gains = dict(table.select("group", "over_all_text").iter_rows())
-    assert gains["left"] > 0.002
-    assert gains["right"] > 0.002
+    assert gains["left"] > 0.005
+    assert gains["right"] > 0.005
     whole = dw.evaluate(model)["L"][0]
     assert whole == pytest.approx(float(table["L"].dot(table["positions"]) / table["positions"].sum()), abs=1e-9)
     plain = dw.fit(model.open_corpus().of_group("left"), dw.Spec(dim=4, context=4), passes=2)  # type: ignore[union-attr]

@@ -11,6 +11,7 @@ from driftword.baselines.assembling import EXPONENT, Array, Task, by_word, train
 from driftword.basics import randomness
 from driftword.basics.errors import OptionError
 from driftword.corpus import Corpus
+from driftword.fitting.starts import rotation
 from driftword.models.model import Model
 from driftword.models.slice_vectors import unit
 
@@ -121,8 +122,7 @@ def aligned(found: Array, present: Array) -> Array:
     for t in range(1, len(found)):
         both = known & present[t]
         if both.any():
-            left, _, right = np.linalg.svd(found[t, both].T @ latest[both])
-            found[t] = found[t] @ (left @ right)
+            found[t] = found[t] @ rotation(found[t, both], latest[both])
         latest[present[t]] = found[t, present[t]]
         known |= present[t]
     return found

@@ -34,13 +34,18 @@ def merge(engines: list[Engine]) -> None:
         own = np.eye(len(filtering))  # the first time was enough
 
 
+def rotation(vectors: Floats, onto: Floats) -> Matrix:
+    """Return the orthogonal matrix that brings some vectors as close as possible to others (Procrustes)."""
+    left, _, right = np.linalg.svd(vectors.T.astype(np.float64) @ onto)
+    return np.asarray(left @ right)
+
+
 def rotate_and_filter(vectors: list[Floats]) -> tuple[list[Matrix], Matrix]:
     """Return what rotates the vectors of each start onto the first, and what filters noise out of their mean."""
     first, count = vectors[0].astype(np.float64), len(vectors)
     rotations, total, squares = [np.eye(first.shape[1])], first.copy(), first.T @ first
     for other in vectors[1:]:
-        left, _, right = np.linalg.svd(other.T.astype(np.float64) @ first)
-        rotations.append(left @ right)
+        rotations.append(rotation(other, first))
         rotated = other @ rotations[-1]
         total += rotated
         squares += rotated.T @ rotated
