@@ -32,7 +32,7 @@ REPEATS = 2000
 # Loops are compiled as a whole: a call from Python takes longer than a part.
 
 
-@njit(**kernels._FAST)
+@njit(**kernels.FAST)
 def _products(n, block, columns, negatives, context, transposed, residual, gradient):  # noqa: PLR0917
     for _ in range(n):
         width = padded(columns, LANES)
@@ -41,7 +41,7 @@ def _products(n, block, columns, negatives, context, transposed, residual, gradi
         add_product(residual, context, len(negatives), width, block, negatives, anew=True)
 
 
-@njit(**kernels._FAST)
+@njit(**kernels.FAST)
 def _steps(n, gradients, table, words, options):
     for _ in range(n):
         for r in range(len(words)):
@@ -50,7 +50,7 @@ def _steps(n, gradients, table, words, options):
             kernels._step(table, words[r], gradients, r, np.float32(1), options)
 
 
-@njit(**kernels._FAST)
+@njit(**kernels.FAST)
 def _windows(n, vectors, sums, run, found):
     seen = len(vectors)
     half = (seen - run) // 2
@@ -63,7 +63,7 @@ def _windows(n, vectors, sums, run, found):
             rows.window_sum(found, j, sums, max(j - 2 * half, 0), min(j + 1, run), 0, 0)
 
 
-@njit(**kernels._FAST)
+@njit(**kernels.FAST)
 def _sigmoids(n, values):
     for _ in range(n):
         for i in range(values.shape[0]):
@@ -71,7 +71,7 @@ def _sigmoids(n, values):
                 values[i, k] = kernels.sigmoid(values[i, k])
 
 
-@njit(**kernels._FAST)
+@njit(**kernels.FAST)
 def _one_tile(n, left, right, out):
     for _ in range(n):
         add_product(left, right, len(left), right.shape[1], len(right), out)

@@ -1,4 +1,4 @@
-"""Numba loops of the CPU engine: arrays in, arrays out.
+"""Numba loops of the CPU engine over text: its blocks, the steps they take, and scores.
 
 Rows of tables and of work arrays are padded with zeros (see `row_kernels`), and work arrays have whole tiles of
 `matmul_kernels`. No compiler flag rules out NaN: a diverging fit must stay visible. Numba compiles a function once
@@ -18,7 +18,6 @@ from driftword.engines.cpu.matmul_kernels import LANES, TILE, add_product, padde
 from driftword.engines.cpu.row_kernels import (
     add_row,
     aligned_zeros,
-    blend_row,
     dot,
     fetch,
     prefix_sums,
@@ -34,7 +33,7 @@ _AHEAD = 2  # rows that are fetched before it is their turn
 _ZERO = np.int64(0)
 _ONE = np.float32(1)
 _UNIT = np.float32(INTERCEPT_UNIT)
-_FAST = {"fastmath": {"reassoc", "contract", "arcp", "nsz"}, "cache": True, "nogil": True, "error_model": "numpy"}
+FAST = {"fastmath": {"reassoc", "contract", "arcp", "nsz"}, "cache": True, "nogil": True, "error_model": "numpy"}
 
 
 class Options(NamedTuple):
@@ -100,7 +99,7 @@ class Workspace(NamedTuple):
         )  # fmt: skip
 
 
-@njit(**_FAST, inline="always")
+@njit(**FAST, inline="always")
 def _draw(sampler, key, counter):
     """Draw a word, as `Sampler.draw` does."""
     random = mix(uint64(key) ^ uint64(counter))
@@ -110,7 +109,7 @@ def _draw(sampler, key, counter):
     return sampler.alias[word]
 
 
-@njit(**_FAST, inline="always")
+@njit(**FAST, inline="always")
 def sigmoid(x):
     """1 / (1 + exp(-x)) to about 1e-7, in operations that vectorise."""
     x = min(max(x, float32(-80.0)), float32(80.0))
@@ -128,14 +127,14 @@ def sigmoid(x):
     return float32(1.0) / (float32(1.0) + p * scale)
 
 
-@njit(**_FAST, inline="always")
+@njit(**FAST, inline="always")
 def _tokens_of_run(blocks, r, half_window):
     """Return where the tokens that the positions of a run have in their contexts begin and end."""
     left = max(blocks.chunk_begin[r], blocks.run_begin[r] - half_window)
     return left, min(blocks.chunk_end[r], blocks.run_end[r] + half_window)
 
 
-@njit(**_FAST)
+@njit(**FAST)
 def likelihood_step(
     blocks, units, wave_units, sampler, rho, alpha, options, rho_gradients, alpha_gradients, work, totals, counters,
     threads,
@@ -171,7 +170,7 @@ def likelihood_step(
         wait_for_all(counters, 0, threads)
 
 
-@njit(**_FAST)
+@njit(**FAST)
 def _take_steps(gradients, slice_of, part, table, options, work):
     """Take the Adagrad steps of a wave for the words of one part: each row by the sum of its gradients.
 
@@ -214,13 +213,13 @@ def _take_steps(gradients, slice_of, part, table, options, work):
         _step(table, row, work.total, _ZERO, _ONE, options)
 
 
-@njit(**_FAST, inline="always")
+@njit(**FAST, inline="always")
 def _add_squares(accumulator, row, squares, g):
     for k in range(accumulator.shape[1]):
         accumulator[row, k] += squares[g, k]
 
 
-@njit(**_FAST, inline="always")
+@njit(**FAST, inline="always")
 def _step(table, row, gradients, r, factor, options):
     """Move a row by a gradient times a factor; intercepts have an accumulator of their own."""
     values, accumulator, rate, dim = table.values, table.accumulator, options.learning_rate * factor, options.dim
@@ -232,7 +231,7 @@ def _step(table, row, gradients, r, factor, options):
         values[row, dim] = intercept
 
 
-@njit(**_FAST)
+@njit(**FAST)
 def _sort_by_part(gradients, place, count, frozen):
     """List the gradients of a block by the part of their words; those of the first `frozen` words are left out."""
     words, order, offsets, parts = gradients.words, gradients.order, gradients.offsets, gradients.offsets.shape[1] - 1
@@ -255,14 +254,14 @@ def _sort_by_part(gradients, place, count, frozen):
     offsets[place, 0] = first
 
 
-@njit(**_FAST, inline="always")
+@njit(**FAST, inline="always")
 def _part(word, parts):
     """Return the part of a word: a few words that are next to each other share one, but not all frequent ones."""
     mixed = uint32(uint32(uint32(word) >> uint32(2)) * uint32(2654435769))
     return np.int64((uint64(mixed) * uint64(parts)) >> uint64(32))
 
 
-@njit(**_FAST)
+@njit(**FAST)
 def _block(blocks, b, sampler, rho, alpha, options, rho_gradients, alpha_gradients, place, work):
     """Compute the gradients of a block, one for each occurrence, and take rho's steps; return its log-likelihood."""
     ids, runs = blocks.ids, range(blocks.run_offsets[b], blocks.run_offsets[b + 1])
@@ -350,7 +349,7 @@ def _block(blocks, b, sampler, rho, alpha, options, rho_gradients, alpha_gradien
     return total
 
 
-@njit(**_FAST, inline="always")
+@njit(**FAST, inline="always")
 def _square(gradients, r, dim):
     """Return the sum of the squares of a gradient, without that of the intercept."""
     total = float32(0.0)
@@ -359,7 +358,7 @@ def _square(gradients, r, dim):
     return total
 
 
-@njit(**_FAST)
+@njit(**FAST)
 def _move_rho(rho, n_rows, work, options):
     """Take the steps of rho of a block: all squares are accumulated first."""
     words, residual, gradients, dim = work.words, work.residual, work.negative_gradient, options.dim
@@ -379,7 +378,7 @@ def _move_rho(rho, n_rows, work, options):
         _step(rho, words[n_rows + m], gradients, m, _ONE, options)
 
 
-@njit(**_FAST)
+@njit(**FAST)
 def _write_rho(gradients, place, first_row, n_rows, work, options):
     """Write the gradients of rho of a block down."""
     first, count = len(gradients.words) // len(gradients.offsets) * place, n_rows + options.pool_size
@@ -396,65 +395,7 @@ def _write_rho(gradients, place, first_row, n_rows, work, options):
     _sort_by_part(gradients, place, count, _ZERO)
 
 
-@njit(**_FAST)
-def prior_step(table, low, high, learning_rate, chain, intercepts, dim, mean_context):
-    """Take the proximal step of the prior for words low..high-1: tridiagonal systems (Thomas algorithm).
-
-    The walk of `chain` has a column for each word, or one for all. Intercepts, which have accumulators of their own,
-    also have a chain of their own; what the mean context (of each slice, or of all) contributes to log odds, in their
-    unit, is then added to them.
-    """
-    values, accumulator = table.values, table.accumulator
-    precision, walk = chain.precision, chain.walk
-    last = len(values) - 1
-    upper = np.empty(last + 1, np.float32)
-    own = np.empty(last + 1, np.float32)
-    has_intercepts = accumulator.shape[2] > 1
-    inverse_learning_rate = float32(1.0) / learning_rate
-    for v in range(low, high):
-        w = min(v, walk.shape[1] - 1)
-        if has_intercepts:
-            for t in range(last + 1):
-                own[t] = values[t, v, dim]
-                values[t, v, dim] = float32(0.0)
-        carried = before = float32(0.0)  # what earlier slices add to the diagonal, and the step from them
-        for t in range(last + 1):
-            after = walk[t, w] if t < last else float32(0.0)
-            metric = np.sqrt(accumulator[t, v, 0]) * inverse_learning_rate
-            diagonal = metric + precision[t] + carried
-            inverse_pivot = float32(1.0) / (diagonal + after)
-            upper[t] = after * inverse_pivot
-            carried = after * diagonal * inverse_pivot  # this is after * (1 - upper), without cancellation
-            blend_row(values[t], v, values[max(t - 1, 0)], v, before * inverse_pivot, metric * inverse_pivot)
-            before = after
-        for t in range(last - 1, -1, -1):
-            add_row(values[t], v, values[t + 1], v, upper[t])
-        if has_intercepts:
-            _intercept_step(accumulator, v, inverse_learning_rate, intercepts, upper, own)
-            for t in range(last + 1):
-                shift = dot(values[t], v, mean_context, min(t, len(mean_context) - 1))
-                values[t, v, dim] = own[t] + shift
-
-
-@njit(**_FAST)
-def _intercept_step(accumulator, v, inverse_learning_rate, chain, upper, own):
-    """Take the same step for one word's intercepts."""
-    n_slices = len(own)
-    carried = before = value = float32(0.0)
-    for t in range(n_slices):
-        after = chain.walk[t, 0] if t + 1 < n_slices else float32(0.0)
-        metric = np.sqrt(accumulator[t, v, 1]) * inverse_learning_rate
-        diagonal = metric + chain.precision[t] + carried
-        inverse_pivot = float32(1.0) / (diagonal + after)
-        upper[t] = after * inverse_pivot
-        value = own[t] = (metric * own[t] + before * value) * inverse_pivot
-        carried = after * diagonal * inverse_pivot
-        before = after
-    for t in range(n_slices - 2, -1, -1):
-        own[t] += upper[t] * own[t + 1]
-
-
-@njit(**_FAST)
+@njit(**FAST)
 def score(text, low, high, sampler, key, negatives, half_window, rho, alpha, dim, columns, scores):
     """Score the words of chunks low..high-1: log sigmoid(eta), and the summed log sigmoid(-eta) of their negatives."""
     ids, offsets = text.ids, text.offsets
@@ -484,7 +425,7 @@ def score(text, low, high, sampler, key, negatives, half_window, rho, alpha, dim
             scores[1, i] = total
 
 
-@njit(**_FAST, inline="always")
+@njit(**FAST, inline="always")
 def _log_sigmoid(x):
     if x < 0:
         return x - np.log1p(np.exp(x))

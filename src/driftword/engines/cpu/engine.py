@@ -22,6 +22,7 @@ from driftword.basics.process import available_cores
 from driftword.engines.array_engine import ArrayEngine
 from driftword.engines.cpu import block_kernels as kernels
 from driftword.engines.cpu.matmul_kernels import LANES, TILE, padded
+from driftword.engines.cpu.prior_kernels import prior_step
 from driftword.engines.cpu.row_kernels import aligned_zeros
 from driftword.engines.parameters import INTERCEPT_UNIT, Floats, Parameters, Table, by_slice
 from driftword.engines.prior import Chain
@@ -112,7 +113,7 @@ class CpuEngine(ArrayEngine):
         def move(table: Table, chain: Chain, center: Floats | None, mean_context: Floats, words: slice) -> None:
             if center is not None:
                 table.values[:, words, : center.shape[2]] -= center[:, words]
-            kernels.prior_step(table, words.start, words.stop, learning_rate, chain, intercepts, dim, mean_context)
+            prior_step(table, words.start, words.stop, learning_rate, chain, intercepts, dim, mean_context)
             if center is not None:
                 table.values[:, words, : center.shape[2]] += center[:, words]
 
