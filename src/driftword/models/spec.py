@@ -77,9 +77,9 @@ class Spec:
         Share of the learning rate that the binned model takes after its static pass: only where it starts restrains
         words that are rare in a slice.
     starts
-        Number of times that a fit begins: its first two passes are done so often, each time with other random numbers,
-        and it goes on from the mean, without what only noise can have put there. Fits with other seeds then agree
-        more, and predict better. Fits of one or two passes begin once.
+        Number of times that a fit begins. Its first two passes are done that many times, each time with other random
+        numbers, and it continues from their mean, with noise filtered out. Models with other seeds then agree more.
+        A fit of one or two passes begins once.
     rounds
         Number of times that a pass applies the prior.
     block_size
