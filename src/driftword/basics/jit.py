@@ -8,17 +8,20 @@ they need of Numba from here.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import importlib
 import os
 import shutil
 import sys
 import tempfile
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from driftword.basics.limited_memory import check_memory
 from driftword.basics.process import available_cores
+from driftword.basics.progress import Progress
 
 _CACHE: Final = "NUMBA_CACHE_DIR"
 
@@ -61,9 +64,29 @@ def _cache_folder() -> Path:
 _import_numba()
 
 from numba import float32, float64, int32, njit, types, uint32, uint64  # noqa: E402 - only now
-from numba.core import cgutils  # noqa: E402
+from numba.core import cgutils, event  # noqa: E402
 from numba.extending import intrinsic, register_jitable  # noqa: E402
 
 __all__ = [
-    "cgutils", "float32", "float64", "int32", "intrinsic", "njit", "register_jitable", "types", "uint32", "uint64",
+    "cgutils", "compiling_shown", "float32", "float64", "int32", "intrinsic", "njit", "register_jitable", "types", "uint32",
+    "uint64",
 ]  # fmt: skip
+
+
+class _Compiling(event.Listener):  # type: ignore[misc]  # Numba has no types
+    def __init__(self, bar: Progress) -> None:
+        self._bar = bar
+
+    def on_start(self, _: Any) -> None:
+        """Say why nothing seems to happen."""
+        self._bar.update(facts="compiling, only once")
+
+    def on_end(self, _: Any) -> None:
+        """Say nothing: what comes next writes the line anew, and functions are compiled within others."""
+
+
+@contextlib.contextmanager
+def compiling_shown(bar: Progress) -> Iterator[None]:
+    """Say in a bar when functions are compiled, as at their first use on a machine; later ones take them from disk."""
+    with event.install_listener("numba:compile", _Compiling(bar)):
+        yield

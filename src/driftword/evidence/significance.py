@@ -14,6 +14,7 @@ import polars as pl
 from driftword.basics import checks
 from driftword.basics.dask_tasks import check_dask
 from driftword.basics.errors import DriftwordWarning, OptionError, StoreError
+from driftword.basics.jit import compiling_shown
 from driftword.basics.process import available_cores
 from driftword.basics.progress import Progress, progress
 from driftword.corpus import Corpus
@@ -123,7 +124,7 @@ def significance(
         )
     tested = np.arange(len(model.words)) if named is None else np.unique(named)
     design = TestDesign(times, permutations, seed, strata=strata, dated=between is None)
-    with progress(show=show_progress) as bar:
+    with progress(show=show_progress) as bar, compiling_shown(bar):
         if dask is None:
             scores = word_tests.score_documents(model, text, design, threads=threads, bar=bar)
             found = word_tests.run_tests(scores, tested, design, threads=threads, bar=bar, device=place)

@@ -6,6 +6,7 @@ import os
 
 from driftword.basics import checks
 from driftword.basics.errors import OptionError
+from driftword.basics.jit import compiling_shown
 from driftword.basics.process import rank
 from driftword.basics.progress import progress
 from driftword.corpus import Corpus
@@ -99,6 +100,7 @@ def fit(
         job.starting() as start_engine,
         reserved_for(job, out, overwrite=overwrite) as checkpoints,
         progress(show=show_progress) as bar,
+        compiling_shown(bar),
     ):
         state = None
         if checkpoints is not None and resume:
