@@ -144,9 +144,11 @@ def with_changes(model: dw.Model, changes: Mapping[str, str]) -> dw.Model:
             if at
             else {"effect": 0.0, "low": -0.1, "high": 0.1, "p": 0.9, "q": 0.9}
         )
-        labels = model.slices.labels
-        near = [labels[max(labels.index(at) - 1, 0)], labels[min(labels.index(at) + 1, len(labels) - 1)]] if at else []
-        dated = {"change": at, "change_low": near[0], "change_high": near[1]} if at else {}
+        dated: dict[str, Any] = {}
+        if at:
+            first, t = model.slices.first, model.slices.labels.index(at)
+            dated = {"change": first[t], "change_low": first[max(t - 1, 0)], "gradual": 0.1}
+            dated |= {"change_high": first[min(t + 1, len(first) - 1)], "last_before": first[max(t - 1, 0)]}
         rows.append({"word": word, "documents": 40, "slices": 9, **found, **dated})
     table = pl.DataFrame([{name: row.get(name) for name in SCHEMA} for row in rows], schema=SCHEMA)
     copy = dw.Model(

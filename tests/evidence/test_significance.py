@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,13 @@ def test_the_exchanged_words_are_found_and_no_others(table: pl.DataFrame) -> Non
     assert "t2w0" not in called  # which has become rare
     found = {row["word"]: row for row in table.iter_rows(named=True)}
     assert all(found[word]["low"] > 0.05 for word in CHANGED)
-    assert {found[word][name] for word in CHANGED for name in ("change", "change_low", "change_high")} == {"1903"}
+    for word in CHANGED:
+        row = found[word]
+        assert row["change"] == date(1903, 1, 1)
+        assert row["last_before"] == date(1902, 1, 1)
+        assert date(1902, 1, 1) < row["change_low"] <= row["change"] <= row["change_high"] <= date(1904, 1, 1)
+        assert row["gradual"] < 0.5
+        assert row["change_begin"] is None
     assert table.filter(pl.col("q") > 0.05)["change"].is_null().all()
     assert (table["p"] >= 1 / 1001).all()
     assert (table["low"] < table["effect"]).all()
@@ -222,7 +229,7 @@ def test_drift_and_changes_show_it(model: dw.Model, table: pl.DataFrame) -> None
     by_drift = dw.drift(model, n=None, skip=0, metric="absolute")["drift"]
     assert by_drift.is_sorted(descending=True)
     assert dw.drift(model, n=None, skip=0, between=(1901, 1903))["drift"].is_sorted(descending=True)
-    other = with_table(model, pl.when(pl.col("word") == "t0w0").then(pl.lit("1902")).alias("change"))
+    other = with_table(model, pl.when(pl.col("word") == "t0w0").then(pl.lit(date(1902, 1, 1))).alias("change"))
     assert dw.changes(other, "t0w0")["slice"][0] == "1902"  # the documents' date goes before the trajectory's
     points = dw.changes(model, n=4)
     assert set(points["word"][:2]) == set(CHANGED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from html import unescape
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -15,13 +16,15 @@ from driftword.pages.figures import SPARK_HEIGHT, draw, figure, sparkline
 from driftword.pages.glance_figures import draw_journey, draw_stream, draw_timeline, saved_figure
 
 SLICES = Slices.from_labels(range(1900, 1940))
+CHANGE: Any = {"at": "1910-01-01", "low": "1908-01-01", "high": "1912-01-01"}
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def test_words_of_a_timeline_do_not_cover_each_other() -> None:
     words = [f"{'long' * (i % 4)}word{i}" for i in range(200)]
     rows = [
-        {"word": word, "change": str(1900 + i * 7 % 40), "before": ["a"], "after": []} for i, word in enumerate(words)
+        {"word": word, "slice": at, "change": at, "before": ["a"], "after": []}
+        for word, at in zip(words, (str(1900 + i * 7 % 40) for i in range(200)), strict=True)
     ]
     drawn = draw_timeline(
         SLICES, rows, [i % 5 for i in range(40)], word_href=lambda word: f"/word/{word}",
@@ -46,7 +49,7 @@ def test_a_stream_is_darker_where_a_neighbour_is_nearer() -> None:
     rows = [{"word": "near", "similarity": [0.8] * 40}, {"word": "far", "similarity": [0.05] * 39 + [None]}]
     drawn = str(
         draw_stream(
-            SLICES, rows, [1.0] * 40, title="t", changes=[{"at": "1910", "low": "1908", "high": "1912"}],
+            SLICES, rows, [1.0] * 40, title="t", changes=[CHANGE],
             href=lambda at: f"#{at}", word_href=lambda word: f"/word/{word}",
         )
     )  # fmt: skip
@@ -86,7 +89,7 @@ def test_a_figure_of_distances_has_its_band_its_change_and_the_words_of_both_sid
     described = figure(
         "t", "distance", "distance", series=[one], usual=([0.0] * 40, [0.05] * 40), top=0.9,  # type: ignore[list-item]
         sides=(["zeal"], ["oil", "gas"]),
-        changes=[{"at": "1920", "low": "1918", "high": "1925"}],
+        changes=[{"at": "1920-01-01", "low": "1918-01-01", "high": "1925-07-01"}],
     )  # fmt: skip
     drawn = str(draw(SLICES, described))
     for part in (

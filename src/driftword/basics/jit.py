@@ -68,12 +68,12 @@ from numba.core import cgutils, event  # noqa: E402
 from numba.extending import intrinsic, register_jitable  # noqa: E402
 
 __all__ = [
-    "cgutils", "compiling_shown", "float32", "float64", "int32", "intrinsic", "njit", "register_jitable", "types", "uint32",
-    "uint64",
+    "cgutils", "compiling_shown", "float32", "float64", "int32", "intrinsic", "njit", "register_jitable", "types",
+    "uint32", "uint64",
 ]  # fmt: skip
 
 
-class _Compiling(event.Listener):  # type: ignore[misc]  # Numba has no types
+class _Compiling(event.Listener):
     def __init__(self, bar: Progress) -> None:
         self._bar = bar
 

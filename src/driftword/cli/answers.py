@@ -16,7 +16,16 @@ from driftword.cli.terminal import print_facts, print_table
 from driftword.corpus import Corpus
 from driftword.explore.drift_ranking import DriftRanking
 from driftword.models.model import Model
-from driftword.models.significance_table import BY_CHANCE, CHANGE_DATE, LEVEL, SIGNIFICANT, TOO_FEW, verdict
+from driftword.models.significance_table import (
+    BY_CHANCE,
+    CHANGE_DATE,
+    DATES,
+    LEVEL,
+    SIGNIFICANT,
+    TOO_FEW,
+    verdict,
+    with_written_dates,
+)
 
 _LEVELS: Final = " ▁▂▃▄▅▆▇█"
 _CHART_ROWS: Final = 4
@@ -80,8 +89,9 @@ def print_ranking(ranking: DriftRanking, console: Console) -> None:
 def print_significance(table: pl.DataFrame, tested: pl.DataFrame, console: Console, *, all_words: bool) -> None:
     """Print a test of words, and what it found in words."""
     verdicts = {SIGNIFICANT: "significant", BY_CHANCE: "not significant", TOO_FEW: "too few documents"}
+    table = with_written_dates(table)
     ends = table.select("change_low", "change_high").iter_rows()
-    shown = table.drop("change_low", "change_high", "slices").with_columns(
+    shown = table.drop(DATES[1:], "gradual", "slices").with_columns(
         pl.Series("verdict", [verdicts[verdict(q)] for q in table["q"]], dtype=pl.String)
     )
     if table["change"].is_not_null().any():

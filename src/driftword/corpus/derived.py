@@ -20,10 +20,11 @@ def with_shuffled_dates(text: Text, seed: int) -> Text:
     """Return the corpus with its documents' dates exchanged at random."""
     documents, first, number = np.unique(text.chunk_document, return_index=True, return_inverse=True)
     random = randomness.bits(randomness.key(seed, "dates"), np.arange(len(documents)))
-    dates = np.asarray(text.chunk_slice)[first][np.argsort(random, kind="stable")]
-    chunk_slice = dates[number]
+    order = np.argsort(random, kind="stable")
+    chunk_slice, chunk_day = (np.asarray(array)[first][order][number] for array in (text.chunk_slice, text.chunk_day))
     counts = count_by_slice(text.tokens, text.offsets, chunk_slice, text.counts.shape)
-    arrays = {**text._arrays, "chunk_slice": chunk_slice, "counts": counts.astype(text.counts.dtype)}
+    arrays = {**text._arrays, "chunk_slice": chunk_slice, "chunk_day": chunk_day}
+    arrays["counts"] = counts.astype(text.counts.dtype)
     arrays.pop("train_counts", None)
     shuffled = _made_of(text, arrays, text.slices, text.groups)
     shuffled.shuffled = seed
@@ -55,6 +56,8 @@ def some_chunks(text: Text, wanted: npt.NDArray[np.bool_], first: int = 0) -> Te
         "counts": counts.astype(text.counts.dtype),
         "raw_counts": text.raw_counts,
     }
+    if "chunk_day" in text._arrays:
+        arrays["chunk_day"] = text.chunk_day[wanted]
     return _made_of(text, arrays, slices)
 
 

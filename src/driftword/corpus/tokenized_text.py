@@ -129,6 +129,20 @@ class TokenizedText:
             return np.zeros(len(self.chunk_slice), dtype=np.int32)
         return self._checked("chunk_group")
 
+    @cached_property
+    def chunk_day(self) -> npt.NDArray[np.int32]:
+        """Day of each chunk's document, counted from 1970-01-01; the first of its slice where no dates are known."""
+        if "chunk_day" in self._arrays:  # of dates that were exchanged
+            return np.asarray(self._arrays["chunk_day"], dtype=np.int32)
+        if not self.has_documents:
+            first: npt.NDArray[np.int32] = np.array(self.slices.first, dtype="datetime64[D]").astype(np.int32)
+            return np.asarray(first[self.chunk_slice])
+        days = self.documents.select("date").collect()["date"].to_physical().gather(self.chunk_document)
+        if days.null_count():
+            assert self.path is not None
+            raise damaged(self.path, "documents.parquet has documents without a date")
+        return np.asarray(days.to_numpy(), dtype=np.int32)
+
     @property
     def n_tokens(self) -> int:
         """Number of tokens of all splits, before subsampling."""

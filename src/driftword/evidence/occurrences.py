@@ -32,6 +32,8 @@ class DocumentText:
     chunk_document: Array  # (chunks,) numbered from 0, ascending
     slice_of: Array  # (documents,)
     document: Array  # (documents,) number of each in the corpus
+    day: Array  # (documents,) since 1970-01-01
+    calendar: Array | None  # days on which something can begin; None for any day
     n_slices: int
     n_words: int
 
@@ -89,13 +91,28 @@ def read_documents(
     slice_of = np.asarray(corpus.chunk_slice if cells is None else cells, dtype=np.int64)
     n_slices = len(corpus.slices) if cells is None else n_cells
     chosen = np.flatnonzero((slice_of >= 0) & ((corpus.chunk_split == SPLITS.index("train")) | (not train)))
-    units, chunk_document = np.unique((document * n_slices + slice_of)[chosen], return_inverse=True)
+    units, first, chunk_document = np.unique(
+        (document * n_slices + slice_of)[chosen], return_index=True, return_inverse=True
+    )
     order = np.argsort(chunk_document, kind="stable")
+    days = corpus.chunk_day[chosen[first]]
     ids, offsets, _, _ = corpus.sample_chunks(chosen[order], pass_number=PASS, threads=threads)
     return DocumentText(
         ids.astype(np.int32), offsets, chunk_document[order].astype(np.int32), (units % n_slices).astype(np.int32),
-        units // n_slices, n_slices, len(corpus.words),
+        units // n_slices, days, _calendar(corpus, days), n_slices, len(corpus.words),
     )  # fmt: skip
+
+
+def _calendar(corpus: Corpus, days: Array) -> Array | None:
+    """Return the first days of years or months, where documents are dated by these, or of slices without dates."""
+    if not corpus.has_documents:
+        return np.array(corpus.slices.first, dtype="datetime64[D]").astype(np.int64)
+    distinct = np.unique(days).astype("datetime64[D]")
+    for unit in ("Y", "M"):
+        if len(distinct) and (distinct.astype(f"datetime64[{unit}]").astype("datetime64[D]") == distinct).all():
+            first, last = (np.datetime64(day, unit) for day in (distinct[0], distinct[-1]))
+            return np.arange(first, last + 1).astype("datetime64[D]").astype(np.int64)
+    return None
 
 
 def in_parts(task: Callable[[int, int], None], weights: Array, pool: ThreadPoolExecutor, threads: int) -> None:

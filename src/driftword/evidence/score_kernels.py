@@ -264,29 +264,28 @@ def permuted_lengths(scores, waves, begin, members, key, noise, signs, out):
 
 
 @njit(**_FAST)
-def change_evidence(sums, weights, noise, sizes, out):
-    """Write the log evidence for a change after each slice but the last, for every size of change, (sizes, T - 1).
+def add_rows(rows, factors, place, out):
+    """Add each row, times its factor, to the row of `out` that is its place."""
+    for i in range(len(rows)):
+        for k in range(rows.shape[1]):
+            out[place[i], k] += factors[i] * rows[i, k]
 
-    `sums`, (T, K), are those of the scores of each slice, with their weights, (T,); `noise`, (K,), is the variance of
-    the scores in each direction.
+
+@njit(**_FAST)
+def change_evidence(projections, norms, noise, sizes, out):
+    """Write the log evidence for changes along some curves over time, for every size of change, (sizes, curves).
+
+    `norms`, (curves,), are the sums of the squares of the curves, which are centred; `projections`, (curves, K), those
+    of their products with the scores; `noise`, (K,), is the variance of the scores in each direction.
     """
-    n, dim = sums.shape
-    before, total = np.zeros(dim), np.zeros(dim)
-    all_weights, weight = 0.0, 0.0
-    for t in range(n):
-        all_weights += weights[t]
-        for k in range(dim):
-            total[k] += sums[t, k]
-    for t in range(n - 1):
-        weight += weights[t]
-        after = all_weights - weight
-        share = weight * after / all_weights
-        for k in range(dim):
-            before[k] += sums[t, k]
+    for c in range(len(norms)):
         for g in range(len(sizes)):
-            value = 0.0
-            for k in range(dim):
-                difference = (total[k] - before[k]) / after - before[k] / weight
-                signal = sizes[g] * share * noise[k]
-                value += signal / (1.0 + signal) * share * difference * difference / noise[k] - np.log1p(signal)
-            out[g, t] = value / 2
+            value, product = 0.0, 1.0
+            for k in range(len(noise)):
+                signal = sizes[g] * norms[c] * noise[k]
+                value += signal / (1.0 + signal) * projections[c, k] * projections[c, k] / (norms[c] * noise[k])
+                product *= 1.0 + signal
+                if product > 1e200:  # one logarithm of many factors
+                    value -= np.log(product)
+                    product = 1.0
+            out[g, c] = (value - np.log(product)) / 2

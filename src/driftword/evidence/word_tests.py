@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Any, Final
 
 import numpy as np
@@ -62,9 +63,13 @@ class TestDesign:
             strata = self.strata[scores.text.document[own.document]]
         return WordDocuments(own, self.time[own.slice_of], strata)
 
-    def change(self, scores: DocumentScores, word: CenteredScores, result: TestResult) -> ChangeDate | None:
+    def change(
+        self, scores: DocumentScores, word: WordDocuments, centered: CenteredScores, result: TestResult
+    ) -> ChangeDate | None:
         """Return when a word changed, if that is wanted and the word may be significant."""
-        return change_dates.find(word, scores.variance) if self.dated and result.p <= LEVEL else None
+        if not self.dated or result.p > LEVEL:
+            return None
+        return change_dates.find(centered, scores.text.day[word.scores.document], scores.variance, scores.text.calendar)
 
 
 @dataclass
@@ -158,7 +163,7 @@ def _test_batch(scores: DocumentScores, words: Array, design: TestDesign) -> dic
             word = permutation_test.prepare(documents[v], expected, scores.smoothing, n_times=design.n_times)
             if word is not None:
                 result = permutation_test.run(word, permutations=design.permutations, seed=design.seed, v=v)
-                found[v].test, found[v].change = result, design.change(scores, word.documents, result)
+                found[v].test, found[v].change = result, design.change(scores, documents[v], word.documents, result)
     return found
 
 
@@ -173,7 +178,7 @@ def _test_on_device(
     def change(word: WordDocuments, result: TestResult | None, expected: Array) -> ChangeDate | None:
         if result is None:
             return None
-        return design.change(scores, permutation_test.center(word.scores, expected, word.strata), result)
+        return design.change(scores, word, permutation_test.center(word.scores, expected, word.strata), result)
 
     expected_contexts = torch_permutations.ExpectedContexts(scores, device)
     for first in range(0, len(words), _DEVICE_BATCH):
@@ -220,19 +225,28 @@ def torch_device(engine: str, device: str | None) -> str | None:
     return str(find_device(device))
 
 
+def _dates(found: ChangeDate) -> tuple[date | float | None, ...]:
+    """Return when a word changed as a table has it; only what is more likely gradual has a beginning and an end."""
+    change, low, high, before, begin, end = (
+        date(1970, 1, 1) + timedelta(days=day)
+        for day in (found.change, found.low, found.high, found.last_before, found.begin, found.end)
+    )
+    return change, low, high, before, found.gradual, *((begin, end) if found.gradual > 0.5 else (None, None))
+
+
 def results_table(model: Model, found: dict[int, WordResult]) -> pl.DataFrame:
     """Return what was found about words as a table, in the order of their ids."""
     tests = {v: word.test for v, word in sorted(found.items()) if word.test is not None}
     rates = false_discovery_rates(list(tests.values()), np.array([found[v].documents for v in tests]))
     q = dict(zip(tests, rates.tolist(), strict=True))
-    labels, rows = model.slices.labels, []
+    rows = []
     for v, word in sorted(found.items()):
         values: tuple[float | None, ...] = (None,) * 5
-        dates: tuple[str | None, ...] = (None,) * 3
+        dates: tuple[date | float | None, ...] = (None,) * 7
         if (test := word.test) is not None:
             half = HALF_WIDTH * test.error
             values = (test.effect, test.effect - half, test.effect + half, test.p, q[v])
             if q[v] <= LEVEL and word.change is not None:
-                dates = tuple(labels[t] for t in word.change)
+                dates = _dates(word.change)
         rows.append((model.words[v], *values, *dates, word.documents, word.slices))
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")

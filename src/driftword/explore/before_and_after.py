@@ -14,13 +14,13 @@ import numpy as np
 import polars as pl
 
 from driftword.explore import vectors
-from driftword.explore.changepoints import changes
+from driftword.explore.changepoints import change_slices, changes
 from driftword.explore.first_use import observed_distances
 from driftword.explore.nearest_neighbors import similarities
 from driftword.explore.slice_selection import attested_slices, representative_slices
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.models.model import Model
-from driftword.models.significance_table import verdict
+from driftword.models.significance_table import DATES, verdict
 
 SLICES: Final = 3  # on either side of a change
 _CANDIDATES: Final = 15  # nearest words of a side; those that are not as near on the other side are named
@@ -39,23 +39,24 @@ def shifts(model: Model, words: Sequence[str], *, n: int = 3) -> pl.DataFrame:
 
     Returns
     -------
-    One row per word: word; change, the slice from which on it is used differently, with change_low and change_high
-    where its documents were tested, and the verdict of that test; before and after, neighbours that were clearly nearer
-    on that side, nearest first; slice_before and slice_after, the best attested slice on either side; distance, how far
-    the word is in every slice from where it is first attested (1 - cosine similarity, null where it is not observed). A
-    word without a change point has nulls, but for the distances.
+    One row per word: word; slice, the first in which it is used differently; change, when that begins, and the other
+    dates of `significance` where its documents were tested, written as they are dated; the verdict of that test; before
+    and after, neighbours that were clearly nearer on that side, nearest first; slice_before and slice_after,
+    the best attested slice on either side; distance, how far the word is in every slice from where it is first attested
+    (1 - cosine similarity, null where it is not observed). A word without a change point has nulls, but for the
+    distances.
     """
     ids = [model.word_id(word) for word in words]
     dates = [_date(model, v) for v in ids]
-    sides = {v: found for v, date in zip(ids, dates, strict=True) if (found := _sides(model, v, date["change"]))}
+    sides = {v: found for v, date in zip(ids, dates, strict=True) if (found := _sides(model, v, date["slice"]))}
     scores = _scores(model, sides)
     rows = []
     for v, date, distance in zip(ids, dates, observed_distances(model, ids), strict=True):
         named = _named(model, v, sides[v], scores[v], n=n) if v in sides else {}
         rows.append({"word": model.words[v], **date, **named, "distance": distance})
     schema: dict[str, Any] = {
-        "word": pl.String, "change": pl.String, "change_low": pl.String, "change_high": pl.String,
-        "verdict": pl.String, "before": pl.List(pl.String), "after": pl.List(pl.String),
+        "word": pl.String, "slice": pl.String, **dict.fromkeys(DATES, pl.String), "verdict": pl.String,
+        "before": pl.List(pl.String), "after": pl.List(pl.String),
         "slice_before": pl.String, "slice_after": pl.String, "distance": pl.List(pl.Float64),
     }  # fmt: skip
     return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)
@@ -75,19 +76,21 @@ def shift_slices(model: Model, word: str) -> list[int]:
 def slices_beside(model: Model, word: str, *, n: int = SLICES) -> list[int]:
     """Return the n best attested slices on either side of a word's change; none where there is no change."""
     v = model.word_id(word)
-    sides = _sides(model, v, _date(model, v)["change"]) if model.moves else None
+    sides = _sides(model, v, _date(model, v)["slice"]) if model.moves else None
     return [*sides.before[:n], *sides.after[:n]] if sides else []
 
 
 def _date(model: Model, v: int) -> dict[str, Any]:
     """Return the date of the largest change: from its documents where they were tested, else from the trajectory."""
-    date: dict[str, Any] = {"change": None}
+    date: dict[str, Any] = {"slice": None}
     if model.significance is not None:
-        tested = model.significance.table.row(v, named=True)
-        date = {"verdict": verdict(tested["q"]), **{name: tested[name] for name in tested if name.startswith("change")}}
-    if date["change"] is None and len(model.slices) > 2:
+        tested = model.significance.written.row(v, named=True)
+        date |= {"verdict": verdict(tested["q"]), **{name: tested[name] for name in DATES}}
+        if at := int(change_slices(model, np.array([v]))[0]):
+            date["slice"] = model.slices.labels[at]
+    if date["slice"] is None and len(model.slices) > 2:
         found = changes(model, model.words[v], n=1)
-        date["change"] = None if found.is_empty() else found["slice"][0]
+        date["slice"] = date["change"] = None if found.is_empty() else found["slice"][0]
     return date
 
 

@@ -180,7 +180,8 @@ def _changes_of(
         if min(counts[low:point].sum(), counts[point:high].sum()) >= least:
             distance = float(split.distance[0])
             when = None if dates is None else dates.of_word(v, low, high)
-            first, last = (point, point) if when is None else (min(when.low, point), max(when.high, point))
+            ends = [] if when is None else model.slices.find(np.array([when.low, when.high])).clip(0).tolist()
+            first, last = min([point, *ends]), max([point, *ends])
             found = {
                 "slice": point,
                 "distance": distance,
@@ -210,8 +211,8 @@ def change_slices(model: Model, words: Array) -> Array:
     """Return the slices in which words changed, as their documents show; 0 where that is not known."""
     if (found := model.significance) is None:
         return np.zeros(len(words), dtype=np.int64)
-    numbers = {label: t for t, label in enumerate(model.slices.labels)}
-    return np.array([numbers.get(label, 0) for label in found.table["change"].gather(words)], dtype=np.int64)
+    days = found.table["change"].gather(words).to_physical()
+    return np.where(days.is_null(), 0, np.maximum(model.slices.find(days.fill_null(0).to_numpy()), 0)).astype(np.int64)
 
 
 def _occurrences(model: Model) -> Array:

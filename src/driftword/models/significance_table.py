@@ -21,14 +21,16 @@ HALF_WIDTH: Final = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 #: Columns of the table of results, one row a word.
 SCHEMA: Final = {
     "word": pl.String, "effect": pl.Float64, "low": pl.Float64, "high": pl.Float64, "p": pl.Float64, "q": pl.Float64,
-    "change": pl.String, "change_low": pl.String, "change_high": pl.String, "documents": pl.Int64, "slices": pl.Int64,
+    "change": pl.Date, "change_low": pl.Date, "change_high": pl.Date, "last_before": pl.Date, "gradual": pl.Float64,
+    "change_begin": pl.Date, "change_end": pl.Date, "documents": pl.Int64, "slices": pl.Int64,
 }  # fmt: skip
+DATES: Final = ("change", "change_low", "change_high", "last_before", "change_begin", "change_end")
 SIGNIFICANT: Final = "significant at a false discovery rate of 5%"
 BY_CHANCE: Final = "not distinguishable from chance"
 TOO_FEW: Final = "too few documents to tell"
 CHANGE_DATE: Final = (
-    "change: the slice that best divides its documents into before and after, and its 90% interval where that is "
-    "longer; a gradual change has no date of its own"
+    "change: when the documents of the new use begin, and its 90% interval where that is longer; of a gradual change, "
+    "its middle"
 )
 
 
@@ -60,6 +62,11 @@ class SignificanceTable:
         """Which words are significant."""
         return np.asarray(self.q <= LEVEL)
 
+    @cached_property
+    def written(self) -> pl.DataFrame:
+        """The table with dates as text: years or months where all documents are dated by these."""
+        return with_written_dates(self.table)
+
     def verdict(self, v: int) -> str:
         """Say in words whether a word, given by its id, changed its use."""
         return verdict(self.table["q"][v])
@@ -79,6 +86,15 @@ def verdict(q: float | None) -> str:
     if q is None:
         return TOO_FEW
     return SIGNIFICANT if q <= LEVEL else BY_CHANCE
+
+
+def with_written_dates(table: pl.DataFrame) -> pl.DataFrame:
+    """Write dates as years where all are the first day of one, or as months where all are the first day of one."""
+    days = pl.concat([table[name] for name in DATES]).drop_nulls()
+    form = "%Y-%m-%d"
+    if (days.dt.day() == 1).all():
+        form = "%Y" if (days.dt.month() == 1).all() else "%Y-%m"
+    return table.with_columns(pl.col(name).dt.strftime(form) for name in DATES)
 
 
 def ranked(table: pl.DataFrame) -> pl.DataFrame:

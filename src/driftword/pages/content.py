@@ -18,7 +18,7 @@ from driftword.explore.before_and_after import CLEARLY_NEARER
 from driftword.explore.changepoints import NOTABLE
 from driftword.explore.first_use import first_attested, observed_distances
 from driftword.models.model import Model
-from driftword.models.significance_table import LEVEL, verdict
+from driftword.models.significance_table import verdict
 from driftword.pages.figures import Figure, Series, figure
 from driftword.pages.svg import HALF_WIDTH, Change
 
@@ -75,7 +75,7 @@ def word(
         content |= _change_points(model, name)
     content["journey"] = explore.journey(model, name)
     content["stream"] = content["journey"]["anchors"]
-    content["marked"] = _marked(content)
+    content["marked"] = _marked(model, name)
     others = [model.words[model.word_id(other)] for other in others] or _contrasting_words(content["neighbors"])
     content["figures"] |= {
         "trajectory": _distance_figure(model, name, content),
@@ -113,12 +113,15 @@ def _distance_figure(model: Model, name: str, content: Content) -> Figure:
     )  # fmt: skip
 
 
-def _marked(content: Content) -> list[Change]:
+def _marked(model: Model, name: str) -> list[Change]:
     """Return the change of a word with its interval, where a test found one."""
-    found = content["significance"]
-    if found is None or found["q"] is None or found["q"] > LEVEL or found["change"] is None:
+    if (found := model.significance) is None:
         return []
-    return [{"at": found["change"], "low": found["change_low"], "high": found["change_high"]}]
+    row = found.table.row(model.word_id(name), named=True)
+    if row["change"] is None:
+        return []
+    at, low, high = (row[column].isoformat() for column in ("change", "change_low", "change_high"))
+    return [{"at": at, "low": low, "high": high}]
 
 
 def band(model: Model, name: str, corpus: Corpus | None, group: str | None = None) -> Content:
@@ -175,7 +178,7 @@ def _significance(model: Model, name: str) -> Content | None:
     """Return what a test of significance found about a word, with the verdict in words; None without a test."""
     if (found := model.significance) is None:
         return None
-    row = found.table.row(model.word_id(name), named=True)
+    row = found.written.row(model.word_id(name), named=True)
     return row | {"verdict": verdict(row["q"]), "within": found.within}
 
 

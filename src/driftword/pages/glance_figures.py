@@ -58,7 +58,7 @@ def draw_timeline(
         if len(words) == _MOST_WORDS:
             break
         half = len(row["word"]) * (_LETTER + (rank < _STRONG)) / 2 + 6
-        middle = axis.middle[slices.labels.index(row["change"])]
+        middle = axis.middle[slices.labels.index(row["slice"])]
         x = min(max(middle, half), WIDTH - half)
         place = next((n for n, taken in enumerate(free) if all(x + half < a or x - half > b for a, b in taken)), None)
         if place is None:

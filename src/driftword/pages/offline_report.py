@@ -258,7 +258,7 @@ def _data(model: Model, pages: list[Content], overview: Content) -> str:
         "few": MIN_COUNT,
         "pages": shown,
         "timeline": [
-            [slice_number[row["change"]], row["word"], row["before"] or [], row["after"] or []]
+            [slice_number[row["slice"]], row["word"], row["before"] or [], row["after"] or []]
             for row in (overview["timeline"] or {"words": []})["words"]
         ],
     }

@@ -60,7 +60,7 @@ def start(
         dated = explore.timeline(model)
         content["timeline"] = _timeline(model, dated, since, until)
         if dated.height:
-            told = [row for row in dated.to_dicts() if row["change"] in content["timeline"]["chosen"]][:_ANSWERS]
+            told = [row for row in dated.to_dicts() if row["slice"] in content["timeline"]["chosen"]][:_ANSWERS]
         else:
             told = explore.shifts(model, [row["word"] for row in ranking["table"][:_ANSWERS]]).to_dicts()
         content |= _answers(model, told)
@@ -93,7 +93,7 @@ def _timeline(model: Model, dated: pl.DataFrame, since: At | None, until: At | N
     first, last = min(first, last), max(first, last)
     return {
         "counts": counts,
-        "words": dated.select("word", "change", "before", "after", "moved").to_dicts(),
+        "words": dated.select("word", "slice", "change", "before", "after", "moved").to_dicts(),
         "chosen": list(labels[first : last + 1]),
         "found": sum(counts[first : last + 1]),
         "sentence": model.significance.describe() if model.significance else "",

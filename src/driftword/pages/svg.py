@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence
+from datetime import date
 from typing import Any, Final, TypedDict
 
 from markupsafe import Markup, escape
@@ -20,7 +21,7 @@ ToY = Callable[[float], float]
 
 
 class Change(TypedDict):
-    """The slice in which a word changed, and the first and last slice in which it may have changed."""
+    """The day on which a word changed, and the first and last day on which it may have changed, as in 1987-06-05."""
 
     at: str
     low: str
@@ -34,9 +35,9 @@ class TimeAxis:
         self.labels = slices.labels
         self.left, self.right = left, right
         first, last = slices.first[0].toordinal(), slices.last[-1].toordinal() + 1
-        scale = (right - left) / (last - first)
-        self.begin = [round(left + (day.toordinal() - first) * scale, 1) for day in slices.first]
-        self.end = [round(left + (day.toordinal() + 1 - first) * scale, 1) for day in slices.last]
+        self._first, self._scale = first, (right - left) / (last - first)
+        self.begin = [self.place(day.toordinal()) for day in slices.first]
+        self.end = [self.place(day.toordinal() + 1) for day in slices.last]
         self.middle = [round((a + b) / 2, 1) for a, b in zip(self.begin, self.end, strict=True)]
         years = [day.year for day in slices.first]
         yearly = all((day.month, day.day) == (1, 1) for day in slices.first)
@@ -54,6 +55,10 @@ class TimeAxis:
         # A year stands where it begins; a slice that is one is named in its middle, as its value is shown.
         several_years = yearly and last - first > 1.5 * 366 * len(years)
         self.ticks = [((self.begin if several_years else self.middle)[t], names[t]) for t in labelled]
+
+    def place(self, day: int) -> float:
+        """Return where a day begins, given as an ordinal."""
+        return round(self.left + (day - self._first) * self._scale, 1)
 
     @property
     def places(self) -> str:
@@ -141,10 +146,10 @@ def slice_links(
 
 def change_marks(axis: TimeAxis, change: Change, height: int) -> Markup:
     """Shade the time in which a word may have changed, with a line where it most likely did."""
-    at, low, high = (axis.labels.index(change[name]) for name in ("at", "low", "high"))
-    begin, top, tall = axis.begin[low], TOP - 6, height - BOTTOM - TOP + 6
-    interval = shape("change-interval", f"M{begin} {top}h{axis.end[high] - begin:.1f}v{tall}H{begin}z")
-    return interval + shape("change-mark", f"M{axis.begin[at]} {top}v{tall}")
+    at, low, high = (axis.place(date.fromisoformat(day).toordinal()) for day in change.values())  # type: ignore[arg-type]
+    top, tall = TOP - 6, height - BOTTOM - TOP + 6
+    interval = shape("change-interval", f"M{low} {top}h{high - low:.1f}v{tall}H{low}z")
+    return interval + shape("change-mark", f"M{at} {top}v{tall}")
 
 
 def draw_bars(axis: TimeAxis, values: Sequence[float | None], y: ToY, observed: Sequence[bool] | None = None) -> Markup:
