@@ -369,6 +369,7 @@ NOT_CALLED = {
         "Model.intercepts_of",
         "Model.write",
         "Model.keep_significance",
+        "Model.keep_static",
         "Slices.table",
         "Spec.to_dict",
     ),

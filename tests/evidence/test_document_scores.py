@@ -14,6 +14,8 @@ from driftword.basics.randomness import bits, key, uniform
 from driftword.evidence import document_scores
 from driftword.evidence.document_scores import DocumentScores, background_positions, expected_context, smooth
 from driftword.evidence.occurrences import read_documents
+from driftword.fitting.static_fit import static_vectors
+from driftword.models.static_vectors import StaticVectors
 
 
 @pytest.fixture(scope="module")
@@ -22,14 +24,20 @@ def text(small: dw.Corpus) -> Any:
 
 
 @pytest.fixture(scope="module")
-def twin(small: dw.Corpus, small_model: dw.Model) -> Twin:
-    return Twin(small, small_model)
+def vectors(small: dw.Corpus, small_model: dw.Model) -> StaticVectors:
+    return static_vectors(small_model, small, threads=2)
 
 
 @pytest.fixture(scope="module")
-def scores(small_model: dw.Model, text: Any) -> DocumentScores:
+def twin(small: dw.Corpus, vectors: StaticVectors, small_model: dw.Model) -> Twin:
+    return Twin(small, vectors, small_model.spec.context // 2)
+
+
+@pytest.fixture(scope="module")
+def scores(vectors: StaticVectors, small_model: dw.Model, text: Any) -> DocumentScores:
     with ThreadPoolExecutor(2) as pool:
-        return DocumentScores(small_model, text, seed=0, pool=pool, threads=2)
+        half = small_model.spec.context // 2
+        return DocumentScores(vectors, text, half_window=half, seed=0, pool=pool, threads=2)
 
 
 def test_the_text_is_what_a_pass_sees(sotu: dw.Corpus) -> None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 import driftword as dw
 from driftword.evidence.document_scores import DIRECTIONS, DOCUMENT_PRIOR
+from driftword.models.static_vectors import StaticVectors
 
 Array = npt.NDArray[Any]
 
@@ -19,18 +20,14 @@ class Twin:
     """Contexts of every position of a text, and what is expected of them."""
 
     corpus: dw.Corpus
-    model: dw.Model
+    vectors: StaticVectors
+    half: int
 
     def __post_init__(self) -> None:
-        corpus, model = self.corpus, self.model
-        half = model.spec.context // 2
-        weights = np.asarray(model.counts, dtype=np.float64)
-        weights = weights / weights.sum(axis=0)
-        self.rho = np.einsum("tv,tvk->vk", weights, np.asarray(model.rho, dtype=np.float64))
-        self.intercept = (np.asarray(model.intercepts) * weights).sum(axis=0)
+        corpus, half = self.corpus, self.half
+        self.rho, alpha, self.intercept = (np.asarray(values, dtype=np.float64) for values in self.vectors)
         variance, axes = np.linalg.eigh(np.cov(self.rho.T))
         axes = axes[:, ::-1][:, :DIRECTIONS] * np.sqrt(variance[::-1][:DIRECTIONS])
-        alpha = np.asarray(model.alpha, dtype=np.float64)
         self.word, self.document, self.slice_of = [], [], []
         contexts, sizes = [], []
         for c, (begin, end) in enumerate(zip(corpus.offsets[:-1], corpus.offsets[1:], strict=True)):

@@ -14,19 +14,15 @@ so they show better when a change came.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from driftword.basics.process import available_cores
-from driftword.corpus import Corpus
 from driftword.evidence import score_kernels as kernels
 from driftword.evidence.document_scores import FREQUENT, DocumentScores
-from driftword.evidence.occurrences import Array, read_documents
+from driftword.evidence.occurrences import Array
 from driftword.evidence.permutation_test import CenteredScores, center
-from driftword.models.model import Model
 from driftword.models.significance_table import CONFIDENCE
 
 #: Variances of the change, in units of those of the noise, times documents.
@@ -58,13 +54,10 @@ class ChangeDate(NamedTuple):
 
 
 class ChangeDates:
-    """Finds when words of a model changed; what words have in common is computed once."""
+    """Finds when words changed, as their documents show."""
 
-    def __init__(self, model: Model, corpus: Corpus) -> None:
-        threads = available_cores()
-        with ThreadPoolExecutor(threads) as pool:
-            text = read_documents(corpus, threads)
-            self.scores = DocumentScores(model, text, seed=0, pool=pool, threads=threads)
+    def __init__(self, scores: DocumentScores) -> None:
+        self.scores = scores
 
     def of_word(self, v: int, low: int, high: int) -> ChangeDate | None:
         """Return when a word changed within slices `low` to `high` - 1; None where it has no two days there."""

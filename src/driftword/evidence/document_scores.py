@@ -1,6 +1,6 @@
 """What each document says about the use of a word: how its contexts differ from those that the model expects.
 
-The model predicts where a word is to be expected. With one embedding for all time, its mean over the slices,
+A model that knows no dates predicts where a word is to be expected. With its embeddings (`static_fit`),
 
     w_i = 1 - sigmoid(eta_i)            how surprising occurrence i is
     C_i                                 its context, relative to what the rest of the document would lead one to expect
@@ -27,7 +27,7 @@ from driftword.basics import randomness
 from driftword.engines.cpu.matmul_kernels import LANES, TILE, padded
 from driftword.evidence import score_kernels as kernels
 from driftword.evidence.occurrences import Array, DocumentText, in_parts
-from driftword.models.model import Model
+from driftword.models.static_vectors import StaticVectors
 
 BACKGROUND: Final = 240_000  # positions from which expected contexts are computed
 FREQUENT: Final = 512  # a word in this many documents needs all positions; a quarter is enough for other words
@@ -36,7 +36,6 @@ DIRECTIONS: Final = 64  # in which contexts are compared: those in which embeddi
 DOCUMENT_PRIOR: Final = 1_000
 SLICE_PRIOR: Final = 50  # documents that the neighbours of a slice count for, and the whole text again
 REACH: Final = 0.1  # share of all slices that neighbours are apart
-_WORDS: Final = 512  # averaged at a time
 _POSITIONS: Final = 96  # whose chances are computed at a time
 _LEAST_VARIANCE: Final = 1e-4  # of the largest: directions with less count as having this much
 
@@ -61,9 +60,18 @@ class Expected(NamedTuple):
 class DocumentScores:
     """Computes scores of any words; what they have in common is computed once."""
 
-    def __init__(self, model: Model, text: DocumentText, *, seed: int, pool: ThreadPoolExecutor, threads: int) -> None:
+    def __init__(
+        self,
+        vectors: StaticVectors,
+        text: DocumentText,
+        *,
+        half_window: int,
+        seed: int,
+        pool: ThreadPoolExecutor,
+        threads: int,
+    ) -> None:
         self.text = text
-        alpha, self.rho = _coordinates(model, pool)
+        alpha, self.rho = _coordinates(vectors)
         self.dim = min(alpha.shape[1], DIRECTIONS)
         sums = np.zeros((len(text.sizes), self.dim), dtype=np.float32)
         first = np.ascontiguousarray(alpha[:, : self.dim])  # less to keep in the processor's cache
@@ -73,7 +81,7 @@ class DocumentScores:
 
         in_parts(add, text.sizes, pool, threads)
         mean = (sums.sum(axis=0, dtype=np.float64) / max(len(text.ids), 1)).astype(np.float32)
-        half_window, prior = model.spec.context // 2, np.float32(DOCUMENT_PRIOR)
+        prior = np.float32(DOCUMENT_PRIOR)
         self._context_model = kernels.ContextModel(alpha, half_window, sums, text.sizes, mean, prior)
         self.smoothing = smooth(text.documents_per_slice)
         self._read_background(seed, pool, threads)
@@ -204,32 +212,17 @@ def smooth(documents: Array) -> Smoothing:
     return Smoothing(weights, documents / max(documents.sum(), 1), SLICE_PRIOR / leant_on)
 
 
-def _coordinates(model: Model, pool: ThreadPoolExecutor) -> tuple[Array, Array]:
+def _coordinates(vectors: StaticVectors) -> tuple[Array, Array]:
     """Return context vectors, and embeddings with their intercepts, in the coordinates in which scores are measured.
 
     Their products are the model's log odds.
     """
-    weights = np.asarray(model.counts, dtype=np.float32)
-    weights = weights / np.maximum(weights.sum(axis=0), 1)
-    rho = np.zeros((len(model.words), model.alpha.shape[-1]), dtype=np.float32)
-    rows = [model.rho_at(t) for t in range(len(weights) if model.moves else 1)]
-
-    def average(low: int) -> None:  # a few words at a time stay in the processor's cache
-        block, product = rho[low : low + _WORDS], np.empty_like(rho[low : low + _WORDS])
-        for t, values in enumerate(rows):
-            weight = weights[t, low : low + _WORDS, None] if model.moves else np.float32(1)
-            block += np.multiply(values[low : low + _WORDS], weight, out=product)
-
-    list(pool.map(average, range(0, len(rho), _WORDS)))
-    rho = rho.astype(np.float64)
+    rho = vectors.rho.astype(np.float64)
     centered = rho - rho.mean(axis=0)
     variance, axes = (a[..., ::-1] for a in np.linalg.eigh(centered.T @ centered / max(len(rho) - 1, 1)))
     scale = np.sqrt(np.maximum(variance, max(float(variance.max()), 1e-12) * _LEAST_VARIANCE))
-    alpha = np.asarray(model.mean_alpha, dtype=np.float64) @ (axes * scale)
+    alpha = vectors.alpha.astype(np.float64) @ (axes * scale)
     coordinates = np.zeros((len(rho), padded(rho.shape[1] + 1, LANES)), dtype=np.float32)
     coordinates[:, : rho.shape[1]] = rho @ (axes / scale)
-    if model.intercepts is not None:
-        intercepts = np.asarray(model.intercepts, dtype=np.float64)
-        intercepts = intercepts * weights if len(intercepts) == len(weights) else intercepts
-        coordinates[:, rho.shape[1]] = intercepts.sum(axis=0)
+    coordinates[:, rho.shape[1]] = vectors.intercepts
     return alpha.astype(np.float32), coordinates

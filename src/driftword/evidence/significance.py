@@ -126,7 +126,7 @@ def significance(
     design = TestDesign(times, permutations, seed, strata=strata, dated=between is None)
     with progress(show=show_progress) as bar, compiling_shown(bar):
         if dask is None:
-            scores = word_tests.score_documents(model, text, design, threads=threads, bar=bar)
+            scores = word_tests.score_documents(model, text, design, threads=threads, bar=bar, device=place)
             found = word_tests.run_tests(scores, tested, design, threads=threads, bar=bar, device=place)
         else:
             found = word_tests.run_on_cluster(model, text, tested, design, dask=dask, bar=bar)
@@ -149,10 +149,13 @@ def takes_less_than(
     n_words, threads = len(model.words), threads or available_cores()
     if n_words * _QUICKEST / threads > seconds:
         return False  # it need not be tried
+    static = [entry["seconds"] for entry in model.history if entry["kind"] == "static"]
+    if model.static is None and static and static[0] > seconds:
+        return False  # nor this: a test begins with at least one such pass
     few = np.unique(np.linspace(0, n_words - 1, min(n_words, 2 * word_tests.BATCH)).astype(np.int64))
     design = TestDesign(np.arange(len(model.slices)), permutations=1000, seed=0, dated=True)
     place, began = word_tests.torch_device(engine, device), time.perf_counter()
-    scores = word_tests.score_documents(model, corpus, design, threads=threads, bar=Progress())
+    scores = word_tests.score_documents(model, corpus, design, threads=threads, bar=Progress(), device=place)
     read = time.perf_counter()
     word_tests.run_tests(scores, few, design, threads=threads, bar=Progress(), device=place)
     return read - began + (time.perf_counter() - read) * n_words / len(few) < seconds

@@ -15,6 +15,7 @@ import polars as pl
 from driftword.basics import randomness
 from driftword.basics.dask_tasks import Tasks, check_workers, connect
 from driftword.basics.errors import OptionError, StoreError
+from driftword.basics.process import available_cores
 from driftword.basics.progress import Progress
 from driftword.corpus import Corpus
 from driftword.engines.registry import check_package, choose_engine
@@ -24,6 +25,7 @@ from driftword.evidence.document_scores import FREQUENT, DocumentScores, Scores
 from driftword.evidence.false_discovery import false_discovery_rates
 from driftword.evidence.occurrences import Array, read_documents
 from driftword.evidence.permutation_test import LEAST_DOCUMENTS, CenteredScores, TestResult, WordDocuments
+from driftword.fitting.static_fit import static_vectors
 from driftword.models.model import Model
 from driftword.models.significance_table import HALF_WIDTH, LEVEL, SCHEMA
 
@@ -82,12 +84,23 @@ class WordResult:
     change: ChangeDate | None = None
 
 
-def score_documents(model: Model, corpus: Corpus, design: TestDesign, *, threads: int, bar: Progress) -> DocumentScores:
-    """Read the text that is tested."""
+def score_documents(
+    model: Model,
+    corpus: Corpus,
+    design: TestDesign | None = None,
+    *,
+    threads: int,
+    bar: Progress,
+    device: str | None = None,
+) -> DocumentScores:
+    """Read the text that is tested, or all text, beside a fit that knows no dates."""
+    vectors = static_vectors(model, corpus, threads=threads, device=device, bar=bar)
     bar.stage("reading")
-    with _pool(threads) as pool:
-        text = read_documents(corpus, threads, cells=design.cells, n_cells=len(design.time))
-        return DocumentScores(model, text, seed=design.seed, pool=pool, threads=threads)
+    cells, n_cells, seed = (None, 0, 0) if design is None else (design.cells, len(design.time), design.seed)
+    with pool_of(threads) as pool:
+        text = read_documents(corpus, threads, cells=cells, n_cells=n_cells)
+        half_window = model.spec.context // 2
+        return DocumentScores(vectors, text, half_window=half_window, seed=seed, pool=pool, threads=threads)
 
 
 def run_tests(
@@ -98,7 +111,7 @@ def run_tests(
         _ = scores.text.by_word  # sorted once, by one thread
     bar.stage("testing words", total=len(words))
     results: dict[int, WordResult] = {}
-    with _pool(threads if device is not None else min(threads, THREADS)) as pool:
+    with pool_of(threads if device is not None else min(threads, THREADS)) as pool:
         if device is None:
             batches = [words[i : i + BATCH] for i in range(0, len(words), BATCH)]
             done = as_completed([pool.submit(_test_batch, scores, batch, design) for batch in batches])
@@ -112,7 +125,7 @@ def run_tests(
 
 
 @contextmanager
-def _pool(threads: int) -> Iterator[ThreadPoolExecutor]:
+def pool_of(threads: int) -> Iterator[ThreadPoolExecutor]:
     """Run threads, and give up what they have not begun when there is an error or an interrupt."""
     pool = ThreadPoolExecutor(threads)
     try:
@@ -125,6 +138,7 @@ def run_on_cluster(
     model: Model, corpus: Corpus, words: Array, design: TestDesign, *, dask: Any, bar: Progress
 ) -> dict[int, WordResult]:
     """Test words on the workers of a cluster."""
+    static_vectors(model, corpus, threads=available_cores(), bar=bar)  # once, not by every worker
     bar.stage("connecting")
     with connect(dask) as client:
         check_workers(client)

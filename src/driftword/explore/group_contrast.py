@@ -119,7 +119,7 @@ def contrast(
     )
     place = word_tests.torch_device(engine, device)
     with progress(show=checks.show_progress(show_progress)) as bar:
-        scores = word_tests.score_documents(model, text, design, threads=threads, bar=bar)
+        scores = word_tests.score_documents(model, text, design, threads=threads, bar=bar, device=place)
         found = word_tests.run_tests(scores, tested, design, threads=threads, bar=bar, device=place)
     table = word_tests.results_table(model, found).with_columns(
         difference=pl.Series(_differences(model, names, chosen)[tested]).fill_nan(None),

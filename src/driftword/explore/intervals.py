@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
+from driftword.basics.process import available_cores
+from driftword.basics.progress import Progress
 from driftword.corpus import Corpus
 from driftword.explore.vectors import Array
 from driftword.models.model import Model, check_predicts, corpus_of
@@ -39,9 +41,14 @@ def uncertainty(model: Model, corpus: CorpusLike = None) -> Uncertainty:
 def change_dates(model: Model, corpus: CorpusLike = None) -> ChangeDates:
     """Return what finds in the documents when words changed."""
     from driftword.evidence.change_dates import ChangeDates
+    from driftword.evidence.word_tests import score_documents
 
     text = None if corpus is None else corpus_of(model, corpus)
-    return model.cached("change dates", lambda: ChangeDates(model, text or corpus_of(model)))
+
+    def make() -> ChangeDates:
+        return ChangeDates(score_documents(model, text or corpus_of(model), threads=available_cores(), bar=Progress()))
+
+    return model.cached("change dates", make)
 
 
 def interval(draws: Array, estimate: Array, *, factor: float = OTHER_NOISE) -> tuple[Array, Array]:

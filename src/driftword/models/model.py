@@ -7,7 +7,7 @@ whatever its size, and reading one slice neither loads nor checks the others.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +28,7 @@ from driftword.models.embeddings import Embeddings, GroupEmbeddings
 from driftword.models.provenance import Provenance
 from driftword.models.significance_table import SignificanceTable
 from driftword.models.spec import Spec
+from driftword.models.static_vectors import StaticVectors, read_static, write_static
 from driftword.models.summary import summarize
 from driftword.storage import store
 from driftword.storage.stored_arrays import StoredArray
@@ -81,6 +82,7 @@ class Model(Embeddings):
         self._store = stored
         self._groups = dict(groups or {})
         self._significance: SignificanceTable | None = None
+        self._static: StaticVectors | None = None
 
     # -- opening and saving ------------------------------------------------------------
 
@@ -116,6 +118,8 @@ class Model(Embeddings):
         storing.write(writer, self, self._groups)
         if self.significance is not None:
             storing.write_significance(writer, self.significance)
+        if self.static is not None:
+            write_static(writer, self.static)
 
     def check_current(self) -> None:
         """Raise `StoreError` if the stored model has been replaced, removed or changed since it was opened.
@@ -137,9 +141,25 @@ class Model(Embeddings):
     def keep_significance(self, found: SignificanceTable) -> None:
         """Keep the result of a test of all words: in this object and, if the model is stored, in its directory."""
         self._significance = found
+        self._amend(lambda writer: storing.write_significance(writer, found))
+
+    @property
+    def static(self) -> StaticVectors | None:
+        """Vectors of a fit without dates, which tests compare documents with, if there was a test."""
+        if self._static is None and self._store is not None:
+            self._static = read_static(self._store, len(self.words))
+        return self._static
+
+    def keep_static(self, vectors: StaticVectors) -> None:
+        """Keep vectors of a fit without dates: in this object and, if the model is stored, in its directory."""
+        self._static = vectors
+        self._amend(lambda writer: write_static(writer, vectors))
+
+    def _amend(self, write: Callable[[store.Writer], None]) -> None:
+        """Add to the stored model, if it is stored."""
         if self._store is not None:
             with store.amend(self._store, kind=KIND) as writer:
-                storing.write_significance(writer, found)
+                write(writer)
             self._store = store.open_store(self._store.folder, kind=KIND)
 
     @property
