@@ -42,7 +42,8 @@ def test_rotations_are_permutations_of_the_dates(documents: int) -> None:
     scores, waves = word.documents.scores.astype(np.float32), word.waves.astype(np.float32)
     noise = random.normal(size=(waves.shape[1], 4, scores.shape[1])).astype(np.float32)
     signs = random.choice([-1, 1], size=(4, 300)).astype(np.float32)
-    found = test.rotated_lengths(scores, waves, waves.T @ scores, noise=noise, signs=signs, seed=4, v=2)
+    squares = (scores**2).sum(axis=1)
+    found = test.rotated(scores, waves, waves.T @ scores, squares @ waves**2, noise=noise, signs=signs, seed=4, v=2)
     order, cycle, turn = test.rotations(documents, 300, 4, 2)
     assert (turn != 0).all()  # which would change nothing
     assert (turn < order.shape[1]).all()
@@ -53,7 +54,8 @@ def test_rotations_are_permutations_of_the_dates(documents: int) -> None:
         dates[chosen] = np.roll(chosen, -turn[p])
         assert sorted(dates) == list(range(documents))
         sums = waves[dates].T @ scores + np.tensordot(signs[:, p], noise, axes=(0, 1))
-        np.testing.assert_allclose(found[:, p], (sums**2).sum(axis=1), rtol=1e-4)
+        np.testing.assert_allclose(found.lengths[:, p], (sums**2).sum(axis=1), rtol=1e-4)
+        np.testing.assert_allclose(found.spreads[:, p], squares @ waves[dates] ** 2, rtol=1e-4)
 
 
 def exchanged(strata: Any, permutations: int, key: int = 5) -> Any:
@@ -94,11 +96,13 @@ def test_lengths_are_those_of_sums_over_exchanged_dates(
     scores, waves = (random.normal(size=(documents, n)).astype(np.float32) for n in (dim, 4))
     noise = random.normal(size=(4, 5, dim)).astype(np.float32)
     signs = random.choice([-1, 1], size=(5, permutations)).astype(np.float32)
-    found = test.permuted_lengths(scores, waves, strata, noise=noise, signs=signs, seed=3, v=8)
+    found = test.permuted(scores, waves, strata, noise=noise, signs=signs, seed=3, v=8)
     dates = exchanged(strata, permutations, key=randomness.key(3, "permutations", 8))
     for p in range(permutations):
         sums = waves[dates[p]].T @ scores + np.tensordot(signs[:, p], noise, axes=(0, 1))
-        np.testing.assert_allclose(found[:, p], (sums**2).sum(axis=1), rtol=1e-4)
+        np.testing.assert_allclose(found.lengths[:, p], (sums**2).sum(axis=1), rtol=1e-4)
+        spreads = (scores**2).sum(axis=1) @ waves[dates[p]] ** 2
+        np.testing.assert_allclose(found.spreads[:, p], spreads, rtol=1e-4)
 
 
 def test_waves_are_orthonormal_within_strata() -> None:
@@ -135,6 +139,56 @@ def test_the_effect_is_the_share_that_time_explains() -> None:
     held = [abs(effect - mean) <= HALF_WIDTH * error for effect, error in effects]
     assert 0.82 <= np.mean(held) <= 0.98
     assert 0.02 < mean < 0.08  # the shift has a variance of 1.2² / 12 x (weights), beside 3 dimensions of noise
+
+
+def test_the_effect_of_few_documents_is_no_smaller() -> None:
+    """A step that explains a quarter of the variation, and the share of that which waves can follow."""
+    for documents in (12, 20, 60):
+        random, effects, held = np.random.default_rng(documents), [], []
+        for seed in range(150):
+            slice_of = np.sort(random.integers(0, 6, documents)).astype(np.int32)
+            ones, nothing = np.ones(documents, dtype=np.float32), np.zeros((6, 8))
+            contexts = random.normal(size=(documents, 8)) / np.sqrt(8)
+            contexts[:, 0] += 2 / np.sqrt(3) * (slice_of >= 3)  # a variance of 1/3, beside one of 1
+            scores = Scores(np.arange(documents), slice_of, contexts.astype(np.float32), ones)
+            smoothing = smooth(np.bincount(slice_of, minlength=6))
+            word = test.prepare(
+                test.WordDocuments(scores, slice_of, None), Expected(nothing, nothing, np.ones(6)), smoothing, n_times=6
+            )
+            assert word is not None
+            found = test.run(word, permutations=99, seed=0, v=seed)
+            effects.append(found.effect)
+            held.append(abs(found.effect - 0.25) <= HALF_WIDTH * found.error)
+        assert np.mean(effects) == pytest.approx(0.25, abs=0.03)
+        assert np.mean(held) > 0.84
+
+
+def test_a_few_noisy_documents_at_one_end_are_no_change() -> None:
+    p = []
+    for seed in range(150):
+        random = np.random.default_rng(seed)
+        slice_of = np.where(random.random(80) < 0.12, 0, random.integers(1, 6, 80)).astype(np.int32)
+        contexts = random.normal(size=(80, 10)) * np.where(slice_of == 0, 2.5, 1)[:, None]
+        scores = Scores(np.arange(80), slice_of, contexts.astype(np.float32), np.ones(80, dtype=np.float32))
+        nothing = np.zeros((6, 10))
+        word = test.prepare(
+            test.WordDocuments(scores, slice_of, None), Expected(nothing, nothing, np.ones(6)),
+            smooth(np.bincount(slice_of, minlength=6)), n_times=6,
+        )  # fmt: skip
+        assert word is not None
+        p.append(test.run(word, permutations=199, seed=0, v=seed).p)
+    assert 0.01 < np.mean(np.array(p) <= 0.05) < 0.11
+
+
+def test_words_that_are_surely_unchanged_take_fewer_exchanges() -> None:
+    for documents in (40, 150):
+        unchanged, changed = (
+            test.run(prepared(documents, shift=shift), permutations=999, seed=0, v=0) for shift in (0, 4)
+        )
+        assert len(unchanged.null) == test.FIRST
+        assert unchanged.p >= (1 + test.ENOUGH_ABOVE) / (1 + test.FIRST)
+        assert len(changed.null) == 999
+        assert changed.p == 0.001
 
 
 def test_noise_of_the_expected_contexts_makes_a_test_careful() -> None:

@@ -307,7 +307,10 @@ def test_a_device_of_pytorch_says_the_same(model: dw.Model, corpus: dw.Corpus, t
     assert both["documents"].equals(both["documents_cpu"].rename("documents"))
     for name in ("effect", "low", "high"):
         assert (both[name] - both[f"{name}_cpu"]).abs().max() < 0.01  # type: ignore[operator]
-    assert (both["p"] - both["p_cpu"]).abs().max() < 0.08  # type: ignore[operator]
+    surely = pl.col("p_cpu") < 0.05  # others are done after a few exchanges
+    apart = both.select(difference=(pl.col("p") - pl.col("p_cpu")).abs(), surely=surely)
+    assert apart.filter("surely")["difference"].max() < 0.02  # type: ignore[operator]
+    assert apart["difference"].max() < 0.15  # type: ignore[operator]
     assert found["word"][:2].sort().to_list() == list(CHANGED)
     fresh._significance = None
     assert dw.significance(fresh, corpus=corpus, engine="torch", device="cpu").equals(found)

@@ -26,7 +26,8 @@ def false_discovery_rates(results: Sequence[TestResult], documents: Array) -> Ar
     if not results:
         return np.zeros(0)
     p, z = (np.array([getattr(result, name) for result in results]) for name in ("p", "z"))
-    tail = np.where(p < (_ENOUGH + 1) / (len(results[0].null) + 1), _pooled(results, z, documents), p)
+    n = np.array([len(result.null) for result in results])
+    tail = np.where(p < (_ENOUGH + 1) / (n + 1), _pooled(results, z, documents), p)
     order = np.lexsort((-z, tail))
     rates = tail[order] * len(tail) / np.arange(1, len(tail) + 1)
     rates = np.minimum.accumulate(rates[::-1])[::-1]

@@ -4,17 +4,23 @@ The scores r_d of a word's documents are summed along waves over time, the first
 centred, made orthogonal and scaled to length one over these documents: S_k = sum_d f_k(d) r_d. Slow movements come
 first:
 
-    Q = sum_k |S_k|^2 / k
+    Q = sum_k |S_k|^2 / (k sum_d f_k(d)^2 |r_d|^2)
+
+The last sum is the variance of S_k if documents are independent, however noisy those of each time are: without it, a
+few noisy documents at one end of the time would look like a change.
 
 If the use of the word does not depend on time, its documents may exchange their dates. So Q is compared with its values
-when they do. Exchanges are the rotations of a random cycle of the documents: one Fourier transform gives the sums of
-all of them. For few documents, and where dates are exchanged only within strata, drawing permutations one by one is
-quicker. What the expected contexts contribute by chance is added to the permuted sums with random signs.
+when they do; a word with many larger values among the first exchanges needs no more. Exchanges are the rotations of a
+random cycle of the documents: one Fourier transform gives the sums of all of them. For few documents, and where dates
+are exchanged only within strata, drawing permutations one by one is quicker. What the expected contexts contribute by
+chance is added to the permuted sums with random signs.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -29,7 +35,10 @@ LEAST_DOCUMENTS: Final = 8
 FEW_DOCUMENTS: Final = 64  # up to which permutations are drawn one by one
 NOISE_BLOCKS: Final = 8  # of consecutive slices, whose noise has one sign
 LEAST_WEIGHT: Final = 1e-3
+FIRST: Final = 199  # exchanges of a word after which it is done if this many of them show as much dependence on time
+ENOUGH_ABOVE: Final = 10
 COLLINEAR: Final = 1e-3
+LEAST_ROOM: Final = 0.02
 
 
 class WordDocuments(NamedTuple):
@@ -52,7 +61,8 @@ class CenteredScores(NamedTuple):
         return CenteredScores(*(array[chosen] for array in self))
 
 
-class PreparedWord(NamedTuple):
+@dataclass(frozen=True)
+class PreparedWord:
     """A word whose documents are ready to exchange their dates."""
 
     documents: CenteredScores
@@ -60,6 +70,35 @@ class PreparedWord(NamedTuple):
     weights: Array  # (n,) of the waves
     noise: Array  # (n, NOISE_BLOCKS, K) that expected contexts contribute
     strata: Array | None  # (D,) within which dates are exchanged
+
+    @cached_property
+    def sums(self) -> Array:
+        """The sums of the scores along the waves, ``(n, K)``."""
+        # Not by BLAS, whose order of addition may depend on the number of threads.
+        return np.asarray(np.einsum("dn,dk->nk", self.waves, self.documents.scores))
+
+    @cached_property
+    def squares(self) -> Array:
+        """The squared lengths of the scores, ``(D,)``."""
+        return np.asarray(np.einsum("dk,dk->d", self.documents.scores, self.documents.scores))
+
+    @cached_property
+    def own(self) -> TimeSums:
+        """The sums of the true dates."""
+        spreads = np.einsum("dn,d->n", self.waves**2, self.squares)
+        return TimeSums((self.sums**2).sum(axis=1)[:, None], spreads[:, None])
+
+
+class TimeSums(NamedTuple):
+    """Sums over time, of the true dates or of exchanged ones."""
+
+    lengths: Array  # (waves, permutations) squared lengths of the sums; of exchanged dates with the noise
+    spreads: Array  # (waves, permutations) squared lengths of what is summed
+
+    def statistic(self, weights: Array) -> Array:
+        """Return Q of every exchange."""
+        ratio = self.lengths / np.maximum(self.spreads, np.float32(1e-30))
+        return np.asarray(weights @ ratio.astype(np.float64))
 
 
 class TestResult(NamedTuple):
@@ -111,20 +150,28 @@ def prepare(word: WordDocuments, expected: Expected, smoothing: Smoothing, *, n_
 def run(word: PreparedWord, *, permutations: int, seed: int, v: int) -> TestResult:
     """Test one word; `v` numbers the random permutations."""
     scores, waves = word.documents.scores.astype(np.float32), word.waves.astype(np.float32)
-    # Not by BLAS, whose order of addition may depend on the number of threads.
-    sums = np.einsum("dn,dk->nk", word.waves, word.documents.scores)
-    noise, sign = word.noise.astype(np.float32), signs(word, permutations, seed, v)
-    if word.strata is None and len(scores) >= FEW_DOCUMENTS:
-        lengths = rotated_lengths(scores, waves, sums, noise=noise, signs=sign, seed=seed, v=v)
-    else:
-        strata = np.zeros(len(scores), dtype=np.int64) if word.strata is None else word.strata
-        lengths = permuted_lengths(scores, waves, strata, noise=noise, signs=sign, seed=seed, v=v)
-    return summarize(word, sums, lengths)
+    noise, own = word.noise.astype(np.float32), word.own
+    rotates = word.strata is None and len(scores) >= FEW_DOCUMENTS
+    strata = np.zeros(len(scores), dtype=np.int64) if word.strata is None else word.strata
+
+    def exchange(begin: int, end: int) -> TimeSums:
+        options: Any = {"noise": noise, "signs": signs(word, begin, end, seed, v), "seed": seed}
+        number = v + (begin << 40)  # for other permutations than those before
+        if rotates:
+            return rotated(scores, waves, word.sums, own.spreads[:, 0], v=number, **options)
+        return permuted(scores, waves, strata, v=number, **options)
+
+    at_once = permutations <= FIRST or (rotates and len(scores) > permutations)  # which takes no longer
+    found = exchange(0, permutations if at_once else FIRST)
+    if not at_once and (found.statistic(word.weights) >= own.statistic(word.weights)).sum() < ENOUGH_ABOVE:
+        more = exchange(FIRST, permutations)
+        found = TimeSums(*(np.concatenate(both, axis=1) for both in zip(found, more, strict=True)))
+    return summarize(word, found)
 
 
-def signs(word: PreparedWord, permutations: int, seed: int, v: int) -> Array:
+def signs(word: PreparedWord, begin: int, end: int, seed: int, v: int) -> Array:
     """Draw a sign for every block of slices and permutation, ``(blocks, permutations)``."""
-    bits = randomness.bits(randomness.key(seed, "signs", v), np.arange(permutations))
+    bits = randomness.bits(randomness.key(seed, "signs", v), np.arange(begin, end))
     blocks = np.arange(word.noise.shape[1], dtype=np.uint64)[:, None]
     return (1 - 2 * ((bits >> blocks) & np.uint64(1)).astype(np.float32)).astype(np.float32)
 
@@ -143,41 +190,40 @@ def rotations(n: int, permutations: int, seed: int, v: int) -> tuple[Array, Arra
     return order, number // (length - 1), number % (length - 1) + 1
 
 
-def rotated_lengths(
-    scores: Array, waves: Array, sums: Array, *, noise: Array, signs: Array, seed: int, v: int
-) -> Array:
-    """Return the squared lengths of the sums over time, ``(waves, permutations)``, of rotated documents, with noise.
-
-    There are as many permutations as signs. `sums` are those of the true dates.
-    """
+def rotated(
+    scores: Array, waves: Array, sums: Array, spread: Array, *, noise: Array, signs: Array, seed: int, v: int
+) -> TimeSums:
+    """Rotate documents as many times as there are signs; `sums` and `spread` are those of the true dates."""
     permutations = signs.shape[1]
     order, cycle, turn = rotations(len(scores), permutations, seed, v)
     length = order.shape[1]
     spectrum = np.fft.rfft(np.ascontiguousarray(scores[order].transpose(2, 0, 1)), axis=2).conj()  # (K, cycles, -)
+    squares = np.einsum("dk,dk->d", scores, scores)
+    of_squares = np.fft.rfft(squares[order], axis=1).conj()  # (cycles, -)
     # All waves use the same room in turn.
     product, rotated = np.empty_like(spectrum), np.empty((*spectrum.shape[:2], length), dtype=np.float32)
-    lengths = np.empty((waves.shape[1], permutations), dtype=np.float32)
+    lengths, spreads = np.empty((2, waves.shape[1], permutations), dtype=np.float32)
     for q in range(len(lengths)):
+        turned = np.fft.irfft(np.fft.rfft(waves[order, q] ** 2, axis=1) * of_squares, n=length, axis=1)
+        spreads[q] = (turned + (np.float32(spread[q]) - turned[:, :1]))[cycle, turn]
         np.multiply(np.fft.rfft(waves[order, q], axis=1), spectrum, out=product)
         np.fft.irfft(product, n=length, axis=2, out=rotated)
         kept = sums[q].astype(np.float32)[:, None] - rotated[:, :, 0]  # by documents that keep their dates
         kernels.rotated_lengths(rotated, kept, cycle, turn, noise[q], signs, lengths[q])
-    return lengths
+    return TimeSums(lengths, spreads)
 
 
-def permuted_lengths(
-    scores: Array, waves: Array, strata: Array, *, noise: Array, signs: Array, seed: int, v: int
-) -> Array:
-    """Return the same as `rotated_lengths`, of dates that are exchanged within strata."""
+def permuted(scores: Array, waves: Array, strata: Array, *, noise: Array, signs: Array, seed: int, v: int) -> TimeSums:
+    """Exchange dates within strata as many times as there are signs."""
     members, begin = by_stratum(strata)
     permutations, width = signs.shape[1], padded(scores.shape[1], LANES)
-    lengths = np.empty((waves.shape[1], permutations), dtype=np.float32)
+    lengths, spreads = np.empty((2, waves.shape[1], permutations), dtype=np.float32)
     kernels.permuted_lengths(
         _in_zeros(scores, (len(scores), width)), waves, begin, members,
         np.uint64(randomness.key(seed, "permutations", v)), _in_zeros(noise, (*noise.shape[:2], width)),
-        _in_zeros(signs.T, (padded(permutations, TILE), len(signs))), lengths,
+        _in_zeros(signs.T, (padded(permutations, TILE), len(signs))), lengths, spreads,
     )  # fmt: skip
-    return lengths
+    return TimeSums(lengths, spreads)
 
 
 def _in_zeros(values: Array, shape: tuple[int, ...]) -> Array:
@@ -205,30 +251,46 @@ def smooth_length(n: int) -> int:
         n -= 1
 
 
-def summarize(word: PreparedWord, sums: Array, lengths: Array) -> TestResult:
-    """Compare sums over time, (waves, K), with the squared lengths of permuted ones, (waves, permutations)."""
-    own = (sums**2).sum(axis=1)
-    statistic, null = float(own @ word.weights), word.weights @ lengths.astype(np.float64)
-    spread = max(float(null.std(ddof=1)), 1e-300) if len(null) > 1 else 1.0
-    scores = word.documents.scores
-    squares = np.einsum("dk,dk->d", scores, scores)
+def summarize(word: PreparedWord, exchanged: TimeSums) -> TestResult:
+    """Compare sums over time with those of exchanged dates."""
+    statistic, null = float(word.own.statistic(word.weights)[0]), exchanged.statistic(word.weights)
+    sums, squares = word.sums, word.squares
+    deviation = max(float(null.std(ddof=1)), 1e-300) if len(null) > 1 else 1.0
     total = max(float(squares.sum()), 1e-300)
-    shares = lengths.sum(axis=0, dtype=np.float64) / total
-    share = float(own.sum()) / total
-    # The influence of every document on the share, as in a regression of the scores on the waves.
+    shares = exchanged.lengths.sum(axis=0, dtype=np.float64) / total
+    documents, n = word.waves.shape
+    free = documents - (1 if word.strata is None else len(np.unique(word.strata)))
+    # As of an adjusted R²: with many waves and few documents, time explains much by chance.
+    room = max(1 - n / max(free, 1), LEAST_ROOM)
+    effect = (float((sums**2).sum()) - by_chance(word)) / total / room
+    # What the effect would be without each document (jackknife), as in a regression of the scores on the waves.
+    leverage = np.minimum((word.waves**2).sum(axis=1) + 1 - free / documents, 1 - LEAST_ROOM)
+    towards = np.einsum("dk,nk->dn", word.documents.scores, sums)
     products = np.einsum("nk,mk->nm", sums, sums)
-    towards = 2 * np.einsum("dk,nk->dn", scores, sums) - np.einsum("dn,nm->dm", word.waves, products)
-    influence = np.einsum("dn,dn->d", word.waves, towards) - share * squares
-    chance = float(shares.var(ddof=1)) if len(shares) > 1 else 0.0
-    # The squared influences hold the variance by chance twice.
-    variance = max(float((influence**2).sum()) / total**2 - chance, chance)
+    fitted = np.einsum("dn,nm,dm->d", word.waves, products, word.waves)
+    rest = squares - 2 * np.einsum("dn,dn->d", word.waves, towards) + fitted  # squared residuals
+    left = (total - float((sums**2).sum()) - rest / (1 - leverage)) / np.maximum(
+        total - squares * documents / max(documents - 1, 1), 1e-300
+    )
+    chance = float(shares.var(ddof=1)) / room**2 if len(shares) > 1 else 0.0
+    # The jackknife counts what varies by chance twice; how much of that is taken away was chosen on simulated words.
+    variance = max((documents - 1) * float(left.var()) / room**2 - chance / 2, chance)
     return TestResult(
-        effect=share - float(shares.mean()),
+        effect=effect,
         error=float(np.sqrt(variance)),
         p=(1 + int((null >= statistic).sum())) / (1 + len(null)),
-        z=(statistic - float(null.mean())) / spread,
-        null=((null - null.mean()) / spread).astype(np.float32),
+        z=(statistic - float(null.mean())) / deviation,
+        null=((null - null.mean()) / deviation).astype(np.float32),
     )
+
+
+def by_chance(word: PreparedWord) -> float:
+    """Return the squared length that sums over time have on average when dates are exchanged, over all waves."""
+    strata = np.zeros(len(word.waves), dtype=np.int64) if word.strata is None else word.strata
+    documents, waves, squares = (
+        np.bincount(strata, weights) for weights in (None, (word.waves**2).sum(axis=1), word.squares)
+    )
+    return float((waves * squares / np.maximum(documents - 1, 1)).sum() + (word.noise**2).sum())
 
 
 def _centered(values: Array, strata: Array | None) -> Array:

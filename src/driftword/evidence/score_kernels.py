@@ -229,26 +229,33 @@ def exchange(begin, members, key, counter, label):
 
 
 @njit(**_FAST)
-def permuted_lengths(scores, waves, begin, members, key, noise, signs, out):
-    """Exchange dates many times; write the squared lengths of the sums over time, (waves, permutations).
+def permuted_lengths(scores, waves, begin, members, key, noise, signs, out, spreads):
+    """Exchange dates many times; write the squared lengths of sums over time, and of all that is summed.
 
-    Noise is added as in `rotated_lengths`. `scores`, (D, width), and `noise`, (waves, blocks, width), are padded to
-    whole SIMD vectors, `signs`, (permutations, blocks), to whole tiles of permutations.
+    Both are (waves, permutations). Noise is added as in `rotated_lengths`. `scores`, (D, width), and `noise`, (waves,
+    blocks, width), are padded to whole SIMD vectors, `signs`, (permutations, blocks), to whole tiles of permutations.
     """
     n, n_waves = waves.shape
     width, permutations = scores.shape[1], out.shape[1]
     exchanged = np.zeros((n, TILE * n_waves), dtype=np.float32)  # of a tile, one permutation after the other
     sums = np.empty((TILE * n_waves, width), dtype=np.float32)
     label = np.empty(n, dtype=np.int64)
+    squares = np.zeros(n, dtype=np.float32)
+    for i in range(n):
+        for k in range(width):
+            squares[i] += scores[i, k] * scores[i, k]
     counter = uint64(0)
     for first in range(0, permutations, TILE):
         count = min(TILE, permutations - first)
         for p in range(count):
             counter = exchange(begin, members, key, counter, label)
+            for q in range(n_waves):
+                spreads[q, first + p] = float32(0.0)
             for i in range(n):
                 here, there = exchanged[members[i]], waves[label[i]]
                 for q in range(n_waves):
                     here[p * n_waves + q] = there[q]
+                    spreads[q, first + p] += there[q] * there[q] * squares[members[i]]
         for i in range(len(sums)):
             for k in range(width):
                 sums[i, k] = float32(0.0)

@@ -15,7 +15,15 @@ from torch import Tensor
 
 from driftword.evidence.document_scores import DocumentScores, Smoothing
 from driftword.evidence.occurrences import Array
-from driftword.evidence.permutation_test import COLLINEAR, LEAST_WEIGHT, NOISE_BLOCKS, WAVES, TestResult, WordDocuments
+from driftword.evidence.permutation_test import (
+    COLLINEAR,
+    LEAST_ROOM,
+    LEAST_WEIGHT,
+    NOISE_BLOCKS,
+    WAVES,
+    TestResult,
+    WordDocuments,
+)
 
 _ROOM: Final = 1 << 27  # numbers in the largest array
 _PADDING: Final = 1.3  # times as many documents as the smallest word of a batch has
@@ -150,20 +158,34 @@ def run_batch(
     sign = torch.randint(0, 2, (len(words), permutations, NOISE_BLOCKS), generator=generator, device=device) * 2.0 - 1
     permuted += torch.einsum("bpi,bink->bpnk", sign, noise)
     squares = permuted.square().sum(3).double()  # (B, P, n)
+    lengths_squared = rest.square().sum(2)  # (B, D)
+    spreads = torch.einsum("bpdn,bd->bpn", exchanged.square_(), lengths_squared).double().clamp_min(1e-30)
 
     own_squares = observed.square().sum(2).double()
-    statistic, null = (own_squares * weights).sum(1), (squares * weights[:, None]).sum(2)
-    spread = null.std(1).clamp_min(1e-30)
-    z, standard = (statistic - null.mean(1)) / spread, (null - null.mean(1, keepdim=True)) / spread[:, None]
+    own_spread = torch.einsum("bdn,bd->bn", waves.square(), lengths_squared).double().clamp_min(1e-30)
+    statistic, null = (own_squares / own_spread * weights).sum(1), (squares / spreads * weights[:, None]).sum(2)
+    deviation = null.std(1).clamp_min(1e-30)
+    z, standard = (statistic - null.mean(1)) / deviation, (null - null.mean(1, keepdim=True)) / deviation[:, None]
     p = (1 + (null >= statistic[:, None]).sum(1)) / (1 + permutations)
-    lengths_squared = rest.square().sum(2).double()  # (B, D)
+    lengths_squared = lengths_squared.double()
     total = lengths_squared.sum(1).clamp_min(1e-30)
     share, shares = own_squares.sum(1) / total, squares.sum(2) / total[:, None]
-    fitted = waves @ observed
-    influence = 2 * (rest * fitted).sum(2) - fitted.square().sum(2) - share[:, None] * lengths_squared
-    chance = shares.var(1)
-    variance = torch.maximum(influence.double().square().sum(1) / total**2 - chance, chance)
-    found = [a.cpu().numpy() for a in (share - shares.mean(1), variance.sqrt(), p, z, standard.float(), weights.sum(1))]
+    # As in `permutation_test.summarize`.
+    n = lengths.double()
+    free = n - torch.tensor([1 if w.strata is None else len(np.unique(w.strata)) for w in words], device=device)
+    room = (1 - (weights > 0).sum(1) / free.clamp_min(1)).clamp_min(LEAST_ROOM)
+    leverage = (waves.square().sum(2) + (1 - free / n)[:, None]).clamp_max(1 - LEAST_ROOM)
+    residual = (rest - waves @ observed).square().sum(2).double()
+    left = (total - own_squares.sum(1))[:, None] - residual / (1 - leverage)
+    left = left / (total[:, None] - lengths_squared * (n / (n - 1).clamp_min(1))[:, None]).clamp_min(1e-30)
+    middle = (left * here).sum(1) / n
+    jackknife = (n - 1) * ((left - middle[:, None]).square() * here).sum(1) / n
+    chance = shares.var(1) / room**2
+    variance = torch.maximum(jackknife / room**2 - chance / 2, chance)
+    expected_squares = (sums(waves.square().sum(2, keepdim=True)) * lengths_squared[..., None])[..., 0].double()
+    by_chance = (expected_squares / (counts[..., 0] - 1).clamp_min(1) * here).sum(1) + noise.square().sum((1, 2, 3))
+    effect = (share - by_chance / total) / room
+    found = [a.cpu().numpy() for a in (effect, variance.sqrt(), p, z, standard.float(), weights.sum(1))]
     return [
         TestResult(float(effect), float(error), float(p), float(z), null) if any_wave else None
         for effect, error, p, z, null, any_wave in zip(*found, strict=True)
