@@ -51,7 +51,7 @@ def test_which_words_changed(model: Path, small: dw.Corpus) -> None:
     assert "not tested" not in fitted  # it was not wanted
     done = run("significance", out, "-n", "3", "--permutations", "99")
     assert "words that were tested" in done
-    assert "q: false discovery rate (5% or less: significant)" in " ".join(done.split())
+    assert "q: false discovery rate over all words (5% or less: significant)" in " ".join(done.split())
     periods = run("significance", out, "ship", "--between", "1850:1854,1855:1859", "--json")
     assert json.loads(periods)[0]["word"] == "ship"
     for options, message in (

@@ -105,16 +105,22 @@ def test_lengths_are_those_of_sums_over_exchanged_dates(
         np.testing.assert_allclose(found.spreads[:, p], spreads, rtol=1e-4)
 
 
+def undated(time: Any, strata: Any = None) -> test.WordDocuments:
+    """Return documents of which only their times are known."""
+    none: Any = None
+    return test.WordDocuments(none, time, strata)
+
+
 def test_waves_are_orthonormal_within_strata() -> None:
     slice_of, strata = np.repeat(np.arange(8), 9), np.tile(np.arange(9), 8)
     for chosen in (None, strata):
-        waves, weights = test.waves_over_time(slice_of, 8, chosen)
+        waves, weights = test.waves_over_time(undated(slice_of, chosen), 8)
         np.testing.assert_allclose(waves.T @ waves, np.eye(len(weights)), atol=1e-9)
         np.testing.assert_allclose(waves.sum(axis=0), 0, atol=1e-9)
         assert weights.tolist() == [1 / k for k in range(1, test.WAVES + 1)]
-    two, weights = test.waves_over_time(np.array([0, 0, 1, 1, 1]), 2)
+    two, weights = test.waves_over_time(undated(np.array([0, 0, 1, 1, 1])), 2)
     assert two.shape == (5, 1)  # two slices differ in one way only
-    assert test.waves_over_time(np.zeros(5, dtype=int), 2)[0].shape == (5, 0)
+    assert test.waves_over_time(undated(np.zeros(5, dtype=int)), 2)[0].shape == (5, 0)
 
 
 def test_a_word_that_changes_is_found_and_one_that_does_not_is_not() -> None:

@@ -334,7 +334,7 @@ def test_wrong_questions(model: dw.Model, corpus: dw.Corpus, small: dw.Corpus) -
 
     assert "is not the corpus that the model was fitted to" in refused(corpus=small)
     assert "no column 'speeker'; did you mean 'speaker'" in refused(within="speeker")
-    assert "Every document has a value of its own in the column 'text_id'" in refused(within="text_id")
+    assert "All documents with the same value in the column 'text_id' are in one slice" in refused(within="text_id")
     assert "the earlier one first" in refused(between=(1903, 1900))
     assert "the earlier one first" in refused(between=((1900, 1903), (1902, 1905)))
     assert "two slices" in refused(between=(1900,))

@@ -17,6 +17,7 @@ from driftword.corpus import Corpus
 from driftword.explore.drift_ranking import DriftRanking
 from driftword.models.model import Model
 from driftword.models.significance_table import (
+    ALONE,
     BY_CHANCE,
     CHANGE_DATE,
     DATES,
@@ -88,12 +89,17 @@ def print_ranking(ranking: DriftRanking, console: Console) -> None:
 
 def print_significance(table: pl.DataFrame, tested: pl.DataFrame, console: Console, *, all_words: bool) -> None:
     """Print a test of words, and what it found in words."""
-    verdicts = {SIGNIFICANT: "significant", BY_CHANCE: "not significant", TOO_FEW: "too few documents"}
+    verdicts = {
+        SIGNIFICANT: "significant", ALONE: "significant alone", BY_CHANCE: "not significant",
+        TOO_FEW: "too few documents",
+    }  # fmt: skip
     table = with_written_dates(table)
     ends = table.select("change_low", "change_high").iter_rows()
     shown = table.drop(DATES[1:], "gradual", "slices").with_columns(
-        pl.Series("verdict", [verdicts[verdict(q)] for q in table["q"]], dtype=pl.String)
+        pl.Series("verdict", [verdicts[verdict(*both)] for both in table.select("q", "p").iter_rows()], dtype=pl.String)
     )
+    if shown["q"].is_null().all() and shown["p"].is_not_null().any():
+        shown = shown.drop("q")
     if table["change"].is_not_null().any():
         interval = ["" if low == high else f"{low} to {high}" for low, high in ends]
         shown.insert_column(shown.columns.index("change") + 1, pl.Series("90% interval", interval, dtype=pl.String))
@@ -108,10 +114,14 @@ def print_significance(table: pl.DataFrame, tested: pl.DataFrame, console: Conso
         console.print(f"\nOf {len(tested) - few:,} words that were tested, {changed}{rest}.", style="dim")
     else:
         console.print()
-    family = "" if all_words else " over these words, or over all where all have been tested"
+    sure = (
+        "q: false discovery rate over all words (5% or less: significant)"
+        if "q" in shown.columns
+        else "p holds for words that were chosen before looking at results; for false discovery rates, test all words"
+    )
     console.print(
         "effect: share of the variation between documents that time explains beyond chance, with its 90% interval; "
-        f"q: false discovery rate{family} (5% or less: significant)"
+        + sure
         + (f"; {CHANGE_DATE}" if "change" in shown.columns else ""),
         style="dim",
     )

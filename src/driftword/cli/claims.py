@@ -33,6 +33,13 @@ def significance(
             show_default=False,
         ),
     ] = None,
+    clusters: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Documents with the same value in this column are one piece of evidence.",
+            show_default=False,
+        ),
+    ] = None,
     permutations: Annotated[int, typer.Option(help="How many times dates are exchanged.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the exchanges.")] = 0,
     corpus: Annotated[str | None, WHERE_CORPUS] = None,
@@ -47,7 +54,8 @@ def significance(
     exchange their dates, many times: if the use of the word did not change, that makes no difference. "effect" is the
     share of the variation between documents that time explains beyond chance, with its 90% interval from "low" to
     "high"; "q" is the false discovery rate if this word and all those with more evidence are called changed; "change"
-    is the slice that best divides the documents of a significant word into before and after, with its 90% interval.
+    is when the documents of the new use begin, for significant words, with its 90% interval. A word that is asked for
+    alone has "q" only where all words have been tested: choose the word first, and then believe its "p".
 
     A test of all words is kept with the model. drift, changes, explore and report then use it.
 
@@ -71,8 +79,8 @@ def significance(
     model = Model.open(path)
     text = model.open_corpus(corpus)
     table = test(
-        model, names, corpus=text, between=_periods(between), within=within, permutations=permutations, seed=seed,
-        threads=threads, engine=engine, device=device, dask=dask,
+        model, names, corpus=text, between=_periods(between), within=within, clusters=clusters,
+        permutations=permutations, seed=seed, threads=threads, engine=engine, device=device, dask=dask,
     )  # fmt: skip
     shown = table if names else table.head(checks.whole("n", n, least=1))
     return Answer(shown, lambda shown, console: answers.print_significance(shown, table, console, all_words=not names))

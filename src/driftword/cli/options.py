@@ -25,6 +25,7 @@ _DEFAULTS: Final = {
     "min_count": "5, fewer in short texts",
     "phrase_min_count": "10, or 1 in a million words",
     "group": "no groups",
+    "unit": "every document",
     "groups": "all values, if they are few",
     "time_format": "dates as people write them",
     "time_from_name": "a date, a month, or a year of four digits",
@@ -33,8 +34,9 @@ _DEFAULTS: Final = {
     "intercept_precision": "a 300th of the drift precision",
 }
 _METAVARS: Final = {
-    "group": "COLUMN", "groups": "NAMES", "subsample": "T", "time_format": "FORMAT", "time_from_name": "REGEX",
-    "encoding": "NAME", "language": "CODE", "stopwords": "FILE", "keep": "FILE",
+    "group": "COLUMN", "groups": "NAMES", "copies": "ONE|DROP|KEEP", "unit": "COLUMN", "subsample": "T",
+    "time_format": "FORMAT", "time_from_name": "REGEX", "encoding": "NAME", "language": "CODE", "stopwords": "FILE",
+    "keep": "FILE",
 }  # fmt: skip
 #: Options that are files of words on the command line, and lists in Python.
 _WORD_LISTS: Final = ("stopwords", "keep")

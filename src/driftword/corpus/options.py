@@ -26,6 +26,7 @@ CONNECTORS: Final = (
 PHRASE_THRESHOLD: Final = 0.45
 #: How text may be split, by name.
 TOKENS: Final = ("words", "whitespace", "list")
+COPIES: Final = ("one", "drop", "keep")
 CUSTOM: Final = "custom"  # by a user's own function
 #: A word that occurs less often in a slice has a vector there that is mostly interpolated.
 MIN_COUNT: Final = 5
@@ -76,6 +77,13 @@ class PrepareOptions:
     groups
         Values of that column that become groups, or how many of the largest; all other documents are one group more,
         ``"others"``. On the command line values are separated by commas. By default all values, if they are few.
+    copies
+        What becomes of documents that are copies of an earlier one, word for word or nearly: ``"one"`` counts them with
+        the first as one piece of evidence in tests, ``"drop"`` leaves them out, ``"keep"`` takes each for a document of
+        its own.
+    unit
+        Column whose values name the units of evidence, such as the debate that a speech is from; by default every
+        document is one.
     time_format
         Format of the dates, such as ``%d/%m/%Y``, or ``%y`` for two-digit years; or ``"seconds"`` or
         ``"milliseconds"`` since 1970.
@@ -111,6 +119,8 @@ class PrepareOptions:
     subsample: float | str | None = "auto"
     group: str | None = None
     groups: Collection[str] | int | None = None
+    copies: str = "one"
+    unit: str | None = None
     time_format: str | None = None
     time_from_name: str | None = None
     encoding: str | None = None
@@ -128,7 +138,8 @@ class PrepareOptions:
         checked: dict[str, Any] = {}
         for name in ("skip_bad_dates", "skip_bad_rows", "skip_bad_files", "numbers", "phrases"):
             checked[name] = checks.flag(name, getattr(self, name))
-        for name in ("text", "time", "group"):
+        checked["copies"] = checks.one_of("copies", self.copies, COPIES)
+        for name in ("text", "time", "group", "unit"):
             checked[name] = checks.optional(checks.text, name, getattr(self, name), lines=True)
         for name in ("time_format", "time_from_name", "encoding", "language"):
             checked[name] = checks.optional(checks.text, name, getattr(self, name))

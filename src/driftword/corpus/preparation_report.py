@@ -25,6 +25,8 @@ class PreparationReport:
     documents: int = 0
     no_words: int = 0
     no_vocabulary: int = 0  # with words, but none of the vocabulary
+    copies: int = 0  # of an earlier document, word for word or nearly
+    copies_dropped: bool = False
     # Their words
     tokens_read: int = 0
     distinct_words: int = 0

@@ -92,6 +92,7 @@ def _left_out(report: PreparationReport) -> list[str]:
         (report.outside_slices, "document(s) outside the slices"),
         (report.no_words, "document(s) without any word"),
         (report.no_vocabulary, "document(s) without a word of the vocabulary"),
+        (report.copies * report.copies_dropped, "document(s) that are copies of earlier ones, or nearly"),
         (report.numbers, "number(s)"),
         (report.rare_tokens, "token(s) of words outside the vocabulary"),
     ]
@@ -110,6 +111,11 @@ def _notes(report: PreparationReport) -> list[str]:
         )
     if languages := _mixed(report.language_sample):
         lines.append(languages)
+    if report.copies and not report.copies_dropped:
+        lines.append(
+            _counted(report.copies, "document(s) copied from earlier ones, word for word or nearly; ")
+            + "tests count a text and its copies as one piece of evidence (see `copies`)"
+        )
     if report.keep_missing:
         lines.append("words to keep that do not occur: " + ", ".join(report.keep_missing[:10]))
     if small := report.slices_without_held_out:

@@ -130,6 +130,16 @@ class TokenizedText:
         return self._checked("chunk_group")
 
     @cached_property
+    def copies(self) -> npt.NDArray[np.int64]:
+        """Documents that are copies of others, and the first that each is a copy of, ``(copies, 2)``."""
+        if self._store is None or "copies.npy" not in self._store:
+            return np.zeros((0, 2), dtype=np.int64)
+        found = self._store.array("copies")
+        if found.ndim != 2 or found.shape[1] != 2 or found.dtype.kind not in "iu":
+            raise damaged(self._store.folder, "copies.npy has other numbers than it should have")
+        return np.asarray(found, dtype=np.int64)
+
+    @cached_property
     def chunk_day(self) -> npt.NDArray[np.int32]:
         """Day of each chunk's document, counted from 1970-01-01; the first of its slice where no dates are known."""
         if "chunk_day" in self._arrays:  # of dates that were exchanged

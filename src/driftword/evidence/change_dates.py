@@ -22,7 +22,7 @@ import numpy as np
 from driftword.evidence import score_kernels as kernels
 from driftword.evidence.document_scores import FREQUENT, DocumentScores
 from driftword.evidence.occurrences import Array
-from driftword.evidence.permutation_test import CenteredScores, center
+from driftword.evidence.permutation_test import CenteredScores, WordDocuments, center
 from driftword.models.significance_table import CONFIDENCE
 
 #: Variances of the change, in units of those of the noise, times documents.
@@ -65,7 +65,8 @@ class ChangeDates:
         expected = self.scores.expected(np.array([v]), frequent=len(own.document) >= FREQUENT)[0]
         inside = (own.slice_of >= low) & (own.slice_of < high)
         days = self.scores.text.day[own.document][inside]
-        return find(center(own, expected.mean).among(inside), days, self.scores.variance, self.scores.text.calendar)
+        documents = center(WordDocuments(own, own.slice_of, None), expected.mean)
+        return find(documents.among(inside), days, self.scores.variance, self.scores.text.calendar)
 
 
 def find(documents: CenteredScores, day: Array, variance: Array, calendar: Array | None) -> ChangeDate | None:

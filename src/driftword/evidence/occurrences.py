@@ -1,6 +1,7 @@
 """Where words occur: the text as one pass sees it, document after document.
 
-All splits are read: a test is a claim about the whole text, not a prediction.
+All splits are read: a test is a claim about the whole text, not a prediction. Copies of a document are not: they are no
+more evidence than the document itself.
 """
 
 from __future__ import annotations
@@ -90,7 +91,8 @@ def read_documents(
     document = np.asarray(corpus.chunk_document, dtype=np.int64)
     slice_of = np.asarray(corpus.chunk_slice if cells is None else cells, dtype=np.int64)
     n_slices = len(corpus.slices) if cells is None else n_cells
-    chosen = np.flatnonzero((slice_of >= 0) & ((corpus.chunk_split == SPLITS.index("train")) | (not train)))
+    wanted = (slice_of >= 0) & ((corpus.chunk_split == SPLITS.index("train")) | (not train))
+    chosen = np.flatnonzero(wanted & ~np.isin(document, corpus.copies[:, 0]))
     units, first, chunk_document = np.unique(
         (document * n_slices + slice_of)[chosen], return_index=True, return_inverse=True
     )

@@ -47,17 +47,36 @@ class WordDocuments(NamedTuple):
     scores: Scores
     time: Array  # (D,)
     strata: Array | None  # (D,) within which dates are exchanged
+    units: Array | None = None  # (D,) numbered from 0: documents with the same number are one piece of evidence
+
+    @property
+    def number(self) -> int:
+        """How many pieces of evidence there are."""
+        return len(self.time) if self.units is None else int(self.units.max(initial=-1)) + 1
+
+    def mean_of_units(self, values: Array) -> Array:
+        """Return values of documents as those of units; a unit has the mean."""
+        if self.units is None:
+            return values
+        size = np.bincount(self.units).reshape(-1, *[1] * (values.ndim - 1))
+        return np.asarray(_by_unit(values, self.units) / size)
+
+    @property
+    def strata_of_units(self) -> Array | None:
+        """The stratum of every piece of evidence: that of its first document."""
+        if self.units is None or self.strata is None:
+            return self.strata
+        return np.asarray(self.strata[np.unique(self.units, return_index=True)[1]])
 
 
 class CenteredScores(NamedTuple):
-    """What a word's documents say, without what is expected and what all of them have in common."""
+    """What a word's documents, or units of them, say, without what is expected and what all have in common."""
 
     scores: Array  # (D, K) divided by the roots, so that their noise is about the same
-    root: Array  # (D,) of the documents' weights
-    slice_of: Array  # (D,)
+    root: Array  # (D,) of their weights
 
     def among(self, chosen: Array) -> CenteredScores:
-        """Return some of the documents."""
+        """Return some of them."""
         return CenteredScores(*(array[chosen] for array in self))
 
 
@@ -111,40 +130,47 @@ class TestResult(NamedTuple):
     null: Array  # (permutations,) permuted values of Q, standardised
 
 
-def waves_over_time(slice_of: Array, n_slices: int, strata: Array | None = None) -> tuple[Array, Array]:
-    """Return the cosines of time at the documents, centred and orthonormal, and their weights."""
-    time = (np.arange(n_slices) + 0.5) / n_slices
-    cosines = np.cos(np.pi * time[:, None] * np.arange(1, WAVES + 1))[slice_of]  # (D, WAVES)
-    columns, kept = np.ascontiguousarray(_centered(cosines, strata).T), np.empty(WAVES, dtype=np.int64)
+def waves_over_time(word: WordDocuments, n_times: int) -> tuple[Array, Array]:
+    """Return the cosines of time at the documents, or the means of their units, orthonormal, and their weights."""
+    time = (np.arange(n_times) + 0.5) / n_times
+    cosines = word.mean_of_units(np.cos(np.pi * time[:, None] * np.arange(1, WAVES + 1))[word.time])  # (D, WAVES)
+    columns = np.ascontiguousarray(_centered(cosines, word.strata_of_units).T)
+    kept = np.empty(WAVES, dtype=np.int64)
     n = kernels.orthonormal(columns, COLLINEAR, kept)
     return np.ascontiguousarray(columns[:n].T), 1 / (1.0 + kept[:n])
 
 
-def center(scores: Scores, expected: Array, strata: Array | None = None) -> CenteredScores:
-    """Subtract what is expected in each slice, ``(T, K)``, and what all documents have in common."""
+def center(word: WordDocuments, expected: Array) -> CenteredScores:
+    """Subtract what is expected in each slice, ``(T, K)``, and what all documents have in common; then sum units."""
+    scores, strata = word.scores, word.strata
     weight = scores.weights.astype(np.float64)[:, None]
     rest = expected[scores.slice_of]
     rest *= -weight
     rest += scores.contexts
     rest -= weight * (_sums(rest, strata) / np.maximum(_sums(weight, strata), LEAST_WEIGHT))
+    if word.units is not None:
+        rest, weight = _by_unit(rest, word.units), _by_unit(weight, word.units)
     # A text that uses a word fifty times must not count fifty times.
     root = np.sqrt(np.maximum(weight, LEAST_WEIGHT))
     rest /= root
-    return CenteredScores(_centered(rest, strata), root[:, 0], scores.slice_of)
+    return CenteredScores(_centered(rest, word.strata_of_units), root[:, 0])
 
 
 def prepare(word: WordDocuments, expected: Expected, smoothing: Smoothing, *, n_times: int) -> PreparedWord | None:
     """Prepare a test; None where nothing can be exchanged."""
-    waves, weights = waves_over_time(word.time, n_times, word.strata)
+    waves, weights = waves_over_time(word, n_times)
     if not len(weights):
         return None
-    documents = center(word.scores, expected.mean, word.strata)
-    pulls = waves * documents.root[:, None]  # of each document's slice on the sums
+    documents = center(word, expected.mean)
+    unit = slice(None) if word.units is None else word.units
+    # Of each document's slice on the sums.
+    pulls = waves[unit] * (np.maximum(word.scores.weights, LEAST_WEIGHT) / documents.root[unit])[:, None]
     n_slices = len(expected.mean)
-    leverage = np.stack([np.bincount(documents.slice_of, weights=pull, minlength=n_slices) for pull in pulls.T])
+    leverage = np.stack([np.bincount(word.scores.slice_of, weights=pull, minlength=n_slices) for pull in pulls.T])
     noise = (leverage / expected.chances @ smoothing.weights)[:, :, None] * expected.noise  # (n, T, K)
     borders = np.unique(np.arange(NOISE_BLOCKS) * n_slices // NOISE_BLOCKS)
-    return PreparedWord(documents, waves, weights, np.add.reduceat(noise, borders, axis=1), word.strata)
+    blocks = np.add.reduceat(noise, borders, axis=1)
+    return PreparedWord(documents, waves, weights, blocks, word.strata_of_units)
 
 
 def run(word: PreparedWord, *, permutations: int, seed: int, v: int) -> TestResult:
@@ -296,6 +322,13 @@ def by_chance(word: PreparedWord) -> float:
 def _centered(values: Array, strata: Array | None) -> Array:
     """Subtract the mean, or that of every stratum."""
     return np.asarray(values - _sums(values, strata) / _sums(np.ones((len(values), 1)), strata))
+
+
+def _by_unit(values: Array, units: Array) -> Array:
+    """Return the sums of the values of every unit."""
+    sums = np.zeros((int(units.max(initial=-1)) + 1, *values.shape[1:]))
+    np.add.at(sums, units, values)
+    return sums
 
 
 def _sums(values: Array, strata: Array | None) -> Array:

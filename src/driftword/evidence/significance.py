@@ -36,6 +36,7 @@ def significance(
     corpus: Corpus | str | os.PathLike[str] | None = None,
     between: Sequence[Any] | None = None,
     within: str | None = None,
+    clusters: str | None = None,
     permutations: int = 1000,
     seed: int = 0,
     threads: int | None = None,
@@ -68,6 +69,10 @@ def significance(
     within
         Dates are exchanged only between documents with the same value in this column, such as ``"country"``, so that
         a change of who speaks is not taken for a change of use.
+    clusters
+        Documents with the same value in this column, such as the volume they were printed in, are one piece of
+        evidence: they exchange their dates as a whole. By default the `unit` that the corpus was prepared with; without
+        one, every document is a piece of evidence. Copies of a document never are, unless `prepare` kept them.
     permutations
         Number of times that dates are exchanged.
     seed
@@ -88,10 +93,13 @@ def significance(
     One row per word, significant ones first, by effect: word; effect, the share of the variation between documents
     that time explains beyond chance, with its 90% interval, low and high; p, the share of exchanges with as much
     dependence on time, never 0; q, the false discovery rate if this word and all those with more evidence are called
-    changed, among the whole vocabulary if that is tested, otherwise among the words given; change, the first slice of
-    the new use where the word is significant (q up to 0.05), as if it had changed at once, with its 90% interval,
-    change_low and change_high (null with `between`); and the number of documents and slices in which the word occurs.
-    A word in fewer than 8 documents, or in a single slice, is not tested: only its documents and slices are given.
+    changed, over the whole vocabulary (null for words that are named before all have been tested); where the word is
+    significant (q up to 0.05, or else p): change, the date of the first document of the new use, or the middle of a
+    gradual change, with its 90% interval, change_low and change_high; last_before, the date of the last document before
+    it; gradual, the probability that it was gradual, and if that is more likely than not, change_begin and change_end,
+    between which 10% to 90% of it happened (all null with `between`); and the number of documents, or of units of
+    evidence, and of slices in which the word occurs. A word in fewer than 8 of them, or in a single slice, is not
+    tested: only these numbers are given.
     """
     model = as_model(model)
     permutations = checks.whole("permutations", permutations, least=19, most=1_000_000)
@@ -103,6 +111,7 @@ def significance(
             raise OptionError("Workers of a cluster test words on their processors; leave out `engine` and `device`")
     place = word_tests.torch_device(engine if dask is None else "cpu", device)
     within = checks.optional(checks.text, "within", within)
+    clusters = checks.optional(checks.text, "clusters", clusters)
     names = None if words is None else checks.words("words", words)
     named = None if names is None else np.array([model.word_id(word) for word in names], dtype=np.int64)
     if len(model.slices) < 2:
@@ -110,32 +119,28 @@ def significance(
     times = np.arange(len(model.slices)) if between is None else _two_periods(model, between)
     text = None if corpus is None else corpus_of(model, corpus)  # checked, whether or not it is needed
     kept = model.significance
-    asked = {"permutations": permutations, "seed": seed, "within": within}
+    asked = {"permutations": permutations, "seed": seed, "within": within, "clusters": clusters}
     if between is None and kept is not None and kept.options() == asked:
         return ranked(kept.table) if named is None else kept.table[named]
     text = text or corpus_of(model)
     if dask is not None and (model.path is None or text.path is None or text.shuffled is not None):
         raise OptionError("Workers of a cluster open the model and its corpus themselves; store both first")
-    strata = None if within is None else document_values(text, within, option="within")
-    if strata is not None and len(np.unique(strata)) == len(strata):
-        raise OptionError(
-            f"Every document has a value of its own in the column {checks.quoted(str(within))}, so no dates can be "
-            "exchanged; name another column with `within`"
-        )
+    strata = None if within is None else _strata(text, within)
+    together = units_of_evidence(text, clusters)
     tested = np.arange(len(model.words)) if named is None else np.unique(named)
-    design = TestDesign(times, permutations, seed, strata=strata, dated=between is None)
+    design = TestDesign(times, permutations, seed, strata=strata, clusters=together, dated=between is None)
     with progress(show=show_progress) as bar, compiling_shown(bar):
         if dask is None:
             scores = word_tests.score_documents(model, text, design, threads=threads, bar=bar, device=place)
             found = word_tests.run_tests(scores, tested, design, threads=threads, bar=bar, device=place)
         else:
             found = word_tests.run_on_cluster(model, text, tested, design, dask=dask, bar=bar)
-    table = word_tests.results_table(model, found)
+    table = word_tests.results_table(model, found, of_all=named is None)
     if named is not None:
         return table[np.searchsorted(tested, named)]
     if between is None:
         try:
-            model.keep_significance(SignificanceTable(table, permutations, seed, within))
+            model.keep_significance(SignificanceTable(table, permutations, seed, within, clusters))
         except StoreError as error:
             warnings.warn(f"The result is not kept with the model: {error}", DriftwordWarning, stacklevel=2)
     return ranked(table)
@@ -159,6 +164,33 @@ def takes_less_than(
     read = time.perf_counter()
     word_tests.run_tests(scores, few, design, threads=threads, bar=Progress(), device=place)
     return read - began + (time.perf_counter() - read) * n_words / len(few) < seconds
+
+
+def _strata(corpus: Corpus, within: str) -> Array:
+    """Return the stratum of every document: its value in a column, within which dates are exchanged."""
+    strata = document_values(corpus, within, option="within")
+    slices = np.zeros(int(strata.max()) + 1, dtype=np.int64) - 1
+    of_chunk = strata[corpus.chunk_document]
+    slices[of_chunk] = corpus.chunk_slice
+    if (slices[of_chunk] == corpus.chunk_slice).all():
+        raise OptionError(
+            f"All documents with the same value in the column {checks.quoted(within)} are in one slice, so no "
+            "dates can be exchanged between them; name another column with `within`, or this one as `clusters`"
+        )
+    return strata
+
+
+def units_of_evidence(corpus: Corpus, clusters: str | None = None) -> Array | None:
+    """Return the unit of every document: its value in a column; without a value it is a unit of its own.
+
+    The column is the one given, or that of the corpus; None without either, where every document is a unit.
+    """
+    if (column := clusters or corpus.options.unit) is None:
+        return None
+    values = document_values(corpus, column, option="clusters")
+    alone = np.flatnonzero(values == 0)
+    values[alone] = int(values.max(initial=0)) + 1 + np.arange(len(alone))
+    return values
 
 
 def _two_periods(model: Model, between: Sequence[Any]) -> Array:

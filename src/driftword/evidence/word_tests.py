@@ -45,6 +45,7 @@ class TestDesign:
     cells: Array | None = None  # (chunks,) what takes the place of slices; see `read_documents`
     strata: Array | None = None  # of each document of the corpus, within which times are exchanged
     strata_of_slice: Array | None = None  # (slices,) the same, where slices decide
+    clusters: Array | None = None  # of each document of the corpus: those of one are one piece of evidence
     dated: bool = False  # whether to find when words changed
 
     @property
@@ -63,7 +64,10 @@ class TestDesign:
             strata = self.strata_of_slice[own.slice_of]
         elif self.strata is not None:
             strata = self.strata[scores.text.document[own.document]]
-        return WordDocuments(own, self.time[own.slice_of], strata)
+        units = None
+        if self.clusters is not None:
+            units = np.unique(self.clusters[scores.text.document[own.document]], return_inverse=True)[1]
+        return WordDocuments(own, self.time[own.slice_of], strata, units)
 
     def change(
         self, scores: DocumentScores, word: WordDocuments, centered: CenteredScores, result: TestResult
@@ -71,7 +75,8 @@ class TestDesign:
         """Return when a word changed, if that is wanted and the word may be significant."""
         if not self.dated or result.p > LEVEL:
             return None
-        return change_dates.find(centered, scores.text.day[word.scores.document], scores.variance, scores.text.calendar)
+        day = np.rint(word.mean_of_units(scores.text.day[word.scores.document])).astype(np.int64)
+        return change_dates.find(centered, day, scores.variance, scores.text.calendar)
 
 
 @dataclass
@@ -112,7 +117,7 @@ def run_tests(
     bar.stage("testing words", total=len(words))
     results: dict[int, WordResult] = {}
     with pool_of(threads if device is not None else min(threads, THREADS)) as pool:
-        if device is None:
+        if device is None or design.clusters is not None:
             batches = [words[i : i + BATCH] for i in range(0, len(words), BATCH)]
             done = as_completed([pool.submit(_test_batch, scores, batch, design) for batch in batches])
             found: Iterator[dict[int, WordResult]] = (batch.result() for batch in done)
@@ -192,7 +197,7 @@ def _test_on_device(
     def change(word: WordDocuments, result: TestResult | None, expected: Array) -> ChangeDate | None:
         if result is None:
             return None
-        return design.change(scores, word, permutation_test.center(word.scores, expected, word.strata), result)
+        return design.change(scores, word, permutation_test.center(word, expected), result)
 
     expected_contexts = torch_permutations.ExpectedContexts(scores, device)
     for first in range(0, len(words), _DEVICE_BATCH):
@@ -217,7 +222,7 @@ def _test_on_device(
 
 def _untested(documents: dict[int, WordDocuments]) -> dict[int, WordResult]:
     """Return in how many documents and slices words occur."""
-    return {v: WordResult(len(own.time), len(np.unique(own.scores.slice_of))) for v, own in documents.items()}
+    return {v: WordResult(own.number, len(np.unique(own.scores.slice_of))) for v, own in documents.items()}
 
 
 def _testable(found: dict[int, WordResult], *, frequent: bool) -> list[int]:
@@ -248,19 +253,25 @@ def _dates(found: ChangeDate) -> tuple[date | float | None, ...]:
     return change, low, high, before, found.gradual, *((begin, end) if found.gradual > 0.5 else (None, None))
 
 
-def results_table(model: Model, found: dict[int, WordResult]) -> pl.DataFrame:
-    """Return what was found about words as a table, in the order of their ids."""
+def results_table(model: Model, found: dict[int, WordResult], *, of_all: bool) -> pl.DataFrame:
+    """Return what was found about words as a table, in the order of their ids.
+
+    A false discovery rate is one over a vocabulary. A few words that a user names may be the few that looked best, so
+    they have none.
+    """
     tests = {v: word.test for v, word in sorted(found.items()) if word.test is not None}
-    rates = false_discovery_rates(list(tests.values()), np.array([found[v].documents for v in tests]))
-    q = dict(zip(tests, rates.tolist(), strict=True))
+    q: dict[int, float] = {}
+    if of_all:
+        rates = false_discovery_rates(list(tests.values()), np.array([found[v].documents for v in tests]))
+        q = dict(zip(tests, rates.tolist(), strict=True))
     rows = []
     for v, word in sorted(found.items()):
         values: tuple[float | None, ...] = (None,) * 5
         dates: tuple[date | float | None, ...] = (None,) * 7
         if (test := word.test) is not None:
             half = HALF_WIDTH * test.error
-            values = (test.effect, test.effect - half, test.effect + half, test.p, q[v])
-            if q[v] <= LEVEL and word.change is not None:
+            values = (test.effect, test.effect - half, test.effect + half, test.p, q.get(v))
+            if q.get(v, test.p) <= LEVEL and word.change is not None:
                 dates = _dates(word.change)
         rows.append((model.words[v], *values, *dates, word.documents, word.slices))
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")

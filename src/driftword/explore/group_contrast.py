@@ -97,7 +97,7 @@ def contrast(
     permutations = checks.whole("permutations", permutations, least=19, most=1_000_000)
     seed, threads = checks.seed(seed), checks.threads(threads) or available_cores()
     from driftword.evidence import word_tests  # Numba loads only where it is used
-    from driftword.evidence.significance import slices_of_period
+    from driftword.evidence.significance import slices_of_period, units_of_evidence
 
     n_slices = len(model.slices)
     chosen = np.arange(n_slices) if at is None else slices_of_period(model, at, option="at", remedy=_PERIOD)
@@ -115,18 +115,19 @@ def contrast(
     cell = np.where(group_of == second, slice_of + n_slices, slice_of)
     cell = np.where(np.isin(slice_of, chosen) & np.isin(group_of, (first, second)), cell, -1)
     design = word_tests.TestDesign(
-        np.repeat([0, 1], n_slices), permutations, seed, cells=cell, strata_of_slice=np.tile(np.arange(n_slices), 2)
-    )
+        np.repeat([0, 1], n_slices), permutations, seed, cells=cell, strata_of_slice=np.tile(np.arange(n_slices), 2),
+        clusters=units_of_evidence(text),
+    )  # fmt: skip
     place = word_tests.torch_device(engine, device)
     with progress(show=checks.show_progress(show_progress)) as bar:
         scores = word_tests.score_documents(model, text, design, threads=threads, bar=bar, device=place)
         found = word_tests.run_tests(scores, tested, design, threads=threads, bar=bar, device=place)
-    table = word_tests.results_table(model, found).with_columns(
+    table = word_tests.results_table(model, found, of_all=named is None).with_columns(
         difference=pl.Series(_differences(model, names, chosen)[tested]).fill_nan(None),
         count_first=pl.Series(counts[0][tested]),
         count_second=pl.Series(counts[1][tested]),
     )
-    significant = (pl.col("q") <= LEVEL).fill_null(value=False)
+    significant = (pl.coalesce("q", "p") <= LEVEL).fill_null(value=False)
     size = pl.when(significant).then("effect").otherwise("difference")
     table = table.sort(significant, size, descending=True, nulls_last=True, maintain_order=True)
     columns = ("word", "difference", "effect", "low", "high", "p", "q", "count_first", "count_second", "documents")

@@ -26,6 +26,7 @@ SCHEMA: Final = {
 }  # fmt: skip
 DATES: Final = ("change", "change_low", "change_high", "last_before", "change_begin", "change_end")
 SIGNIFICANT: Final = "significant at a false discovery rate of 5%"
+ALONE: Final = "unlikely to be chance if the word was chosen beforehand (p up to 0.05)"
 BY_CHANCE: Final = "not distinguishable from chance"
 TOO_FEW: Final = "too few documents to tell"
 CHANGE_DATE: Final = (
@@ -42,10 +43,11 @@ class SignificanceTable:
     permutations: int
     seed: int
     within: str | None = None
+    clusters: str | None = None
 
     def options(self) -> dict[str, Any]:
         """Return the options of the test, ready for JSON."""
-        return {"permutations": self.permutations, "seed": self.seed, "within": self.within}
+        return {"permutations": self.permutations, "seed": self.seed, "within": self.within, "clusters": self.clusters}
 
     @cached_property
     def effect(self) -> npt.NDArray[np.float64]:
@@ -81,10 +83,10 @@ class SignificanceTable:
         return f"Of {tested:,} words that were tested, {found:,} changed their use, {SIGNIFICANT}{within}."
 
 
-def verdict(q: float | None) -> str:
-    """Say in words what a false discovery rate means; None stands for too few documents."""
+def verdict(q: float | None, p: float | None = None) -> str:
+    """Say in words what a false discovery rate means, or a p-value where there is none; without both, too few."""
     if q is None:
-        return TOO_FEW
+        return TOO_FEW if p is None else ALONE if p <= LEVEL else BY_CHANCE
     return SIGNIFICANT if q <= LEVEL else BY_CHANCE
 
 

@@ -51,6 +51,7 @@ class _Test(TypedDict):
     permutations: Count
     seed: Count
     within: str | None
+    clusters: str | None
 
 
 @dataclass(frozen=True)

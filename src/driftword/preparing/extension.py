@@ -27,6 +27,7 @@ from driftword.corpus.options import CUSTOM
 from driftword.corpus.slices import Slices, is_grid, make_slices
 from driftword.corpus.tokenized_text import ranges_of, write_facts
 from driftword.corpus.tokens import make_rule
+from driftword.preparing.copies import note_copies
 from driftword.preparing.local_text import LocalText
 from driftword.preparing.phrases import join_known
 from driftword.preparing.text_stages import ReadingRequest
@@ -93,6 +94,9 @@ def extend_corpus(
         token_writer = TokenWriter(writer, slices, slice_of)
         token_writer.write(ids, new_id, seed=corpus.seed)
         _append(writer, corpus, len(words))
+        copies = 0
+        if options.copies == "one":
+            copies, _ = note_copies(writer, token_writer.counts, drop=False)
         counts = np.zeros((len(slices), len(words)), dtype=np.int32)
         counts[:, : token_writer.counts.shape[1]] = token_writer.counts
         raw_counts = counts.sum(axis=0, dtype=np.int64)
@@ -115,6 +119,7 @@ def extend_corpus(
                 no_text=old.no_text + read.report.no_text,
                 no_words=old.no_words + token_writer.no_words,
                 no_vocabulary=old.no_vocabulary + token_writer.no_vocabulary,
+                copies=max(copies, old.copies),
                 tokens_read=old.tokens_read + int(found_counts[1:].sum()),
             ),
         )

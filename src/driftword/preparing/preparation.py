@@ -42,6 +42,7 @@ from driftword.corpus.tokenized_text import write_facts
 from driftword.corpus.tokens import TokenRule
 from driftword.corpus.vocabulary import choose_words, looks_unspaced
 from driftword.preparing.cluster.cluster_text import check_source, open_cluster, remove_spool
+from driftword.preparing.copies import note_copies
 from driftword.preparing.languages import LanguageFilter
 from driftword.preparing.local_text import LocalText
 from driftword.preparing.phrases import find_and_join
@@ -124,8 +125,9 @@ def prepare(
         _open_reader(spool, workers, bar, dask=dask, out=out) as reader,
     ):
         found = reader.read(opened, request)
-        if options.group is not None:
-            check_column(options.group, found.documents.columns)
+        for name in (options.group, options.unit):
+            if name is not None:
+                check_column(name, found.documents.columns)
         options = _spelled(options, found.rule)
         laid, slice_of = _lay_slices(found, options)
         stored = workers.submit(found.documents.store, writer.folder / "documents.parquet", laid)
@@ -134,6 +136,10 @@ def prepare(
         chosen = _choose_vocabulary(tokenized, options, found.report)
         token_writer = TokenWriter(writer, laid, slice_of[slice_of >= 0])
         token_writer.write(tokenized.ids, _new_ids(tokenized, chosen), seed=seed)
+        copies = 0
+        if options.copies != "keep":
+            bar.stage("looking for copies")
+            copies, token_writer.counts = note_copies(writer, token_writer.counts, drop=options.copies == "drop")
         _write_tables(writer, laid, tokenized, chosen, token_writer.counts)
         bar.stage("storing documents")
         stored.result()
@@ -144,7 +150,11 @@ def prepare(
             inputs=reader.inputs(),
             citation=opened.citation,
             options=options,
-            report=_complete_report(found.report, slice_of, tokenized, chosen, token_writer, options=options),
+            report=replace(
+                _complete_report(found.report, slice_of, tokenized, chosen, token_writer, options=options),
+                copies=copies,
+                copies_dropped=options.copies == "drop",
+            ),
             groups=names,
         )
         write_facts(writer, metadata)
