@@ -11,7 +11,8 @@ import pytest
 
 import driftword as dw
 from driftword.evidence.uncertainty import Uncertainty, solve_chain
-from driftword.explore.drift_metrics import _spread_of_square
+from driftword.explore.first_use import displacement_interval
+from driftword.explore.intervals import square_without_noise, true_directions
 
 
 @pytest.fixture(scope="module")
@@ -102,8 +103,42 @@ def test_a_length_is_as_uncertain_as_its_signal_and_noise_make_it(size: float) -
     signal = size * deviations * random.normal(size=30)
     samples = signal + deviations * random.normal(size=(400, 30))
     true = float((samples**2).sum(axis=1).std())
-    found = [_spread_of_square(x, x + deviations * random.normal(size=(200, 30))) for x in samples[:100]]
-    assert 0.93 < np.mean(found) / true < (1.25 if size == 0 else 1.07)
+    found = [square_without_noise(x, x + deviations * random.normal(size=(200, 30))) for x in samples[:100]]
+    squares, errors = np.array(found).T
+    assert 0.93 < np.mean(errors) / true < (1.25 if size == 0 else 1.07)
+    assert (
+        abs(squares.mean() - float(signal @ signal)) < 3 * true / 10
+    )
+
+
+def test_directions_without_noise_have_length_one() -> None:
+    random = np.random.default_rng(0)
+    signal = np.full((1, 50), 1.0)
+    noisy = [signal + random.normal(size=(1, 50)) for _ in range(200)]
+    found = [true_directions(rows, rows + random.normal(size=(200, 1, 50)))[0][0] for rows in noisy]
+    shared = np.array(found) @ (signal[0] / np.sqrt(50))
+    assert shared.mean() == pytest.approx(1, abs=0.06)
+
+
+@pytest.mark.slow
+def test_where_nothing_changes_intervals_show_no_change(sotu: dw.Corpus) -> None:
+    """Dates are exchanged before the fit; 90% intervals of nearly all words begin at 0, and bands overlap."""
+    corpus = sotu.shuffle_dates(seed=1)
+    model = dw.fit(corpus, dw.Spec(dim=30), passes=4)
+    counts = np.asarray(model.counts).sum(axis=0)
+    words = [model.words[v] for v in np.flatnonzero((counts >= 200) & (counts < 10_000))[::15]]
+    assert len(words) >= 30
+    for metric in ("absolute", "cosine"):
+        table = dw.drift(model, words, n=None, metric=metric, intervals=True, corpus=corpus)
+        assert (table["drift_low"] > 0).mean() <= 0.15  # type: ignore[operator]
+    apart, moved = [], []
+    for word in words:
+        ends = dw.trajectory(model, word, intervals=True, corpus=corpus).filter("observed")[[0, -1]]
+        low, high = ends["position_low"].to_list(), ends["position_high"].to_list()
+        apart.append(high[0] < low[1] or high[1] < low[0])
+        moved.append(displacement_interval(model, word, corpus)[0][-1] > 0)
+    assert np.mean(apart) <= 0.15
+    assert np.mean(moved) <= 0.15
 
 
 def test_more_occurrences_are_surer(uncertainty: Uncertainty) -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from functools import reduce
 from itertools import pairwise
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from driftword.basics.errors import OptionError
 from driftword.corpus.peers import peer_windows
 from driftword.explore import vectors
+from driftword.explore.intervals import square_without_noise, true_directions
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.models.model import Model
+from driftword.models.significance_table import HALF_WIDTH
 
 if TYPE_CHECKING:
     from driftword.evidence.uncertainty import Uncertainty
@@ -72,42 +74,44 @@ def _cosine_distance(one: Array, other: Array) -> Array:
     return np.asarray(1 - (vectors.unit(one) * vectors.unit(other)).sum(axis=1))
 
 
-def standard_error(model: Model, metric: str, first: int, last: int, *, v: int, source: Uncertainty) -> float:
-    """Return the standard error of a word's drift, as it would be with other documents."""
+class DriftInterval(NamedTuple):
+    """The drift of a word without the noise of its vectors, and its 90% interval."""
+
+    drift: float
+    low: float
+    high: float
+
+
+def drift_interval(
+    model: Model, metric: str, first: int, last: int, *, v: int, drift: float, source: Uncertainty
+) -> DriftInterval:
+    """Return the drift of a word as it would be with other documents.
+
+    Noise makes every distance longer. So what it adds on average is taken away, and the interval may begin at 0: then
+    the documents do not show that the word moved at all. A drift relative to other words has the same noise as theirs,
+    and stays as it is.
+    """
     drawn = source.vectors(v)[:, [first, last]]
     rows = np.asarray(model.rho_of(v), dtype=np.float64)[[first, last]]
     if metric == "cosine":  # half the squared distance between the two directions
         center = np.stack([vectors.mean(model, t) for t in (first, last)])
-        rows, drawn = vectors.unit(rows - center), vectors.unit(drawn - center)
-        return _spread_of_square(rows[1] - rows[0], drawn[:, 1] - drawn[:, 0]) / 2
+        rows, drawn = true_directions(rows - center, drawn - center)
+        square, error = square_without_noise(rows[1] - rows[0], drawn[:, 1] - drawn[:, 0])
+        return DriftInterval(*(max(square + side * HALF_WIDTH * error, 0.0) / 2 for side in (0, -1, 1)))
     moved = vectors.without_frequency(model, rows[1] - rows[0])
-    distance = max(float(np.linalg.norm(moved)), 1e-12)
-    error = _spread_of_square(moved, vectors.without_frequency(model, drawn[:, 1] - drawn[:, 0])) / (2 * distance)
+    square, error = square_without_noise(moved, vectors.without_frequency(model, drawn[:, 1] - drawn[:, 0]))
     if metric == "absolute":
-        return error
+        return DriftInterval(*(float(np.sqrt(max(square + side * HALF_WIDTH * error, 0.0))) for side in (0, -1, 1)))
     # With other documents, the peers would be other words, too: the word would be more or less frequent.
+    distance = max(float(np.linalg.norm(moved)), 1e-12)
     counts = np.asarray(model.counts)[[first, last]].sum(axis=0)
     distances = measure(model, "absolute", first, last, wanted=np.ones(len(counts), dtype=bool))
     values, median, deviation = _among_peers(distances, counts)
     order = np.argsort(counts, kind="stable")
     frequency = np.log(max(int(counts[v]), 1)) + source.count_error(v, [first, last]) * _NORMAL
     at = [np.interp(frequency, np.log(np.maximum(counts[order], 1)), curve[order]) for curve in (median, deviation)]
-    return float(np.hypot(error / distance / deviation[v], ((values[v] - at[0]) / at[1]).std()))
-
-
-def _spread_of_square(vector: Array, drawn: Array) -> float:
-    """Return the standard deviation of a vector's squared length, from draws of the vector, ``(draws, K)``.
-
-    With noise of covariance S around a signal s, it is the root of 4 s'Ss + 2 tr(S^2). The vector is the signal and
-    noise of the same kind, which adds tr(S^2) to what s'Ss seems to be.
-    """
-    noise, n = drawn - drawn.mean(axis=0), len(drawn) - 1
-    covariance = noise.T @ noise / n
-    trace = float(np.trace(covariance))
-    # Few draws of many dimensions make tr(S^2) too large; this takes out by how much.
-    squared = max(n * n / ((n - 1) * (n + 2)) * (float((covariance**2).sum()) - trace**2 / n), 0.0)
-    signal = max(float(vector @ covariance @ vector) - squared, 0.0)
-    return float(np.sqrt(4 * signal + 2 * squared))
+    half = HALF_WIDTH * float(np.hypot(error / (2 * distance**2) / deviation[v], ((values[v] - at[0]) / at[1]).std()))
+    return DriftInterval(drift, drift - half, drift + half)
 
 
 def _among_peers(scores: Array, frequency: Array) -> tuple[Array, Array, Array]:

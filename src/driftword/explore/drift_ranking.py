@@ -20,11 +20,11 @@ from driftword.basics import checks
 from driftword.basics.errors import OptionError
 from driftword.corpus.slices import At
 from driftword.explore import vectors
-from driftword.explore.drift_metrics import METRICS, UNCERTAIN, measure, standard_error
+from driftword.explore.drift_metrics import METRICS, UNCERTAIN, drift_interval, measure
 from driftword.explore.intervals import CorpusLike, uncertainty
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.models.model import Model, as_model
-from driftword.models.significance_table import HALF_WIDTH, SignificanceTable
+from driftword.models.significance_table import SignificanceTable
 
 MOST_SKIPPED: Final = 200
 _TWO_SLICES: Final = "give two slices, such as (1900, 2000)"
@@ -115,7 +115,9 @@ def drift(
         No `min_count` is then asked for, unless it is given.
     intervals
         Also give the 90% interval of the drift of each word in the table: where it would be with other documents of the
-        same kind; for the metrics relative, absolute and cosine. This reads the corpus; a word takes up to a second.
+        same kind; for the metrics relative, absolute and cosine. Absolute and cosine drifts are then without what noise
+        adds to every distance, and an interval that begins at 0 means that the documents do not show that the word
+        moved. This reads the corpus; a word takes up to a second.
     corpus, group
         As in `neighbors`.
 
@@ -187,10 +189,14 @@ def rank_drift(
     table = _table(model, scores, positions, first, last)
     if intervals:
         source = uncertainty(model, corpus)
-        errors = [standard_error(model, metric, first, last, v=v, source=source) for v in positions.tolist()]
-        half = HALF_WIDTH * pl.Series("error", errors, dtype=pl.Float64)
+        found_intervals = [
+            drift_interval(model, metric, first, last, v=v, drift=float(scores[v]), source=source)
+            for v in positions.tolist()
+        ]
+        columns = zip(*found_intervals, strict=True) if found_intervals else ([], [], [])
         table = table.with_columns(
-            (table["drift"] - half).alias("drift_low"), (table["drift"] + half).alias("drift_high")
+            pl.Series(name, values, dtype=pl.Float64)
+            for name, values in zip(("drift", "drift_low", "drift_high"), columns, strict=True)
         )
     return DriftRanking(
         table=table,

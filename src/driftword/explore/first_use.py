@@ -16,10 +16,11 @@ from driftword.corpus.peers import FEWEST_PEERS, Peers
 from driftword.explore import vectors
 from driftword.explore.drift_metrics import measure
 from driftword.explore.drift_ranking import usual_comparison
-from driftword.explore.intervals import CorpusLike, interval, uncertainty
+from driftword.explore.intervals import OTHER_NOISE, CorpusLike, square_without_noise, true_directions, uncertainty
 from driftword.explore.slice_selection import attested_slices
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.models.model import Model, corpus_of
+from driftword.models.significance_table import HALF_WIDTH
 
 _USUAL: Final = (0.1, 0.9)  # share of the peers that did not change, below either end of the band
 
@@ -45,20 +46,27 @@ def displacement_interval(
 ) -> tuple[list[float], list[float]]:
     """Return the 90% interval of every distance of `displacement`, or `group_displacement`; this reads the corpus.
 
-    It is as wide as intervals of similarities between words; how often it holds the distance was not measured. For a
-    group, all text is taken as it is.
+    Noise makes every distance longer, so an interval reaches down to where the word is without it: to 0 where documents
+    do not show that it moved. It is as wide as intervals of similarities between words. For a group, all text is taken
+    as it is.
     """
     v = model.word_id(word)
     first = first_attested(model, v)
     source = uncertainty(model, corpus) if group is None else uncertainty(model.group(group), corpus_of(model, corpus))
-    directions = vectors.unit(source.vectors(v) - vectors.means(model))
+    rows = np.asarray((model if group is None else model.group(group)).rho_of(v), dtype=np.float64)
+    own, drawn = true_directions(rows - vectors.means(model), source.vectors(v) - vectors.means(model))
     if group is None:
-        start, estimate = directions[:, first], distances(model, [v], first)[:, 0]
+        origin, start, estimate = own[first], drawn[:, first], distances(model, [v], first)[:, 0]
     else:
-        start = vectors.directions(model, [v])[[first] * len(directions), 0]
+        origin = start = vectors.directions(model, [v])[first, 0]
         estimate = _in_group(model, v, group, first)
-    low, high = interval(1 - np.einsum("dtk,dk->dt", directions, start), estimate)
-    return np.maximum(low, 0).tolist(), high.tolist()
+    low, high = [], []
+    for t, distance in enumerate(estimate.tolist()):
+        square, error = square_without_noise(own[t] - origin, drawn[:, t] - start)
+        half = OTHER_NOISE * HALF_WIDTH * error / 2
+        low.append(max(square / 2 - half, 0.0))
+        high.append(max(square / 2 + half, distance))
+    return low, high
 
 
 def group_displacement(model: Model, word: str, groups: Sequence[str]) -> pl.DataFrame:

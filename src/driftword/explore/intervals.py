@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 #: By how much the context vectors and the fit itself, which draws leave out, widen the intervals of similarities.
 #: Measured between two halves of the documents (`benchmarks/calibration.py halves`): 1.15 (UN), 1.3 (SOTU, arXiv).
 OTHER_NOISE: Final = 1.22
+_LEAST_SIGNAL: Final = 0.1  # share of a vector's squared length that is no noise, at least
 CorpusLike = Corpus | str | os.PathLike[str] | None
 
 
@@ -56,6 +57,33 @@ def interval(draws: Array, estimate: Array, *, factor: float = OTHER_NOISE) -> t
     # Not quantiles of the draws: noise makes vectors less similar to others, so that these lie to one side.
     half = factor * HALF_WIDTH * draws.std(axis=0, ddof=1)
     return np.asarray(estimate - half), np.asarray(estimate + half)
+
+
+def true_directions(rows: Array, drawn: Array) -> tuple[Array, Array]:
+    """Return vectors, ``(T, K)``, and draws of them, divided by their lengths without noise.
+
+    They are directions of length one, and noise; vectors of length one would have lost part of the noise.
+    """
+    noise = np.square(drawn - drawn.mean(axis=0)).sum(axis=2).mean(axis=0)
+    squares = np.square(rows).sum(axis=1)
+    length = np.sqrt(np.maximum(squares - noise, _LEAST_SIGNAL * squares) + 1e-24)[:, None]
+    return rows / length, drawn / length
+
+
+def square_without_noise(vector: Array, drawn: Array) -> tuple[float, float]:
+    """Return the squared length of a vector less what noise adds to it, and the standard error of that.
+
+    `drawn`, ``(draws, K)``, are draws of the vector. With noise of covariance S around a signal s, the squared length
+    is s's + tr(S) on average, with a variance of 4 s'Ss + 2 tr(S^2). The vector is the signal and noise of the same
+    kind, which adds tr(S^2) to what s'Ss seems to be.
+    """
+    noise, n = drawn - drawn.mean(axis=0), len(drawn) - 1
+    covariance = noise.T @ noise / n
+    trace = float(np.trace(covariance))
+    # Few draws of many dimensions make tr(S^2) too large; this takes out by how much.
+    squared = max(n * n / ((n - 1) * (n + 2)) * (float((covariance**2).sum()) - trace**2 / n), 0.0)
+    signal = max(float(vector @ covariance @ vector) - squared, 0.0)
+    return float(vector @ vector) - trace, float(np.sqrt(4 * signal + 2 * squared))
 
 
 def with_interval(

@@ -59,7 +59,8 @@ def trajectory(
     One row per word and slice: word; slice; position, on the first principal component of the word's vectors, rising
     from the first slice that attests the word to the last; similarity (cosine) to itself in those two slices; count;
     whether the word is observed in training text there, or its vector interpolated; and its neighbours, in the
-    chosen slices. With intervals also position_low and position_high, which leave out the noise of the fit itself. Of
+    chosen slices. With intervals also position_low and position_high, which leave out the noise of the fit itself; and
+    positions are then nearer to each other, by what noise alone moves along the line on which a word seems to move. Of
     several groups, rows for each, and its name as group; intervals then take all text as it is, and are null where the
     group has no text with the word.
     """
@@ -83,6 +84,7 @@ def trajectory(
                 drawn = vectors.without_frequency(model, source.vectors(v))
                 if name is None:  # positions are relative to their own mean, not to that of all text
                     drawn = drawn - drawn.mean(axis=1, keepdims=True)
+                    table = table.with_columns(pl.col("position") * _share_of_signal(rows - middle, axis, drawn))
                 table = with_interval(table, "position", drawn @ axis, factor=1)
             if name is not None:  # without text of its own, a group is where all text is, and nobody knows how surely
                 table = table.with_columns(pl.when("observed").then(pl.col("^position_(low|high)$")).name.keep())
@@ -101,6 +103,19 @@ def _line(model: Model, v: int, min_count: int) -> tuple[Array, Array]:
     axis = np.linalg.svd(rows - middle, full_matrices=False)[2][0]
     rises = rows[attested[-1]] @ axis >= rows[attested[0]] @ axis
     return middle, np.asarray(axis if rises else -axis)
+
+
+def _share_of_signal(rows: Array, axis: Array, drawn: Array) -> float:
+    """Return which share of the movement along a line is not noise: a line on which noise moved most is always found.
+
+    `rows`, ``(T, K)``, are the vectors of a word without their mean, and `drawn` draws of them.
+    """
+    positions = rows @ axis
+    # How far noise alone moves in the direction that is the sum of all rows, each times its own noisy position.
+    noise = drawn - drawn.mean(axis=0)
+    along = np.einsum("t,dtk->dk", positions / max(float(np.linalg.norm(positions)), 1e-12), noise)
+    added = float(np.square(along).sum(axis=1).mean()) * len(drawn) / max(len(drawn) - 1, 1)
+    return max(0.0, 1 - added / max(float(positions @ positions), 1e-12))
 
 
 def _table(model: Model, v: int, rows: Array, positions: Array, min_count: int) -> pl.DataFrame:
