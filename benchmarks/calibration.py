@@ -4,7 +4,10 @@
     python benchmarks/calibration.py exchange un.corpus join=5 seed=0,1,2
     python benchmarks/calibration.py periods un.corpus join=5
     python benchmarks/calibration.py halves un.corpus join=5
-    python benchmarks/calibration.py dates un.corpus join=5 seed=0,1,2
+    python benchmarks/calibration.py bands sotu.corpus
+    python benchmarks/calibration.py dates sotu.corpus slices=10y share=0.5 span=0,0.3 seed=0,1,2
+    python benchmarks/calibration.py copies sotu.corpus slices=5y
+    python benchmarks/calibration.py clusters un.corpus limit=1500
 
 null        The dates of documents are permuted, so nothing changes: the share of words with
             p <= .05 and p <= .001, by frequency, and how many words are called at a false
@@ -18,13 +21,24 @@ periods     The same, abruptly after half of the time, and two periods are compa
 halves      Documents are divided into two halves, and each half is fitted: the difference of
             drift and of similarity, divided by its standard error. It should have a standard
             deviation of 1.
-dates       Abrupt exchanges: how often the date that `significance` finds is right, beside that
-            of the trajectory alone, and how often its 90% interval holds it.
+bands       Dates are permuted: how often 90% intervals of drift begin above 0, and bands of the
+            first and the last slice are apart.
+
+The others plant in the text of the documents, which is then prepared and fitted (planted_text.py):
+
+dates       Words exchange their places from any day on, at once or over a span of time: how
+            often the 90% interval of the date that `significance` finds holds it, how wide it
+            is, and whether gradual changes are told from abrupt ones.
+copies      Dates are permuted, and every text occurs three times, or a tenth of them five
+            times: as in null.
+clusters    Speeches are cut into pieces of 120 words, and dates of speeches are permuted: as in
+            null, with each piece a piece of evidence, and with each speech.
 
 `join` joins consecutive slices. `short` cuts documents into pieces of that many words, at
 most 62,000, each a document. `uneven=1` puts most documents into the last of 16 slices, and
 at most 4% into each of the others. `share` exchanges only that share of the occurrences.
-`abrupt` is the share of time after which abrupt changes come. `seed`, `passes`, `engine` and
+`pieces` cuts documents into pieces with days of their own for dates, `limit` takes so many
+documents. `seed`, `passes`, `engine` and
 `permutations` can be given too; all other names are options of `Spec`.
 """
 
@@ -32,7 +46,10 @@ from __future__ import annotations
 
 import itertools
 import sys
+import tempfile
 import time
+from datetime import date
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,8 +57,9 @@ import numpy.typing as npt
 import polars as pl
 
 import driftword as dw
+import planted_text
 from driftword.benchmarking.measures import average_precision
-from driftword.benchmarking.planting import BANDS, KINDS, TEMPORARY, Planted, plant, share_moved
+from driftword.benchmarking.planting import BANDS, KINDS, TEMPORARY, Planted, plant
 from driftword.models.significance_table import HALF_WIDTH
 from machine import describe
 from options import parse_arguments
@@ -247,39 +265,98 @@ def report_halves(models: list[dw.Model], corpora: list[dw.Corpus], seed: int) -
         print(f"    {name}: {len(z)} words, standard deviation {np.std(z):.2f}, mean {np.mean(z):+.2f}", flush=True)
 
 
-def report_dates(model: dw.Model, corpus: dw.Corpus, planted: Planted, abrupt: float) -> None:
-    """Print how often dates are right, and intervals of dates hold the date at which words were exchanged."""
-    true_slice = int(share_moved(KINDS.index("abrupt"), len(model.slices), abrupt).argmax())
-    words = planted.changed[planted.kind == KINDS.index("abrupt")]
-    names = [model.words[v] for v in words]
-    by_trajectory = dw.changes(model, names, n=1, min_count=0)  # before the test, which finds better dates
-    smoothed = dict(by_trajectory.select("word", "slice").iter_rows())
-    table = dw.significance(model, corpus=corpus).filter(pl.col("change").is_not_null() & pl.col("word").is_in(names))
-    dates = np.array(
-        [[model.slices.index(row[n]) for n in ("change_low", "change", "change_high")] for row in table.to_dicts()]
-    ).reshape(-1, 3)
-    low, at, high = dates.T
-    held, wide = (low <= true_slice) & (true_slice <= high), high > low
-    label = model.slices.labels[true_slice]
+def report_bands(model: dw.Model, corpus: dw.Corpus, seed: int) -> None:
+    """Print how often intervals show a change where there is none."""
+    counts = np.asarray(model.counts).sum(axis=0)
+    eligible = np.random.default_rng(seed).permutation(np.flatnonzero((counts >= 200) & (counts < 20_000)))
+    words = [model.words[v] for v in eligible[:COMPARED]]
+    parts = []
+    for metric in ("absolute", "cosine"):
+        table = dw.drift(model, words, n=None, metric=metric, intervals=True, corpus=corpus)
+        parts.append(f"{metric} drift above 0 {(table['drift_low'] > 0).mean():.3f}")
+    apart = []
+    for word in words:
+        ends = dw.trajectory(model, word, intervals=True, corpus=corpus).filter("observed")[[0, -1]]
+        low, high = ends["position_low"].to_list(), ends["position_high"].to_list()
+        apart.append(high[0] < low[1] or high[1] < low[0])
+    print(f"    {len(words)} words: {', '.join(parts)}, bands of both ends apart {np.mean(apart):.3f}", flush=True)
+
+
+def report_dates(model: dw.Model, corpus: dw.Corpus, planted: pl.DataFrame) -> None:
+    """Print how often intervals of dates hold the day at which words were exchanged, or the middle of the exchange."""
+    planted = planted.filter(pl.col("word").is_in(model.words))
+    table = dw.significance(model, planted["word"].to_list(), corpus=corpus)
+    both = table.with_columns(planted["first", "last"]).filter(pl.col("change").is_not_null())
+    years = corpus.documents.select((pl.col("date").dt.ordinal_day() == 1).all()).collect().item()
+    middle = both["first"] + (both["last"] - both["first"]) / 2
+    if years:  # the first document of a change within a year is of the next one
+        middle = pl.Series([day if (day.month, day.day) == (1, 1) else date(day.year + 1, 1, 1) for day in middle])
+    held = (both["change_low"] <= middle) & (middle <= both["change_high"])
+    width = (both["change_high"] - both["change_low"]).dt.total_days() / 365.25
+    same = [model.slices.index(a) == model.slices.index(b) for a, b in zip(both["change"], middle, strict=True)]
     print(
-        f"    {len(dates)} of {len(words)} words significant: held {held.mean():.2f} (of {wide.sum()} intervals of "
-        f"several slices {held[wide].mean():.2f}), {np.mean(high - low + 1):.1f} slices wide on average; date right "
-        f"{np.mean(at == true_slice):.2f}, by the trajectory alone "
-        f"{np.mean([smoothed.get(word) == label for word in table['word']]):.2f}",
+        f"    {len(both)} of {len(planted)} words with p <= .05: interval holds the date {held.mean():.2f}, "
+        f"{width.median():.1f} years wide (median; mean {width.mean():.1f}), slice right {np.mean(same):.2f}, "
+        f"called gradual {(both['gradual'] > 0.5).mean():.2f}",
         flush=True,
     )
 
 
+def planted_in_text(mode: str, path: str, given: dict[str, list[Any]], seed: int, folder: Path) -> None:
+    """Plant in text, prepare and fit it, and report."""
+    options = {name: values[0] for name, values in given.items()}
+    slices, passes = options.get("slices", "5y"), options.get("passes", 5)
+    table = planted_text.read(path, limit=options.get("limit"), seed=seed)
+    if options.get("pieces"):
+        days = date(1996, 1, 1), date(2019, 12, 31)
+        table = planted_text.cut(table, options["pieces"], limit=25_000, days=days, seed=seed)
+
+    def prepared(table: pl.DataFrame, name: str, **options: Any) -> tuple[dw.Model, dw.Corpus]:
+        corpus = dw.prepare(table, text="text", time="day", slices=slices, out=folder / name, **options)
+        return dw.fit(corpus, passes=passes, seed=seed), corpus
+
+    if mode == "dates":
+        for span in given.get("span", [0]):
+            share = options.get("share", 1)
+            made, planted = planted_text.plant(table, share=share, span=span, pairs=14, seed=seed)
+            print(f"dates, {path}, seed {seed}, share {share}, span {span}", flush=True)
+            report_dates(*prepared(made, f"dates-{seed}-{span}"), planted)
+        return
+    table = planted_text.plant(table, pairs=0, seed=seed)[0]
+    rng = np.random.default_rng(seed)
+    if mode == "copies":
+        few = np.repeat(np.arange(len(table)), np.where(rng.random(len(table)) < 0.1, 5, 1))
+        for name, rows in (
+            ("every text three times", np.repeat(np.arange(len(table)), 3)),
+            ("a tenth five times", few),
+        ):
+            for copies in ("keep", "one"):
+                print(f"copies, {path}, seed {seed}, {name}, copies={copies}", flush=True)
+                model, corpus = prepared(table[rows], f"{name}-{copies}-{seed}", copies=copies)
+                report_null(model, dw.significance(model, corpus=corpus))
+    else:
+        speeches = table.with_row_index("speech").with_columns(speech=pl.col("speech").cast(pl.String))
+        model, corpus = prepared(planted_text.pieces(speeches, 120), f"clusters-{seed}")
+        for clusters in (None, "speech"):
+            print(f"clusters, {path}, seed {seed}, clusters={clusters}", flush=True)
+            report_null(model, dw.significance(model, corpus=corpus, clusters=clusters))
+
+
 def main() -> None:
-    modes = ("null", "exchange", "periods", "halves", "dates")
+    modes = ("null", "exchange", "periods", "halves", "bands", "dates", "copies", "clusters")
     if len(sys.argv) < 3 or sys.argv[1] not in modes:
         sys.exit(__doc__)
     print(describe(), end="\n\n")
     mode, path = sys.argv[1:3]
     given = parse_arguments(sys.argv[3:])
+    if mode in ("dates", "copies", "clusters"):
+        for seed in given.pop("seed", [0]):
+            with tempfile.TemporaryDirectory() as folder:
+                planted_in_text(mode, path, given, seed, Path(folder))
+        return
     join, short, uneven = (int(given.pop(name, [d])[0]) for name, d in (("join", 1), ("short", 0), ("uneven", 0)))
-    passes, engine, abrupt = (given.pop(n, [d])[0] for n, d in (("passes", 8), ("engine", "auto"), ("abrupt", 0.5)))
-    abrupt, share = float(abrupt), float(given.pop("share", [1])[0])
+    passes, engine = (given.pop(n, [d])[0] for n, d in (("passes", 8), ("engine", "auto")))
+    share = float(given.pop("share", [1])[0])
     permutations, seeds = given.pop("permutations", [1000])[0], given.pop("seed", [0])
     spec = dw.Spec(**{name: values[0] for name, values in given.items()})
     for seed in seeds:
@@ -294,7 +371,7 @@ def main() -> None:
             report_halves(models, corpora, seed)
             continue
         corpus, planted = plant(
-            source, join=join, subsample=source.subsample or "auto", seed=seed, changes=mode != "null", abrupt=abrupt,
+            source, join=join, subsample=source.subsample or "auto", seed=seed, changes=mode not in ("null", "bands"),
             share=share,
         )  # fmt: skip
         sizes = np.bincount(corpus.chunk_slice[np.unique(corpus.chunk_document, return_index=True)[1]])
@@ -315,7 +392,7 @@ def main() -> None:
         elif mode == "periods":
             report_periods(fitted, corpus, planted, permutations)
         else:
-            report_dates(fitted, corpus, planted, abrupt)
+            report_bands(fitted, corpus, seed)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ uniformly, whatever the slices will be.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from datetime import date
@@ -30,16 +31,22 @@ def read(corpus: str, *, limit: int | None = None, seed: int = 0) -> pl.DataFram
     return table
 
 
+def pieces(table: pl.DataFrame, words: int) -> pl.DataFrame:
+    """Return pieces of so many words as documents, with the other columns of the documents they come from."""
+    rows = []
+    for row in table.iter_rows(named=True):
+        found = [match.start() for match in WORD.finditer(row["text"])][::words]
+        rows += [row | {"text": row["text"][a:b]} for a, b in itertools.pairwise([*found, len(row["text"])])]
+    return pl.DataFrame(rows, schema=table.schema)
+
+
 def cut(table: pl.DataFrame, words: int, *, limit: int, days: tuple[date, date], seed: int) -> pl.DataFrame:
-    """Return pieces of so many words as documents of their own, with days drawn uniformly."""
-    rng, pieces = np.random.default_rng(seed), []
-    for text in table["text"]:
-        found = [m.start() for m in WORD.finditer(text)][::words]
-        pieces += [text[a:b] for a, b in zip(found, [*found[1:], len(text)], strict=True)]
-    chosen = [pieces[i] for i in rng.permutation(len(pieces))[:limit]]
+    """Return some pieces of documents as documents of their own, with days drawn uniformly."""
+    rng, made = np.random.default_rng(seed), pieces(table, words)
+    made = made[rng.permutation(len(made))[:limit]]
     first, last = (day.toordinal() for day in days)
-    drawn = [date.fromordinal(int(day)) for day in rng.integers(first, last + 1, len(chosen))]
-    return pl.DataFrame({"text": chosen, "day": drawn})
+    drawn = [date.fromordinal(int(day)) for day in rng.integers(first, last + 1, len(made))]
+    return made.with_columns(pl.Series("day", drawn))
 
 
 def plant(
