@@ -19,8 +19,8 @@ exchange    Words exchange their places, and others are thinned (see planted.py)
 periods     The same, abruptly after half of the time, and two periods are compared: our test
             beside a plain permutation of mean context vectors of documents.
 halves      Documents are divided into two halves, and each half is fitted: the difference of
-            drift and of similarity, divided by its standard error. It should have a standard
-            deviation of 1.
+            relative drift and of similarity, divided by its standard error. It should have a
+            standard deviation of 1.
 bands       Dates are permuted: how often 90% intervals of drift begin above 0, and bands of the
             first and the last slice are apart.
 
@@ -249,10 +249,7 @@ def report_halves(models: list[dw.Model], corpora: list[dw.Corpus], seed: int) -
         values: dict[str, list[tuple[float, float]]] = {}
         for model, corpus in zip(models, corpora, strict=True):
             options: Any = {"intervals": True, "corpus": corpus}
-            tables = {
-                metric: dw.drift(model, one, metric=metric, between=(labels[0], labels[-1]), **options)
-                for metric in ("absolute", "cosine", "relative")
-            }
+            tables = {"relative": dw.drift(model, one, metric="relative", between=(labels[0], labels[-1]), **options)}
             tables["similarity"] = dw.similarity(model, one, other, interpolated=True, **options)[len(labels) // 2]
             for name, table in tables.items():
                 column = "similarity" if name == "similarity" else "drift"

@@ -26,6 +26,7 @@ MAX_ROWS: Final = 200
 MAX_SLICES: Final = 12
 MAX_COMPARED: Final = 6
 MAX_GROUPS: Final = 6  # as many as there are colours
+_GAP: Final = 0.05  # of all time: a longer one between two documents is told
 _HALF_PAGE: Final = {"width": HALF_WIDTH, "height": 150}
 
 Content = dict[str, Any]
@@ -178,8 +179,11 @@ def _significance(model: Model, name: str) -> Content | None:
     """Return what a test of significance found about a word, with the verdict in words; None without a test."""
     if (found := model.significance) is None:
         return None
-    row = found.written.row(model.word_id(name), named=True)
-    return row | {"verdict": verdict(row["q"]), "within": found.within}
+    row, v = found.written.row(model.word_id(name), named=True), model.word_id(name)
+    change, before = found.table["change"][v], found.table["last_before"][v]
+    days = (model.slices.last[-1] - model.slices.first[0]).days
+    gap = change is not None and before is not None and (change - before).days > _GAP * days
+    return row | {"verdict": verdict(row["q"]), "within": found.within, "gap": gap}
 
 
 def _change_points(model: Model, name: str) -> Content:
