@@ -106,9 +106,7 @@ def test_a_length_is_as_uncertain_as_its_signal_and_noise_make_it(size: float) -
     found = [square_without_noise(x, x + deviations * random.normal(size=(200, 30))) for x in samples[:100]]
     squares, errors = np.array(found).T
     assert 0.93 < np.mean(errors) / true < (1.25 if size == 0 else 1.07)
-    assert (
-        abs(squares.mean() - float(signal @ signal)) < 3 * true / 10
-    )
+    assert abs(squares.mean() - float(signal @ signal)) < 3 * true / 10
 
 
 def test_directions_without_noise_have_length_one() -> None:

@@ -38,6 +38,8 @@ class PreparationReport:
     language_sample: Mapping[str, int] = field(default_factory=dict)  # noticed where no language was asked for
     keep_missing: tuple[str, ...] = ()  # words to keep that do not occur
     slices_without_held_out: tuple[str, ...] = ()  # slices too small to hold out text
+    outside_vocabulary: Mapping[str, float] = field(default_factory=dict)  # share of the tokens of each slice
+    document_length: Mapping[str, float] = field(default_factory=dict)  # median number of tokens, of each slice
     unspaced: bool = False  # whether words do not seem to be separated by spaces
 
     def to_dict(self) -> dict[str, Any]:

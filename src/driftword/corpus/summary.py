@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +16,11 @@ from driftword.corpus.tokenized_text import TokenizedText
 #: share of them, are in it.
 _LEAST_SAMPLED: Final = 3
 _LEAST_SHARE: Final = 0.03
+#: The text of a slice is worth a note if so much more of it is outside the vocabulary, or its documents are so many
+#: times longer or shorter, than those of most slices, of which there must be a few.
+_FAR_OUTSIDE: Final = 0.05
+_OTHER_LENGTH: Final = 4.0
+_LEAST_SLICES: Final = 4
 
 
 def facts_of(corpus: TokenizedText) -> dict[str, Any]:
@@ -121,6 +127,7 @@ def _notes(report: PreparationReport) -> list[str]:
     if small := report.slices_without_held_out:
         names = _first(small, 5, of=len(small))
         lines.append(_counted(len(small), f"slice(s) too small to hold out text, all of it in training: {names}"))
+    lines += _unusual(report)
     split = 'split them first and pass `tokens="whitespace"`, or pass a tokenizer as `tokens`'
     if report.rare_tokens > 0.5 * report.tokens_read:
         lines.append(
@@ -128,6 +135,35 @@ def _notes(report: PreparationReport) -> list[str]:
         )
     elif report.unspaced:
         lines.append(f"its words do not seem to be separated by spaces; {split}")
+    return lines
+
+
+def _unusual(report: PreparationReport) -> list[str]:
+    """Return what to say of slices whose text is unlike that of the others: words may seem to change because of it."""
+    lines = []
+    shares = list(report.outside_vocabulary.values())
+    if len(shares) >= _LEAST_SLICES:
+        usual = median(shares)
+        far = max(4 * 1.48 * median(abs(share - usual) for share in shares), _FAR_OUTSIDE)
+        many = [label for label, share in report.outside_vocabulary.items() if share > usual + far]
+        if many:
+            worst = max(report.outside_vocabulary[label] for label in many)
+            lines.append(
+                f"in {_first(many, 5, of=len(many))} up to {worst:.0%} of the words are outside the vocabulary, "
+                f"elsewhere about {usual:.0%}; badly read scans, old spellings or another language look like this, and "
+                "then like a change of words"
+            )
+        usual_length = median(report.document_length.values())
+        other = [
+            label
+            for label, length in report.document_length.items()
+            if not usual_length / _OTHER_LENGTH <= length <= usual_length * _OTHER_LENGTH
+        ]
+        if other:
+            lines.append(
+                f"in {_first(other, 5, of=len(other))} documents are {_OTHER_LENGTH:g} times longer or shorter than "
+                f"usual (about {usual_length:,.0f} words); if they are of another kind, words change with that"
+            )
     return lines
 
 

@@ -32,15 +32,15 @@ def sample(chunks, key, keep, seen):
 
 
 @njit(cache=True, nogil=True)
-def words_of_documents(batch, new_id, lengths, has_words):
-    """Count the words of the vocabulary in each document, and tell which documents have any word at all."""
+def words_of_documents(batch, new_id, lengths, all_words):
+    """Count the words of the vocabulary in each document, and all of its words."""
     begin = 0
     for d in range(len(batch.ends)):
-        known, words = 0, False
+        known, words = 0, 0
         for i in range(begin, batch.ends[d]):
             known += new_id[batch.ids[i]] >= 0
-            words |= batch.ids[i] > 0
-        lengths[d], has_words[d] = known, words
+            words += batch.ids[i] > 0
+        lengths[d], all_words[d] = known, words
         begin = batch.ends[d]
 
 

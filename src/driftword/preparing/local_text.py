@@ -144,19 +144,19 @@ class LocalIds:
 
     # -- tokens --------------------------------------------------------------------------
 
-    def vocabulary_words(self, new_id: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-        """Count the words of the vocabulary in each document, and tell which documents have any word at all."""
+    def vocabulary_words(self, new_id: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Count the words of the vocabulary in each document, and all of its words."""
         from driftword.corpus import token_kernels as kernels
 
         lengths = np.empty(len(self.stream.lengths), dtype=np.int64)
-        has_words = np.empty(len(lengths), dtype=np.bool_)
+        all_words = np.empty(len(lengths), dtype=np.int64)
 
         def count(batch: Batch) -> None:
             here = slice(batch.first, batch.first + len(batch.ends))
-            kernels.words_of_documents(batch, new_id, lengths[here], has_words[here])
+            kernels.words_of_documents(batch, new_id, lengths[here], all_words[here])
 
         deque(self._each(count), maxlen=0)
-        return lengths, has_words
+        return lengths, all_words
 
     def write_tokens(self, folder: Path, new_id: npt.NDArray[np.int32], places: TokenPlaces) -> npt.NDArray[np.int32]:
         """Write the tokens of the vocabulary by slices into a folder; return how often each word occurs in each."""

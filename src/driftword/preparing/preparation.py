@@ -352,8 +352,11 @@ def _complete_report(
 ) -> PreparationReport:
     """Add what the stages after reading left out."""
     words = [text.words[i] for i in chosen]
+    outside, length = _by_slice(token_writer)
     return replace(
         report,
+        outside_vocabulary=outside,
+        document_length=length,
         outside_slices=int((slice_of < 0).sum()),
         documents=int((slice_of >= 0).sum()),
         no_words=token_writer.no_words,
@@ -366,3 +369,16 @@ def _complete_report(
         slices_without_held_out=token_writer.training_only,
         unspaced=options.tokens == "words" and looks_unspaced(words),
     )
+
+
+def _by_slice(written: TokenWriter) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the share of words outside the vocabulary, and the median length of documents, of slices with text."""
+    outside, length = {}, {}
+    for t in np.unique(written.slice_of).tolist():
+        here = written.slice_of == t
+        words = written.all_words[here]
+        if words.sum():
+            label = written.slices.labels[t]
+            outside[label] = round(1 - float(written.lengths[here].sum() / words.sum()), 4)
+            length[label] = float(np.median(words))
+    return outside, length

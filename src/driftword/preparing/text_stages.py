@@ -102,8 +102,8 @@ class WordIds(Protocol):
     def join(self, shape: PairShape, joins: Joins) -> Self:
         """Return the ids with pairs joined into phrases, and close these."""
 
-    def vocabulary_words(self, new_id: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-        """Count the words of the vocabulary in each document, and tell which documents have any word at all."""
+    def vocabulary_words(self, new_id: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Count the words of the vocabulary in each document, and all of its words."""
 
     def write_tokens(self, folder: Path, new_id: npt.NDArray[np.int32], places: TokenPlaces) -> npt.NDArray[np.int32]:
         """Write the tokens of the vocabulary by slices into a folder; return how often each word occurs in each."""

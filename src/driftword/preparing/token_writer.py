@@ -19,13 +19,15 @@ class TokenWriter:
         self.counts = np.zeros((len(slices), 0), dtype=np.int32)  # of each word in each slice
         self.training_only: tuple[str, ...] = ()  # slices that are too small to hold out text
         self.no_words = self.no_vocabulary = 0  # documents without any word, or without one of the vocabulary
+        self.lengths = self.all_words = np.zeros(0, dtype=np.int64)  # of each document: of the vocabulary, and all
 
     def write(self, ids: WordIds, new_id: npt.NDArray[np.int32], *, seed: int) -> None:
         """Write tokens and chunks; `new_id` gives the vocabulary's id for each id of the text, or -1."""
         ids.stage("writing tokens", 2)
-        lengths, has_words = ids.vocabulary_words(new_id)
-        self.no_words = int((~has_words).sum())
-        self.no_vocabulary = int((has_words & (lengths == 0)).sum())
+        lengths, all_words = ids.vocabulary_words(new_id)
+        self.lengths, self.all_words = lengths, all_words
+        self.no_words = int((all_words == 0).sum())
+        self.no_vocabulary = int(((all_words > 0) & (lengths == 0)).sum())
         order = np.argsort(self.slice_of, kind="stable")
         slice_of = self.slice_of[order]
         size, document, split = splits.cut(lengths[order], slice_of, len(self.slices), seed=seed)

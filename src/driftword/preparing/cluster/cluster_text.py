@@ -297,12 +297,12 @@ class ClusterIds:
     def _share(self, shape: pairs.PairShape) -> Path:
         return self._text.share(f"shape-{self._stage}", **shape._asdict())
 
-    def vocabulary_words(self, new_id: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-        """Count the words of the vocabulary in each document, and tell which documents have any word at all."""
+    def vocabulary_words(self, new_id: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Count the words of the vocabulary in each document, and all of its words."""
         counted = self._text.map(partitions.vocabulary_words, self._stage, self._share_vocabulary(new_id))
         self._documents = [len(lengths) for lengths, _ in counted]
-        lengths, has_words = zip(*counted, strict=True)
-        return np.concatenate(lengths), np.concatenate(has_words)
+        lengths, all_words = zip(*counted, strict=True)
+        return np.concatenate(lengths), np.concatenate(all_words)
 
     def write_tokens(self, folder: Path, new_id: npt.NDArray[np.int32], places: TokenPlaces) -> npt.NDArray[np.int32]:
         """Write the tokens of the vocabulary by slices into a folder; return how often each word occurs in each.

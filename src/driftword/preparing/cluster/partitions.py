@@ -329,12 +329,12 @@ def join_pairs(place: Place, stage: int, shape: Path, joins: Path, n_words: int)
 # -- tokens ------------------------------------------------------------------------------
 
 
-def vocabulary_words(place: Place, stage: int, new_id: Path) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Count the words of the vocabulary in each document, and tell which documents have any word at all."""
+def vocabulary_words(place: Place, stage: int, new_id: Path) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Count the words of the vocabulary in each document, and all of its words."""
     with place.ids(stage) as ids:
-        lengths, has_words = ids.vocabulary_words(np.load(new_id))
+        lengths, all_words = ids.vocabulary_words(np.load(new_id))
     save_array(place.file("known"), lengths)
-    return lengths, has_words
+    return lengths, all_words
 
 
 def sort_tokens(place: Place, stage: int, new_id: Path, n_words: int) -> npt.NDArray[np.int32]:
