@@ -251,7 +251,9 @@ def test_pages_say_whether_a_word_changed(model: dw.Model, table: pl.DataFrame, 
     assert told is not None
     before, after = ({name[:2] for name in re.findall(r"t\dw\d", side)} for side in told.groups())
     assert (before, after) == ({"t0"}, {"t1"})  # it takes the place of a word of the other topic
-    assert "the documents from <b>1903</b> on differ most" in pages["t0w0"]
+    row = tested.filter(pl.col("word") == "t0w0").row(0, named=True)
+    how = "with the middle about" if row["change_begin"] else "the documents of the new use begin with"
+    assert f"{how} <b>1903</b>" in pages["t0w0"]
     assert "<b>not distinguishable from chance</b>" in pages["t3w1"]
     assert "so neither are its change points" in pages["t3w1"]
     assert "too few documents" in pages["t5w5"]
@@ -297,6 +299,26 @@ def test_rare_words_are_not_tested() -> None:
     assert table["documents"][-1] == 5
     assert model.significance is not None
     assert model.significance.verdict(5) == "too few documents to tell"
+
+
+def test_words_chosen_on_one_half_are_tested_on_the_other(
+    model: dw.Model, corpus: dw.Corpus, table: pl.DataFrame
+) -> None:
+    before = model.significance
+    found = dw.significance(model, corpus=corpus, holdout=True, permutations=499)
+    assert set(CHANGED) <= set(found["word"])
+    assert len(found) <= len(CHANGED) + 4
+    confirmed = found.filter(pl.col("q") <= 0.05)
+    assert set(CHANGED) <= set(confirmed["word"])
+    assert confirmed["change"].is_not_null().all()
+    both = found.join(table, on="word", suffix="_all")
+    assert ((both["documents"] / both["documents_all"]).is_between(0.3, 0.7)).all()
+    assert model.significance is before  # nothing of it is kept
+    shuffled = corpus.shuffle_dates(seed=3)
+    chance = dw.fit(shuffled, dw.Spec(dim=12, context=4), passes=2)
+    assert (dw.significance(chance, corpus=shuffled, holdout=True, permutations=99)["q"] <= 0.05).sum() == 0
+    with pytest.raises(OptionError, match="chooses the words"):
+        dw.significance(model, "t0w0", corpus=corpus, holdout=True)
 
 
 @pytest.mark.slow

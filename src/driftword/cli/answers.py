@@ -87,8 +87,8 @@ def print_ranking(ranking: DriftRanking, console: Console) -> None:
         console.print("interpolated: no training text in one of the slices; the vector there is a guess", style="dim")
 
 
-def print_significance(table: pl.DataFrame, tested: pl.DataFrame, console: Console, *, all_words: bool) -> None:
-    """Print a test of words, and what it found in words."""
+def print_significance(table: pl.DataFrame, tested: pl.DataFrame, console: Console, *, which: str) -> None:
+    """Print a test of all words, of "held out" or of "named" ones, and what it found in words."""
     verdicts = {
         SIGNIFICANT: "significant", ALONE: "significant alone", BY_CHANCE: "not significant",
         TOO_FEW: "too few documents",
@@ -108,14 +108,18 @@ def print_significance(table: pl.DataFrame, tested: pl.DataFrame, console: Conso
     print_table(shown, console)
     found = int((tested["q"] <= LEVEL).sum())
     few = int(tested["q"].is_null().sum())
-    if all_words:
+    if which == "held out":
+        chosen = f"{len(tested):,} words were significant in one half of the documents"
+        console.print(f"\n{chosen}, and {found:,} of them in the other, too, which all numbers are from.", style="dim")
+    elif which == "all":
         changed = f"{found:,} changed their use, {SIGNIFICANT}" if found else "none changed its use by more than chance"
         rest = f"; {few:,} others occur in too few documents" if few else ""
         console.print(f"\nOf {len(tested) - few:,} words that were tested, {changed}{rest}.", style="dim")
     else:
         console.print()
+    over = "the words that were chosen" if which == "held out" else "all words"
     sure = (
-        "q: false discovery rate over all words (5% or less: significant)"
+        f"q: false discovery rate over {over} (5% or less: significant)"
         if "q" in shown.columns
         else "p holds for words that were chosen before looking at results; for false discovery rates, test all words"
     )

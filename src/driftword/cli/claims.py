@@ -40,6 +40,10 @@ def significance(
             show_default=False,
         ),
     ] = None,
+    holdout: Annotated[
+        bool,
+        typer.Option("--holdout", help="Choose words on one half of the documents, and test these on the other."),
+    ] = False,
     permutations: Annotated[int, typer.Option(help="How many times dates are exchanged.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the exchanges.")] = 0,
     corpus: Annotated[str | None, WHERE_CORPUS] = None,
@@ -79,11 +83,12 @@ def significance(
     model = Model.open(path)
     text = model.open_corpus(corpus)
     table = test(
-        model, names, corpus=text, between=_periods(between), within=within, clusters=clusters,
+        model, names, corpus=text, between=_periods(between), within=within, clusters=clusters, holdout=holdout,
         permutations=permutations, seed=seed, threads=threads, engine=engine, device=device, dask=dask,
     )  # fmt: skip
     shown = table if names else table.head(checks.whole("n", n, least=1))
-    return Answer(shown, lambda shown, console: answers.print_significance(shown, table, console, all_words=not names))
+    which = "named" if names else "held out" if holdout else "all"
+    return Answer(shown, lambda shown, console: answers.print_significance(shown, table, console, which=which))
 
 
 def _periods(between: str | None) -> tuple[Any, Any] | None:

@@ -6,12 +6,13 @@ import os
 import time
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
-from driftword.basics import checks
+from driftword.basics import checks, randomness
 from driftword.basics.dask_tasks import check_dask
 from driftword.basics.errors import DriftwordWarning, OptionError, StoreError
 from driftword.basics.jit import compiling_shown
@@ -23,7 +24,7 @@ from driftword.evidence import word_tests
 from driftword.evidence.occurrences import Array
 from driftword.evidence.word_tests import TestDesign
 from driftword.models.model import Model, as_model, corpus_of
-from driftword.models.significance_table import SignificanceTable, ranked
+from driftword.models.significance_table import LEVEL, SignificanceTable, ranked
 
 _QUICKEST: Final = 1e-3  # seconds that a core needs for a word, at least
 _PERIODS: Final = "give two slices, such as (1950, 2000), or two periods, such as ((1946, 1960), (2000, 2015))"
@@ -37,6 +38,7 @@ def significance(
     between: Sequence[Any] | None = None,
     within: str | None = None,
     clusters: str | None = None,
+    holdout: bool = False,
     permutations: int = 1000,
     seed: int = 0,
     threads: int | None = None,
@@ -73,6 +75,9 @@ def significance(
         Documents with the same value in this column, such as the volume they were printed in, are one piece of
         evidence: they exchange their dates as a whole. By default the `unit` that the corpus was prepared with; without
         one, every document is a piece of evidence. Copies of a document never are, unless `prepare` kept them.
+    holdout
+        Choose words on one half of the documents, drawn at random, and test these on the other: the table has the words
+        that were significant in the first half, with all numbers from the second. It is not kept with the model.
     permutations
         Number of times that dates are exchanged.
     seed
@@ -112,6 +117,9 @@ def significance(
     place = word_tests.torch_device(engine if dask is None else "cpu", device)
     within = checks.optional(checks.text, "within", within)
     clusters = checks.optional(checks.text, "clusters", clusters)
+    holdout = checks.flag("holdout", holdout)
+    if holdout and (words is not None or dask is not None):
+        raise OptionError("With `holdout`, one half of the documents chooses the words; leave out `words` and `dask`")
     names = None if words is None else checks.words("words", words)
     named = None if names is None else np.array([model.word_id(word) for word in names], dtype=np.int64)
     if len(model.slices) < 2:
@@ -120,7 +128,7 @@ def significance(
     text = None if corpus is None else corpus_of(model, corpus)  # checked, whether or not it is needed
     kept = model.significance
     asked = {"permutations": permutations, "seed": seed, "within": within, "clusters": clusters}
-    if between is None and kept is not None and kept.options() == asked:
+    if between is None and not holdout and kept is not None and kept.options() == asked:
         return ranked(kept.table) if named is None else kept.table[named]
     text = text or corpus_of(model)
     if dask is not None and (model.path is None or text.path is None or text.shuffled is not None):
@@ -130,6 +138,8 @@ def significance(
     tested = np.arange(len(model.words)) if named is None else np.unique(named)
     design = TestDesign(times, permutations, seed, strata=strata, clusters=together, dated=between is None)
     with progress(show=show_progress) as bar, compiling_shown(bar):
+        if holdout:
+            return ranked(_held_out(model, text, design, threads=threads, bar=bar, device=place))
         if dask is None:
             scores = word_tests.score_documents(model, text, design, threads=threads, bar=bar, device=place)
             found = word_tests.run_tests(scores, tested, design, threads=threads, bar=bar, device=place)
@@ -144,6 +154,23 @@ def significance(
         except StoreError as error:
             warnings.warn(f"The result is not kept with the model: {error}", DriftwordWarning, stacklevel=2)
     return ranked(table)
+
+
+def _held_out(
+    model: Model, corpus: Corpus, design: TestDesign, *, threads: int, bar: Progress, device: str | None
+) -> pl.DataFrame:
+    """Choose words on one half of the units of evidence, and test them on the other."""
+    unit = design.clusters if design.clusters is not None else np.arange(int(corpus.chunk_document.max(initial=0)) + 1)
+    half = randomness.bits(randomness.key(design.seed, "holdout"), unit) & np.uint64(1)
+    words, table = np.arange(len(model.words)), pl.DataFrame()
+    for number in (0, 1):
+        cells = np.where(half[corpus.chunk_document] == number, corpus.chunk_slice, -1)
+        part = replace(design, cells=cells, dated=design.dated and number == 1)
+        scores = word_tests.score_documents(model, corpus, part, threads=threads, bar=bar, device=device)
+        found = word_tests.run_tests(scores, words, part, threads=threads, bar=bar, device=device)
+        table = word_tests.results_table(model, found, of_all=True)
+        words = words[(table["q"] <= LEVEL).fill_null(value=False).to_numpy()] if number == 0 else words
+    return table
 
 
 def takes_less_than(
