@@ -95,7 +95,7 @@ def significance(
 
     Returns
     -------
-    One row per word, significant ones first, by effect: word; effect, the share of the variation between documents
+    One row per word, significant ones first, by low: word; effect, the share of the variation between documents
     that time explains beyond chance, with its 90% interval, low and high; p, the share of exchanges with as much
     dependence on time, never 0; q, the false discovery rate if this word and all those with more evidence are called
     changed, over the whole vocabulary (null for words that are named before all have been tested); where the word is

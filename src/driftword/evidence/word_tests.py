@@ -270,7 +270,7 @@ def results_table(model: Model, found: dict[int, WordResult], *, of_all: bool) -
         dates: tuple[date | float | None, ...] = (None,) * 7
         if (test := word.test) is not None:
             half = HALF_WIDTH * test.error
-            values = (test.effect, test.effect - half, test.effect + half, test.p, q.get(v))
+            values = (test.effect, test.effect - half, min(test.effect + half, 1.0), test.p, q.get(v))
             if q.get(v, test.p) <= LEVEL and word.change is not None:
                 dates = _dates(word.change)
         rows.append((model.words[v], *values, *dates, word.documents, word.slices))

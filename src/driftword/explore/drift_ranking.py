@@ -47,11 +47,15 @@ class DriftRanking:
     too_frequent: int  # left out, as they are among the most frequent
     counted: bool  # whether it is known how often words occur
     tested: str | None = None  # what a test of significance found about all words, in a sentence
-    by_effect: bool = False  # whether significant words come first, by effect
+    by_effect: bool = False  # whether significant words come first, by the lower end of their effect
 
     def describe(self) -> str:
         """Say in a few sentences which words were compared, why others were not, and what a test found."""
-        order = " These come first, by effect; the others follow, by drift." if self.by_effect else ""
+        order = (
+            " These come first, by the lower end of their effect; the others follow, by drift."
+            if self.by_effect
+            else ""
+        )
         return self._compared() + (f" {self.tested}{order}" if self.tested else "")
 
     def _compared(self) -> str:
@@ -130,8 +134,8 @@ def drift(
     text of one of the two slices.
 
     Words are ranked by drift. Where the model has been tested and neither a metric nor other slices are asked for,
-    words that are significant at a false discovery rate of 5% come first, by effect. With intervals there are also
-    drift_low and drift_high, which leave out the noise of the fit itself.
+    words that are significant at a false discovery rate of 5% come first, by the lower end of their effect.
+    With intervals there are also drift_low and drift_high, which leave out the noise of the fit itself.
     """
     return rank_drift(
         model, words, n=n, metric=metric, between=between, min_count=min_count, skip=skip, interpolated=interpolated,
@@ -216,12 +220,12 @@ def rank_drift(
 
 
 def rank_words(test: SignificanceTable | None, scores: Array, allowed: Array, n: int | None) -> Array:
-    """Return the first n allowed words: after a test, significant ones first, by effect; the others by score."""
+    """Return the first n allowed words: after a test, significant ones first, by effect at least; others by score."""
     size = len(scores)
     if test is None:
         return vectors.top(scores, allowed, size if n is None else n)
     first = test.significant & allowed
-    return np.concatenate([vectors.top(test.effect, first, size), vectors.top(scores, allowed & ~first, size)])[:n]
+    return np.concatenate([vectors.top(test.low, first, size), vectors.top(scores, allowed & ~first, size)])[:n]
 
 
 def effect_columns(model: Model, words: Array) -> dict[str, pl.Series]:

@@ -71,9 +71,9 @@ def contrast(
 
     Returns
     -------
-    Without a word: one row per word, significant ones first, by effect: word; difference, the cosine distance between
-    its mean vectors in the two groups; effect, low, high, p and q as in `significance`, of the groups instead of time;
-    count_first and count_second, how often each group uses it, and documents.
+    Without a word: one row per word, significant ones first, by the lower end of their effect: word; difference,
+    the cosine distance between its mean vectors in the two groups; effect, low, high, p and q as in `significance`, of
+    the groups instead of time; count_first and count_second, how often each group uses it, and documents.
 
     With a word: one row per slice: slice; similarity, the cosine between its vectors in the two groups (null where one
     of them does not use it in training text); count_first and count_second; and first and second, its neighbours in
@@ -128,7 +128,7 @@ def contrast(
         count_second=pl.Series(counts[1][tested]),
     )
     significant = (pl.coalesce("q", "p") <= LEVEL).fill_null(value=False)
-    size = pl.when(significant).then("effect").otherwise("difference")
+    size = pl.when(significant).then("low").otherwise("difference")
     table = table.sort(significant, size, descending=True, nulls_last=True, maintain_order=True)
     columns = ("word", "difference", "effect", "low", "high", "p", "q", "count_first", "count_second", "documents")
     return table.select(*columns).head(n)

@@ -55,6 +55,11 @@ class SignificanceTable:
         return self.table["effect"].fill_null(float("nan")).to_numpy()
 
     @cached_property
+    def low(self) -> npt.NDArray[np.float64]:
+        """What the effect of each word is at least; NaN where there are too few documents."""
+        return self.table["low"].fill_null(float("nan")).to_numpy()
+
+    @cached_property
     def q(self) -> npt.NDArray[np.float64]:
         """The false discovery rate of each word; NaN where there are too few documents."""
         return self.table["q"].fill_null(float("nan")).to_numpy()
@@ -100,6 +105,6 @@ def with_written_dates(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def ranked(table: pl.DataFrame) -> pl.DataFrame:
-    """Put significant words first, then the others, each by effect."""
+    """Put significant words first, then the others, each by what the effect is at least; it is noisy."""
     significant = (pl.col("q") <= LEVEL).fill_null(value=False)
-    return table.sort(significant, pl.col("effect"), descending=[True, True], nulls_last=True, maintain_order=True)
+    return table.sort(significant, pl.col("low"), descending=[True, True], nulls_last=True, maintain_order=True)

@@ -160,7 +160,7 @@ def neighbors(
 def drift(model: Model | str | os.PathLike[str], *, n: int = 16, **options: Any) -> alt.LayerChart:
     """Draw the words that moved most as bars, each with its occurrences in the two slices compared.
 
-    Where words are ranked by effect (see `driftword.drift`), bars show it, with its interval; otherwise drift.
+    Where words are ranked by their effect (see `driftword.drift`), bars show it, with its interval; otherwise drift.
 
     Parameters
     ----------
