@@ -18,7 +18,7 @@ import driftword as dw
 from driftword.basics.errors import DriftwordWarning, OptionError
 from driftword.evidence.significance import takes_less_than
 from driftword.explore import rank_drift
-from driftword.models.significance_table import SCHEMA, SignificanceTable, ranked
+from driftword.models.significance_table import SCHEMA, SignificanceTable, ranked, with_written_dates
 from driftword.pages import content, overview_content
 from driftword.storage import store
 from driftword.web.app import make_app
@@ -411,3 +411,16 @@ def test_workers_of_a_cluster_find_the_same(model: dw.Model, corpus: dw.Corpus, 
             dw.significance(stored, words, corpus=corpus, dask=client, permutations=99, device="cpu")
     with pytest.raises(OptionError, match="`dask` is 3; give the address of a scheduler"):
         dw.significance(stored, words, corpus=corpus, dask=3, permutations=99)
+
+
+def test_dates_are_written_as_exactly_as_they_are_known() -> None:
+    def row(low: date, high: date) -> dict[str, Any]:
+        known = {"word": "w", "change": high, "change_low": low, "change_high": high, "last_before": low}
+        return {name: known.get(name) for name in SCHEMA}
+
+    days = [row(date(1900, 5, 7), date(1930, 1, 9)), row(date(1930, 1, 9), date(1930, 9, 9))]
+    days += [row(date(1930, 1, 9), date(1930, 1, 12)), dict.fromkeys(SCHEMA)]
+    written = with_written_dates(pl.DataFrame(days, schema=SCHEMA))
+    assert written["change"].to_list() == ["1930", "1930-09", "1930-01-12", None]
+    years = with_written_dates(pl.DataFrame([row(date(1900, 1, 1), date(1901, 1, 1))], schema=SCHEMA))
+    assert years["last_before"].to_list() == ["1900"]

@@ -25,6 +25,7 @@ SCHEMA: Final = {
     "change_begin": pl.Date, "change_end": pl.Date, "documents": pl.Int64, "slices": pl.Int64,
 }  # fmt: skip
 DATES: Final = ("change", "change_low", "change_high", "last_before", "change_begin", "change_end")
+_YEARS, _MONTHS = 3 * 366, 3 * 31  # days that an interval is longer than, if years or months are as much as is known
 SIGNIFICANT: Final = "significant at a false discovery rate of 5%"
 ALONE: Final = "unlikely to be chance if the word was chosen beforehand (p up to 0.05)"
 BY_CHANCE: Final = "not distinguishable from chance"
@@ -71,7 +72,7 @@ class SignificanceTable:
 
     @cached_property
     def written(self) -> pl.DataFrame:
-        """The table with dates as text: years or months where all documents are dated by these."""
+        """The table with dates as text: as years or months where no more is known."""
         return with_written_dates(self.table)
 
     def verdict(self, v: int) -> str:
@@ -96,12 +97,24 @@ def verdict(q: float | None, p: float | None = None) -> str:
 
 
 def with_written_dates(table: pl.DataFrame) -> pl.DataFrame:
-    """Write dates as years where all are the first day of one, or as months where all are the first day of one."""
+    """Write dates as people would: as years where documents are dated by years, or the interval is years long.
+
+    The same holds of months.
+    """
     days = pl.concat([table[name] for name in DATES]).drop_nulls()
-    form = "%Y-%m-%d"
-    if (days.dt.day() == 1).all():
-        form = "%Y" if (days.dt.month() == 1).all() else "%Y-%m"
-    return table.with_columns(pl.col(name).dt.strftime(form) for name in DATES)
+    monthly = bool((days.dt.day() == 1).all())
+    yearly = monthly and bool((days.dt.month() == 1).all())
+    width = (pl.col("change_high") - pl.col("change_low")).dt.total_days()
+
+    def written(name: str) -> pl.Expr:
+        by_year, by_month, by_day = (pl.col(name).dt.strftime(form) for form in ("%Y", "%Y-%m", "%Y-%m-%d"))
+        return (
+            pl.when(pl.lit(yearly) | (width > _YEARS)).then(by_year)
+            .when(pl.lit(monthly) | (width > _MONTHS)).then(by_month)
+            .otherwise(by_day).alias(name)
+        )  # fmt: skip
+
+    return table.with_columns(written(name) for name in DATES)
 
 
 def ranked(table: pl.DataFrame) -> pl.DataFrame:
