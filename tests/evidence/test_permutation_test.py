@@ -170,7 +170,8 @@ def test_the_effect_of_few_documents_is_no_smaller() -> None:
 
 
 def test_a_few_noisy_documents_at_one_end_are_no_change() -> None:
-    p = []
+    """They would be one for every third word, if sums over time were not divided by their spread."""
+    p, undivided = [], []
     for seed in range(150):
         random = np.random.default_rng(seed)
         slice_of = np.where(random.random(80) < 0.12, 0, random.integers(1, 6, 80)).astype(np.int32)
@@ -183,7 +184,14 @@ def test_a_few_noisy_documents_at_one_end_are_no_change() -> None:
         )  # fmt: skip
         assert word is not None
         p.append(test.run(word, permutations=199, seed=0, v=seed).p)
+        exchanged = test.permuted(
+            word.documents.scores.astype(np.float32), word.waves.astype(np.float32), np.zeros(80, dtype=np.int64),
+            noise=word.noise.astype(np.float32), signs=test.signs(word, 0, 199, 0, seed), seed=0, v=seed,
+        )  # fmt: skip
+        null = word.weights @ exchanged.lengths
+        undivided.append((1 + (null >= word.weights @ word.own.lengths[:, 0]).sum()) / 200)
     assert 0.01 < np.mean(np.array(p) <= 0.05) < 0.11
+    assert np.mean(np.array(undivided) <= 0.05) > 0.25
 
 
 def test_words_that_are_surely_unchanged_take_fewer_exchanges() -> None:

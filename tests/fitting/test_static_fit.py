@@ -42,6 +42,9 @@ def test_vectors_of_other_words_are_refused(small: dw.Corpus, small_model: dw.Mo
     model.keep_static(vectors._replace(intercepts=vectors.intercepts[1:]))
     with pytest.raises(StoreError, match="static vectors"):
         _ = model.save(tmp_path / "c.model").static
+    model.keep_static(vectors._replace(intercepts=vectors.intercepts * np.float32("nan")))
+    with pytest.raises(StoreError, match="static vectors"):
+        _ = model.save(tmp_path / "d.model").static
 
 
 def _copy(model: dw.Model) -> dw.Model:

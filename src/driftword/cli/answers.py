@@ -109,8 +109,11 @@ def print_significance(table: pl.DataFrame, tested: pl.DataFrame, console: Conso
     found = int((tested["q"] <= LEVEL).sum())
     few = int(tested["q"].is_null().sum())
     if which == "held out":
-        chosen = f"{len(tested):,} words were significant in one half of the documents"
-        console.print(f"\n{chosen}, and {found:,} of them in the other, too, which all numbers are from.", style="dim")
+        console.print(
+            f"\nSignificant in one half of the documents: {len(tested):,}; of these also in the other half, from which "
+            f"all numbers are: {found:,}.",
+            style="dim",
+        )
     elif which == "all":
         changed = f"{found:,} changed their use, {SIGNIFICANT}" if found else "none changed its use by more than chance"
         rest = f"; {few:,} others occur in too few documents" if few else ""

@@ -34,7 +34,7 @@ _DEFAULTS: Final = {
     "intercept_precision": "a 300th of the drift precision",
 }
 _METAVARS: Final = {
-    "group": "COLUMN", "groups": "NAMES", "copies": "ONE|DROP|KEEP", "unit": "COLUMN", "subsample": "T",
+    "group": "COLUMN", "groups": "NAMES", "copies": "one|drop|keep", "unit": "COLUMN", "subsample": "T",
     "time_format": "FORMAT", "time_from_name": "REGEX", "encoding": "NAME", "language": "CODE", "stopwords": "FILE",
     "keep": "FILE",
 }  # fmt: skip

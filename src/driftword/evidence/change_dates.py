@@ -204,7 +204,7 @@ class _Curves(NamedTuple):
     def filled(self, grid: Array) -> Array:
         """Return the probability that the middle of the change came until each time."""
         begun = (grid[:, None] - self.middle) / self.room + 0.5
-        return np.asarray(np.clip(begun, 0, 1) @ self.chance)
+        return np.asarray(np.einsum("gc,c->g", np.clip(begun, 0, 1), self.chance))  # not by BLAS: see `PreparedWord`
 
     def span(self) -> tuple[float, float]:
         """Return when 10% and 90% of the change had happened."""
@@ -227,8 +227,9 @@ def _gradual(course: Course) -> _Curves:
     middle = first + span * (lengths / 2 + place * (1 - lengths))
     curve = np.clip((cells.days - middle[:, None]) / (span * lengths[:, None]) + 0.5, 0, 1)
     weights = cells.weights
-    curve -= (curve @ weights / weights.sum())[:, None]
-    evidence = cells.evidence(np.einsum("cu,uk->ck", curve, cells.sums), np.maximum(curve**2 @ weights, 1e-300))
+    curve -= (np.einsum("cu,u->c", curve, weights) / weights.sum())[:, None]
+    norms = np.maximum(np.einsum("cu,u->c", curve**2, weights), 1e-300)
+    evidence = cells.evidence(np.einsum("cu,uk->ck", curve, cells.sums), norms)
     chance = np.exp(GRADUAL * (evidence - evidence.max()))
     return _Curves(middle, span * lengths, span * room, chance / chance.sum(), float(log_mean_exp(evidence)))
 

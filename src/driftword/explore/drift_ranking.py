@@ -220,7 +220,7 @@ def rank_drift(
 
 
 def rank_words(test: SignificanceTable | None, scores: Array, allowed: Array, n: int | None) -> Array:
-    """Return the first n allowed words: after a test, significant ones first, by effect at least; others by score."""
+    """Return the first n allowed words: after a test, significant ones first, by low; the others by score."""
     size = len(scores)
     if test is None:
         return vectors.top(scores, allowed, size if n is None else n)

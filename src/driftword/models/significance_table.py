@@ -118,6 +118,6 @@ def with_written_dates(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def ranked(table: pl.DataFrame) -> pl.DataFrame:
-    """Put significant words first, then the others, each by what the effect is at least; it is noisy."""
+    """Put significant words first, then the others, each by low, as effects in few documents are noisy."""
     significant = (pl.col("q") <= LEVEL).fill_null(value=False)
     return table.sort(significant, pl.col("low"), descending=[True, True], nulls_last=True, maintain_order=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +26,8 @@ def read_static(stored: store.Store, n_words: int) -> StaticVectors | None:
         return None
     found = StaticVectors(*(stored.array(f"static_{name}") for name in _NAMES))
     right = found.rho.shape == found.alpha.shape and found.rho.ndim == 2 and found.intercepts.shape == (n_words,)
-    kinds: set[Any] = {array.dtype for array in found}
-    if not right or len(found.rho) != n_words or kinds != {np.dtype(np.float32)}:
+    numbers = all(array.dtype == np.float32 and np.isfinite(array).all() for array in found)
+    if not right or len(found.rho) != n_words or not numbers:
         raise store.damaged(stored.folder, "its static vectors have other shapes, or other numbers, than they should")
     return found
 

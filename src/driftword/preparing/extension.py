@@ -119,7 +119,7 @@ def extend_corpus(
                 no_text=old.no_text + read.report.no_text,
                 no_words=old.no_words + token_writer.no_words,
                 no_vocabulary=old.no_vocabulary + token_writer.no_vocabulary,
-                copies=max(copies, old.copies),
+                copies=copies if options.copies == "one" else old.copies,
                 tokens_read=old.tokens_read + int(found_counts[1:].sum()),
             ),
         )
