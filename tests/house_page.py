@@ -14,16 +14,16 @@ PACKAGE = Path(__file__).parent.parent / "src" / "driftword"
 PAGE = Path(__file__).parent.parent / "docs" / "house.md"
 #: From the ground up; a module may import from the rooms before its own, and from its own.
 ROOMS = (
-    "basics", "storage", "sources", "corpus", "preparing", "models", "engines", "fitting", "baselines", "evidence",
-    "explore", "exchange", "benchmarking", "plot", "pages", "web", "cli",
+    "basics", "storage", "sources", "corpus", "preparing", "models", "engines", "fitting", "baselines", "inference",
+    "uses", "explore", "exchange", "benchmarking", "plot", "pages", "web", "cli",
 )  # fmt: skip
 HEAD = """# The house
 
-Where things are in `src/driftword`: seventeen rooms, from the ground up. A module may import from its own room and from
+Where things are in `src/driftword`: eighteen rooms, from the ground up. A module may import from its own room and from
 those before it, never from a later one; a test proves it. Follow one sentence of text: a file (`sources`) becomes
 words (`preparing`) in a `corpus`, a round of blocks for an engine (`engines`, led by `fitting`), an embedding
-(`models`), an answer (`evidence`, `explore`), a figure (`plot`) and a page (`pages`, `web`) or a line in a terminal
-(`cli`).
+(`models`), an answer (`inference`, `uses`, `explore`), a figure (`plot`) and a page (`pages`, `web`) or a line in a
+terminal (`cli`).
 
 This page is made of the docstrings of the modules. `CONTRIBUTING.md` says where to change what.
 """

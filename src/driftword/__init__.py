@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from driftword.benchmarking.suite import benchmark
     from driftword.corpus import Corpus, Slices
     from driftword.corpus.options import PrepareOptions
-    from driftword.evidence.significance import significance
+    from driftword.inference.significance import significance
     from driftword.exchange.exporting import export
     from driftword.exchange.importing import from_vectors, read_word2vec
     from driftword.exchange.model_card import card
@@ -67,7 +67,7 @@ _MODULES = {
         "StoreError", "UnknownSliceError", "UnknownWordError",
     ),
     "fitting.evaluation": ("evaluate",),
-    "evidence.significance": ("significance",),
+    "inference.significance": ("significance",),
     "explore": (
         "analogy", "changes", "contrast", "drift", "equivalents", "frequency", "movers", "neighborhoods", "neighbors",
         "similarity", "towards", "trajectory",

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import driftword as dw
-from driftword.evidence.uncertainty import Uncertainty, solve_chain
+from driftword.inference.uncertainty import Uncertainty, solve_chain
 from driftword.explore.first_use import displacement_interval
 from driftword.explore.intervals import square_without_noise, true_directions
 

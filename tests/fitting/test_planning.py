@@ -7,7 +7,7 @@ import pytest
 import driftword as dw
 from conftest import run_here
 from driftword.basics.errors import OptionError
-from driftword.evidence.word_tests import THREADS
+from driftword.inference.word_tests import THREADS
 from driftword.fitting import planning
 
 

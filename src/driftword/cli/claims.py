@@ -76,7 +76,7 @@ def significance(
       driftword significance archive.model --dask tcp://scheduler:8786   (words tested by the workers of a cluster)
     """
     from driftword.cli import answers
-    from driftword.evidence.significance import significance as test
+    from driftword.inference.significance import significance as test
     from driftword.models.model import Model
 
     names = comma_separated(words) or None

@@ -162,7 +162,7 @@ def _test_significance(
 ) -> bool:
     """Test which words changed, if that is wanted or quick; tell whether. The model is stored, whatever happens."""
     from driftword.cli import terminal
-    from driftword.evidence.significance import significance, takes_less_than
+    from driftword.inference.significance import significance, takes_less_than
 
     if wanted is False or len(model.slices) < 2:
         return False

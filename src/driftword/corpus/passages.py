@@ -80,6 +80,12 @@ def find_in_slices(
     return {word: table[begin:end] for word, (begin, end) in zip(chosen, pairwise(ends), strict=True)}
 
 
+def find_at(corpus: TokenizedText, positions: npt.NDArray[np.int64], *, width: int) -> pl.DataFrame:
+    """Return the lines of occurrences, given by their positions, in this order."""
+    places = zip(positions.tolist(), _chunks(corpus, positions).tolist(), strict=True)
+    return _table(corpus, [_occurrence(corpus, *place) for place in places], width, Progress())
+
+
 def find_in_document(corpus: TokenizedText, document: int, word: str) -> tuple[dict[str, Any], list[Span]]:
     """Return a document with all its columns, and where in its text a word occurs."""
     total = corpus.documents.select(pl.len()).collect().item()

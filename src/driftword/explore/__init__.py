@@ -1,6 +1,6 @@
 """Questions to a model: every function takes a `Model` or its path and returns a small table.
 
-It imports the rooms up to `evidence`, but neither engines nor fitting, so that exploring starts at once. Everything
+It imports the rooms up to `uses`, but neither engines nor fitting, so that exploring starts at once. Everything
 that shows something takes it from here.
 """
 

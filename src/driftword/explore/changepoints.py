@@ -26,7 +26,7 @@ from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.models.model import Model, as_model
 
 if TYPE_CHECKING:
-    from driftword.evidence.change_dates import ChangeDates
+    from driftword.inference.change_dates import ChangeDates
 
 #: A figure or a page names only changes that are larger than those of this share of words of similar frequency.
 NOTABLE: Final = 0.9

@@ -18,7 +18,7 @@ from driftword.models.model import Model
 from driftword.models.significance_table import HALF_WIDTH
 
 if TYPE_CHECKING:
-    from driftword.evidence.uncertainty import Uncertainty
+    from driftword.inference.uncertainty import Uncertainty
 
 #: What each metric measures, in a few words.
 METRICS: Final = {

@@ -1,9 +1,10 @@
 """Which words changed most. What that means is decided here, once, for tables, figures, pages and reports.
 
-By default the two slices compared are the widest range with enough text, words must occur at least five times in the
-training text of both, and the most frequent words are left out: their use changes with style rather than with
-meaning. A word without training text in one of the slices has only an interpolated vector there, and does not rank.
-Once the model has been tested (`significance`), words whose change is significant come first.
+Once the model has been tested (`significance`), words come by the strength of their change (`change_strength`),
+whenever it came. Before that, or where two slices or a metric are asked for, they come by drift between two slices: by
+default the widest range with enough text. Words must then occur at least five times in the training text of both, and
+the most frequent words are left out: their use changes with style rather than with meaning. A word without training
+text in one of the slices has only an interpolated vector there, and does not rank.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from driftword.explore import vectors
 from driftword.explore.drift_metrics import METRICS, UNCERTAIN, drift_interval, measure
 from driftword.explore.intervals import CorpusLike, uncertainty
 from driftword.explore.vectors import MIN_COUNT, Array
+from driftword.models.change_strength import LEAST_DOCUMENTS
 from driftword.models.model import Model, as_model
 from driftword.models.significance_table import SignificanceTable
 
@@ -47,16 +49,18 @@ class DriftRanking:
     too_frequent: int  # left out, as they are among the most frequent
     counted: bool  # whether it is known how often words occur
     tested: str | None = None  # what a test of significance found about all words, in a sentence
-    by_effect: bool = False  # whether significant words come first, by the lower end of their effect
+    by_strength: int = 0  # words that come first, by the strength of their change
 
     def describe(self) -> str:
         """Say in a few sentences which words were compared, why others were not, and what a test found."""
-        order = (
-            " These come first, by the lower end of their effect; the others follow, by drift."
-            if self.by_effect
-            else ""
+        if not self.by_strength:
+            return self._compared() + (f" {self.tested}" if self.tested else "")
+        first, last = self.between
+        return (
+            f"{self.tested} {self.by_strength:,} of them come first, the strongest changes of all: words in at least "
+            f"{LEAST_DOCUMENTS} documents before their change and since, without names, numbers, phrases and function "
+            f"words. Drift is from {first} to {last}, where a word occurs in both."
         )
-        return self._compared() + (f" {self.tested}{order}" if self.tested else "")
 
     def _compared(self) -> str:
         first, last = self.between
@@ -110,7 +114,8 @@ def drift(
         Two slices, such as ``(1900, 2000)``; by default the widest range with enough text: at least half as many words
         must be comparable as in the best pair that is half of all slices apart.
     min_count
-        Only words that occur at least this often in the training text of both slices; 5 by default.
+        Only words that occur at least this often in the training text of both slices; 5 by default. Not asked of words
+        that are ranked by a test.
     skip
         Leave out this many of the most frequent words: their use changes with style rather than with meaning. By
         default a fiftieth of the vocabulary, at most 200.
@@ -127,14 +132,14 @@ def drift(
 
     Returns
     -------
-    word; drift (null where the metric cannot compare a word); effect and q over all slices, as `significance`
-    found them (null without such a test, and for words in too few documents); the two slices compared, first and last;
+    word; drift (null where the metric cannot compare a word, or it does not occur in both slices); effect, q and strength over all slices, as
+    `significance` found them (null without such a test, and for words in too few documents); the two slices compared, first and last;
     occurrences in both (`count_first`, `count_last`; null where unknown); in how many of the `slices` from one to the
-    other it occurs in training text; and whether a vector is `interpolated`: the word does not occur in the training
-    text of one of the two slices.
+    other it occurs in training text; and whether the drift is one of an `interpolated` vector: the word does not
+    occur in the training text of one of the two slices.
 
-    Words are ranked by drift. Where the model has been tested and neither a metric nor other slices are asked for,
-    words that are significant at a false discovery rate of 5% come first, by the lower end of their effect.
+    Words are ranked by drift. Where the model has been tested and nothing else is asked for, words whose change is
+    significant come first, whatever the two slices hold: the strongest changes of all, as `significance` lists them.
     With intervals there are also drift_low and drift_high, which leave out the noise of the fit itself.
     """
     return rank_drift(
@@ -160,7 +165,8 @@ def rank_drift(
     """Answer as `drift` does, and say how many words were eligible; None in `between` takes the default of that end."""
     model = as_model(model, group)
     vectors.check_moves(model)
-    by_drift, usual = metric is not None, "relative" if model.vocabulary.counted else "cosine"
+    by_drift = not (metric is None and min_count is None and skip is None and not interpolated)
+    usual = "relative" if model.vocabulary.counted else "cosine"
     metric = checks.one_of("metric", usual if metric is None else metric, METRICS)
     n = checks.optional(checks.whole, "n", n, least=1)
     interpolated, intervals = checks.flag("interpolated", interpolated), checks.flag("intervals", intervals)
@@ -189,7 +195,8 @@ def rank_drift(
         eligible &= np.isfinite(scores)  # some metrics cannot compare rare words
     found = model.significance
     test = found if not by_drift and (first, last) == _attested_range(model) else None
-    positions = rank_words(test, scores, eligible, n)
+    tested = 0 if test is None else int((np.isfinite(test.strength) & wanted).sum())
+    positions = rank_words(test, scores, eligible, n, also=wanted)
     table = _table(model, scores, positions, first, last)
     if intervals:
         source = uncertainty(model, corpus)
@@ -215,17 +222,25 @@ def rank_drift(
         too_frequent=int((wanted & frequent).sum()),
         counted=vocabulary.counted,
         tested=None if found is None else found.describe(),
-        by_effect=test is not None and bool(test.significant.any()),
+        by_strength=tested,
     )
 
 
-def rank_words(test: SignificanceTable | None, scores: Array, allowed: Array, n: int | None) -> Array:
-    """Return the first n allowed words: after a test, significant ones first, by low; the others by score."""
+def rank_words(
+    test: SignificanceTable | None, scores: Array, allowed: Array, n: int | None, *, also: Array | None = None
+) -> Array:
+    """Return the first n allowed words by score; after a test, those that it ranks come first, by strength.
+
+    Then significant words come before the others. Of ranked words, those in `also` are allowed, too.
+    """
     size = len(scores)
     if test is None:
         return vectors.top(scores, allowed, size if n is None else n)
-    first = test.significant & allowed
-    return np.concatenate([vectors.top(test.low, first, size), vectors.top(scores, allowed & ~first, size)])[:n]
+    ranked = np.isfinite(test.strength) & (allowed if also is None else allowed | also)
+    parts = [vectors.top(test.strength, ranked, size)]
+    for rest in (test.significant, ~test.significant):
+        parts.append(vectors.top(scores, allowed & rest & ~ranked, size))
+    return np.concatenate(parts)[:n]
 
 
 def effect_columns(model: Model, words: Array) -> dict[str, pl.Series]:
@@ -233,6 +248,13 @@ def effect_columns(model: Model, words: Array) -> dict[str, pl.Series]:
     if (found := model.significance) is None:
         return dict.fromkeys(("effect", "q"), pl.repeat(None, len(words), dtype=pl.Float64, eager=True))
     return {name: found.table[name].gather(words) for name in ("effect", "q")}
+
+
+def _strengths(model: Model, words: Array) -> pl.Series:
+    """Return the strength of changes of words, given by their ids; null where a test does not rank them."""
+    if (found := model.significance) is None:
+        return pl.repeat(None, len(words), dtype=pl.Float64, eager=True)
+    return found.table["strength"].gather(words)
 
 
 def check_between(between: Sequence[At | None] | None) -> tuple[At | None, At | None]:
@@ -263,12 +285,13 @@ def _table(model: Model, scores: Array, words: Array, first: int, last: int) -> 
         "word": [model.words[v] for v in words],
         "drift": [float(score) if np.isfinite(score) else None for score in scores[words]],
         **effect_columns(model, words),
+        "strength": _strengths(model, words),
         "first": [model.slices.labels[first]] * len(words),
         "last": [model.slices.labels[last]] * len(words),
         "count_first": vectors.counts(model, first, words),
         "count_last": vectors.counts(model, last, words),
         "slices": observed.sum(axis=0).astype(np.int64),
-        "interpolated": ~(observed[0] & observed[-1]),
+        "interpolated": ~(observed[0] & observed[-1]) & np.isfinite(scores[words]),
     }
     types: dict[str, Any] = {"word": pl.String, "first": pl.String, "last": pl.String, "drift": pl.Float64}
     return pl.DataFrame(columns, schema_overrides=types)

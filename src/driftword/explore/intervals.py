@@ -1,7 +1,7 @@
 """How uncertain answers are: what they would be with other documents of the same kind.
 
 An interval reaches 1.64 standard errors to either side, as 90% of a normal distribution does. Intervals leave out the
-noise of the fit itself, and that the random walk smooths abrupt changes; see `driftword.evidence.uncertainty`.
+noise of the fit itself, and that the random walk smooths abrupt changes; see `driftword.inference.uncertainty`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from driftword.models.model import Model, check_predicts, corpus_of
 from driftword.models.significance_table import HALF_WIDTH
 
 if TYPE_CHECKING:
-    from driftword.evidence.change_dates import ChangeDates
-    from driftword.evidence.uncertainty import Uncertainty
+    from driftword.inference.change_dates import ChangeDates
+    from driftword.inference.uncertainty import Uncertainty
 
 #: By how much the context vectors and the fit itself, which draws leave out, widen the intervals of similarities.
 #: Measured between two halves of the documents (`benchmarks/calibration.py halves`): 1.15 (UN), 1.3 (SOTU, arXiv).
@@ -32,7 +32,7 @@ CorpusLike = Corpus | str | os.PathLike[str] | None
 
 def uncertainty(model: Model, corpus: CorpusLike = None) -> Uncertainty:
     """Return what draws the vectors of words as they would be with other documents."""
-    from driftword.evidence.uncertainty import Uncertainty
+    from driftword.inference.uncertainty import Uncertainty
 
     check_predicts(model)
     text = None if corpus is None else corpus_of(model, corpus)  # checked, whether or not it is needed
@@ -41,8 +41,8 @@ def uncertainty(model: Model, corpus: CorpusLike = None) -> Uncertainty:
 
 def change_dates(model: Model, corpus: CorpusLike = None) -> ChangeDates:
     """Return what finds in the documents when words changed."""
-    from driftword.evidence.change_dates import ChangeDates
-    from driftword.evidence.word_tests import score_documents
+    from driftword.inference.change_dates import ChangeDates
+    from driftword.inference.word_tests import score_documents
 
     text = None if corpus is None else corpus_of(model, corpus)
 

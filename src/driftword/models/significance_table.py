@@ -23,6 +23,7 @@ SCHEMA: Final = {
     "word": pl.String, "effect": pl.Float64, "low": pl.Float64, "high": pl.Float64, "p": pl.Float64, "q": pl.Float64,
     "change": pl.Date, "change_low": pl.Date, "change_high": pl.Date, "last_before": pl.Date, "gradual": pl.Float64,
     "change_begin": pl.Date, "change_end": pl.Date, "documents": pl.Int64, "slices": pl.Int64,
+    "documents_before": pl.Int64, "documents_since": pl.Int64, "kind": pl.String, "strength": pl.Float64,
 }  # fmt: skip
 DATES: Final = ("change", "change_low", "change_high", "last_before", "change_begin", "change_end")
 _YEARS, _MONTHS = 3 * 366, 3 * 31  # days that an interval is longer than, if years or months are as much as is known
@@ -56,9 +57,14 @@ class SignificanceTable:
         return self.table["effect"].fill_null(float("nan")).to_numpy()
 
     @cached_property
-    def low(self) -> npt.NDArray[np.float64]:
-        """What the effect of each word is at least; NaN where there are too few documents."""
-        return self.table["low"].fill_null(float("nan")).to_numpy()
+    def strength(self) -> npt.NDArray[np.float64]:
+        """How strongly each word changed, as lists are ordered; NaN where it is not ranked (see `change_strength`)."""
+        return self.table["strength"].fill_null(float("nan")).to_numpy()
+
+    @cached_property
+    def order(self) -> npt.NDArray[np.int64]:
+        """The ids of all words in the order of `ranked`."""
+        return ranked(self.table.with_row_index("id"))["id"].to_numpy().astype(np.int64)
 
     @cached_property
     def q(self) -> npt.NDArray[np.float64]:
@@ -118,6 +124,11 @@ def with_written_dates(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def ranked(table: pl.DataFrame) -> pl.DataFrame:
-    """Put significant words first, then the others, each by low, as effects in few documents are noisy."""
-    significant = (pl.col("q") <= LEVEL).fill_null(value=False)
-    return table.sort(significant, pl.col("low"), descending=[True, True], nulls_last=True, maintain_order=True)
+    """Put the words that changed most first, then other significant ones, then the rest.
+
+    Those that are ranked come by strength, the others by low, as effects in few documents are noisy; words come before
+    names, numbers and the like.
+    """
+    significant, word = ((expr).fill_null(value=False) for expr in (pl.col("q") <= LEVEL, pl.col("kind") == "word"))
+    order = [significant, pl.col("strength"), significant & word, pl.col("low")]
+    return table.sort(order, descending=True, nulls_last=True, maintain_order=True)

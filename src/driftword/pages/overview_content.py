@@ -93,7 +93,7 @@ def _timeline(model: Model, dated: pl.DataFrame, since: At | None, until: At | N
     first, last = min(first, last), max(first, last)
     return {
         "counts": counts,
-        "words": dated.select("word", "slice", "change", "before", "after", "moved").to_dicts(),
+        "words": dated.select("word", "slice", "change", "before", "after", "strength").to_dicts(),
         "chosen": list(labels[first : last + 1]),
         "found": sum(counts[first : last + 1]),
         "sentence": model.significance.describe() if model.significance else "",
@@ -158,7 +158,7 @@ def between(
         "metric": ranking.metric,
         "asked_metric": options.get("metric"),
         "tested": ranking.tested is not None,
-        "by_effect": ranking.by_effect,
+        "by_strength": ranking.by_strength > 0,
         "n": n,
         "min_count": ranking.min_count,
         "skip": ranking.skip,

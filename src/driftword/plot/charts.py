@@ -158,9 +158,10 @@ def neighbors(
 
 
 def drift(model: Model | str | os.PathLike[str], *, n: int = 16, **options: Any) -> alt.LayerChart:
-    """Draw the words that moved most as bars, each with its occurrences in the two slices compared.
+    """Draw the words that changed most as bars.
 
-    Where words are ranked by their effect (see `driftword.drift`), bars show it, with its interval; otherwise drift.
+    Where words are ranked by the strength of their change (see `driftword.drift`), bars show it, each with the number
+    of documents before the change and since; otherwise drift, with the occurrences in the two slices compared.
 
     Parameters
     ----------
@@ -172,19 +173,19 @@ def drift(model: Model | str | os.PathLike[str], *, n: int = 16, **options: Any)
     model, n = as_model(model), _check_rows(n)
     ranking = explore.rank_drift(model, n=n, **options)
     check_not_empty(ranking.table, f"no word can be ranked. {ranking.describe()}")
-    table = ranking.table.with_columns(
-        evidence=pl.format("{} → {}", "count_first", "count_last").fill_null(""),
+    table, counted = ranking.table, ("count_first", "count_last")
+    if ranking.by_strength and model.significance is not None:
+        counted = ("documents_before", "documents_since")
+        table = table.join(model.significance.table.select("word", *counted), on="word", maintain_order="left")
+    table = table.with_columns(
+        evidence=pl.format("{} → {}", *counted).fill_null(""),
         called=(pl.col("q") <= LEVEL).fill_null(value=ranking.tested is None),
-        value=pl.col("effect").fill_null(0.0) if ranking.by_effect else pl.col("drift"),
+        value=pl.col("strength").fill_null(0.0) if ranking.by_strength else pl.col("drift"),
     )
-    found = model.significance if ranking.by_effect else None
-    if found is not None:
-        ends = found.table.select("word", "low", "high")
-        table = table.join(ends, on="word", how="left", maintain_order="left")
-    low, high = layout.span(table, "value", "low", "high")
+    low, high = layout.span(table, "value")
     x = alt.X(
         "value:Q",
-        title="effect: share of the variation between documents" if ranking.by_effect else f"{ranking.metric} drift",
+        title="strength of the change" if ranking.by_strength else f"{ranking.metric} drift",
         axis=alt.Axis(grid=False),
         scale=alt.Scale(domain=[min(low, 0), high * 1.1]),
     )
@@ -196,15 +197,16 @@ def drift(model: Model | str | os.PathLike[str], *, n: int = 16, **options: Any)
             opacity=alt.condition("datum.interpolated", alt.value(0.35), alt.value(0.9)),
             color=alt.condition("datum.called", alt.value(COLOURS[0]), alt.value(PALE)),
         ),
-        *([base.mark_rule(color=DARK).encode(alt.X("low:Q"), alt.X2("high"))] if found else []),
-        counts.encode(alt.X("high:Q")) if found else counts,
+        counts,
     ]
     first, last = ranking.between
     pale = "; pale: interpolated" if table["interpolated"].any() else ""
     about = f"occurrences in {first} and in {last}{pale}; {ranking.eligible:,} of {ranking.words:,} words were eligible"
-    if ranking.tested:
-        about += f"; dark: {SIGNIFICANT}" + ("; lines: 90% intervals" if found else "")
     title = f"Words that differ most between {first} and {last}"
+    if ranking.by_strength:
+        about, title = "documents before the change and since", "Words that changed most"
+    if ranking.tested:
+        about += f"; dark: {SIGNIFICANT}"
     return finish(layered(layers), model, title, height=22 * len(table), note=about)
 
 

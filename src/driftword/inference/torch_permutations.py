@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from driftword.evidence.document_scores import DocumentScores, Smoothing
-from driftword.evidence.occurrences import Array
-from driftword.evidence.permutation_test import (
+from driftword.inference.document_scores import DocumentScores, Smoothing
+from driftword.inference.occurrences import Array
+from driftword.inference.permutation_test import (
     COLLINEAR,
     LEAST_ROOM,
     LEAST_WEIGHT,

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftword.basics import randomness
-from driftword.evidence import permutation_test as test
-from driftword.evidence import score_kernels as kernels
-from driftword.evidence.document_scores import Expected, Scores, smooth
-from driftword.evidence.false_discovery import false_discovery_rates
+from driftword.inference import permutation_test as test
+from driftword.inference import score_kernels as kernels
+from driftword.inference.document_scores import Expected, Scores, smooth
+from driftword.inference.false_discovery import false_discovery_rates
 from driftword.models.significance_table import HALF_WIDTH
 
 

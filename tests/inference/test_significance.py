@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 
 import driftword as dw
 from driftword.basics.errors import DriftwordWarning, OptionError
-from driftword.evidence.significance import takes_less_than
+from driftword.inference.significance import takes_less_than
 from driftword.explore import rank_drift
 from driftword.models.significance_table import SCHEMA, SignificanceTable, ranked, with_written_dates
 from driftword.pages import content, overview_content

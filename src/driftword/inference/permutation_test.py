@@ -26,9 +26,9 @@ import numpy as np
 
 from driftword.basics import randomness
 from driftword.engines.cpu.matmul_kernels import LANES, TILE, padded
-from driftword.evidence import score_kernels as kernels
-from driftword.evidence.document_scores import Expected, Scores, Smoothing
-from driftword.evidence.occurrences import Array
+from driftword.inference import score_kernels as kernels
+from driftword.inference.document_scores import Expected, Scores, Smoothing
+from driftword.inference.occurrences import Array
 
 WAVES: Final = 6
 LEAST_DOCUMENTS: Final = 8

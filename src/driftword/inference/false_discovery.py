@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from driftword.evidence.occurrences import Array
-from driftword.evidence.permutation_test import TestResult
+from driftword.inference.occurrences import Array
+from driftword.inference.permutation_test import TestResult
 
 _GROUPS: Final = 16  # at most, of words in a similar number of documents
 _GROUP_SIZE: Final = 100  # words, at least

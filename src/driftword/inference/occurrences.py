@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from driftword.corpus import Corpus
 from driftword.corpus.splits import SPLITS
-from driftword.evidence import score_kernels as kernels
+from driftword.inference import score_kernels as kernels
 
 Array = npt.NDArray[Any]
 PASS: Final = 1  # whose subsample is read

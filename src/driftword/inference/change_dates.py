@@ -19,10 +19,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from driftword.evidence import score_kernels as kernels
-from driftword.evidence.document_scores import FREQUENT, DocumentScores
-from driftword.evidence.occurrences import Array
-from driftword.evidence.permutation_test import CenteredScores, WordDocuments, center
+from driftword.inference import score_kernels as kernels
+from driftword.inference.document_scores import FREQUENT, DocumentScores
+from driftword.inference.occurrences import Array
+from driftword.inference.permutation_test import CenteredScores, WordDocuments, center
 from driftword.models.significance_table import CONFIDENCE
 
 #: Variances of the change, in units of those of the noise, times documents.
@@ -51,6 +51,8 @@ class ChangeDate(NamedTuple):
     gradual: float  # probability that the change was gradual
     begin: int  # of the time in which 10% to 90% of the change happened, if it was gradual
     end: int
+    before: int  # documents before the change
+    since: int
 
 
 class ChangeDates:
@@ -89,9 +91,11 @@ def find(documents: CenteredScores, day: Array, variance: Array, calendar: Array
     first_since = min(max(first_since, 1), len(course.days) - 1)
     last_before, change = course.days[first_since - 1 : first_since + 1].astype(np.int64).tolist()
     begin, end = curves.span()
+    before = int(course.number[:first_since].sum())
     return ChangeDate(
         change, min(next_day(low + _FLAT, calendar), change), max(next_day(high - _FLAT, calendar), change),
         last_before, float(gradual), next_day(begin, calendar), next_day(end, calendar),
+        before, int(course.number.sum()) - before,
     )  # fmt: skip
 
 

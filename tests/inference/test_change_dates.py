@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftword.evidence import change_dates
-from driftword.evidence.change_dates import ChangeDate
-from driftword.evidence.permutation_test import CenteredScores
+from driftword.inference import change_dates
+from driftword.inference.change_dates import ChangeDate
+from driftword.inference.permutation_test import CenteredScores
 
 Days = npt.NDArray[np.int64]
 VARIANCE = np.array([2.0, 1.0, 0.5, 0.5])

@@ -20,9 +20,11 @@ from driftword.basics.process import available_cores
 from driftword.basics.progress import Progress, progress
 from driftword.corpus import Corpus
 from driftword.corpus.passages import document_values
-from driftword.evidence import word_tests
-from driftword.evidence.occurrences import Array
-from driftword.evidence.word_tests import TestDesign
+from driftword.corpus.word_kinds import word_kinds
+from driftword.inference import word_tests
+from driftword.inference.occurrences import Array
+from driftword.inference.word_tests import TestDesign
+from driftword.models.change_strength import with_strength
 from driftword.models.model import Model, as_model, corpus_of
 from driftword.models.significance_table import LEVEL, SignificanceTable, ranked
 
@@ -124,7 +126,7 @@ def significance(
     named = None if names is None else np.array([model.word_id(word) for word in names], dtype=np.int64)
     if len(model.slices) < 2:
         raise OptionError("The model has a single slice, so nothing changes; prepare the corpus with shorter slices")
-    times = np.arange(len(model.slices)) if between is None else _two_periods(model, between)
+    times = np.arange(len(model.slices)) if between is None else two_periods(model, between)
     text = None if corpus is None else corpus_of(model, corpus)  # checked, whether or not it is needed
     kept = model.significance
     asked = {"permutations": permutations, "seed": seed, "within": within, "clusters": clusters}
@@ -148,6 +150,7 @@ def significance(
     table = word_tests.results_table(model, found, of_all=named is None)
     if named is not None:
         return table[np.searchsorted(tested, named)]
+    table = with_strength(table.with_columns(kind=pl.Series(word_kinds(text), dtype=pl.String)), model)
     if between is None:
         try:
             model.keep_significance(SignificanceTable(table, permutations, seed, within, clusters))
@@ -220,7 +223,7 @@ def units_of_evidence(corpus: Corpus, clusters: str | None = None) -> Array | No
     return values
 
 
-def _two_periods(model: Model, between: Sequence[Any]) -> Array:
+def two_periods(model: Model, between: Sequence[Any]) -> Array:
     """Return for every slice whether it is in the first of two periods (0), in the second (1), or in neither (-1).
 
     Each period is given as a slice, or as its first and last one.

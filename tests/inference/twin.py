@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 import driftword as dw
-from driftword.evidence.document_scores import DIRECTIONS, DOCUMENT_PRIOR
+from driftword.inference.document_scores import DIRECTIONS, DOCUMENT_PRIOR
 from driftword.models.static_vectors import StaticVectors
 
 Array = npt.NDArray[Any]

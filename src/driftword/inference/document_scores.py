@@ -25,8 +25,8 @@ import numpy as np
 
 from driftword.basics import randomness
 from driftword.engines.cpu.matmul_kernels import LANES, TILE, padded
-from driftword.evidence import score_kernels as kernels
-from driftword.evidence.occurrences import Array, DocumentText, in_parts
+from driftword.inference import score_kernels as kernels
+from driftword.inference.occurrences import Array, DocumentText, in_parts
 from driftword.models.static_vectors import StaticVectors
 
 BACKGROUND: Final = 240_000  # positions from which expected contexts are computed

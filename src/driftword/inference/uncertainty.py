@@ -25,8 +25,8 @@ from driftword.basics import randomness
 from driftword.basics.process import available_cores
 from driftword.corpus import Corpus
 from driftword.engines.parameters import INTERCEPT_UNIT, by_slice
-from driftword.evidence import score_kernels as kernels
-from driftword.evidence.occurrences import Array, DocumentText, read_documents
+from driftword.inference import score_kernels as kernels
+from driftword.inference.occurrences import Array, DocumentText, read_documents
 from driftword.fitting.group_fitting import group_prior
 from driftword.fitting.held_out import measure_contexts
 from driftword.fitting.schedule import Schedule

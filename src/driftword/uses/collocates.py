@@ -1,0 +1,242 @@
+"""The company of a word: words near it that it gained or lost.
+
+An occurrence has a collocate if that word is within a few words of it. A collocate that is as likely near any
+occurrence, before a change and since, is expected in each document in proportion to the word's occurrences there; so
+of the documents that have it, the number since the change follows a binomial distribution. Its tail gives p: documents
+are the unit of evidence, and one that repeats a phrase counts once. False discovery rates are over all collocates.
+
+The ratio of the shares of occurrences that have the collocate is drawn towards 1 as if one more occurrence had it, in
+proportion to the occurrences of each side.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from driftword.basics import checks
+from driftword.corpus import Corpus
+from driftword.corpus.function_words import function_words, is_number_word
+from driftword.models.model import Model, as_model, corpus_of
+from driftword.uses.sides import BEFORE, FAR, SINCE, Sides, find_sides
+
+Array = npt.NDArray[Any]
+WINDOW: Final = 5  # words on either side
+LEAST_COUNT: Final = 5  # occurrences with the collocate on its side, and documents with them
+LEAST_DOCUMENTS: Final = 3
+_SCHEMA: Final = {
+    "word": pl.String, "side": pl.String, "count": pl.Int64, "count_other": pl.Int64, "documents": pl.Int64,
+    "documents_other": pl.Int64, "log_ratio": pl.Float64, "association": pl.Float64, "p": pl.Float64, "q": pl.Float64,
+    "slices": pl.Int64, "first": pl.Date, "last": pl.Date,
+}  # fmt: skip
+#: Endings by which forms of one word differ, longest first.
+_ENDINGS: Final = re.compile(r"(?<=\w{3})(ations?|ing|ers?|ed|es|ies|y|e|s|'s|s')$")
+
+
+def collocates(
+    model: Model | str | os.PathLike[str],
+    word: str,
+    *,
+    n: int | None = None,
+    between: Sequence[Any] | None = None,
+    window: int = WINDOW,
+    function: bool = False,
+    corpus: Corpus | str | os.PathLike[str] | None = None,
+) -> pl.DataFrame:
+    """Return the company that a word gained and lost: words near it before its change, and since.
+
+    Parameters
+    ----------
+    model
+        A model of any kind, or its path.
+    word
+        The word. Where no test found a change (see `significance`), the sides are those before and since the day at
+        which its occurrences differ most.
+    n
+        Number of collocates on either side; None for all.
+    between
+        Compare two slices or periods instead, as in `significance`.
+    window
+        Words on either side of an occurrence, at most 20.
+    function
+        Also list function words and numbers.
+    corpus
+        The corpus that the model was fitted to, or its path; by default where it was then.
+
+    Returns
+    -------
+    One row per collocate, on the side where it is more usual, those with the most evidence first: word, the collocate;
+    side, before or since; count, occurrences of the word on this side that have it (at least 5), and count_other on
+    the other; documents with such occurrences (at least 3), and documents_other; log_ratio, the logarithm to base 2 of
+    how many times as usual it is on this side, drawn towards 0 where counts are small; association, the logarithm to
+    base 2 of how many times as often it is near the word on this side as anywhere; p and q, its false discovery rate
+    over all collocates, with documents as the unit of evidence; slices in which it occurs on this side; first and last,
+    the dates of its first and last occurrence there.
+    """
+    model = as_model(model)
+    n = checks.optional(checks.whole, "n", n, least=1)
+    window, function = checks.whole("window", window, least=1, most=FAR), checks.flag("function", function)
+    text = corpus_of(model, corpus)
+    found = company(find_sides(model, text, checks.text("word", word), between), window=window, function=function)
+    if n is None:
+        return found
+    return pl.concat([found.filter(pl.col("side") == side).head(n) for side in (BEFORE, SINCE)])
+
+
+def company(sides: Sides, *, window: int = WINDOW, function: bool = False) -> pl.DataFrame:
+    """Return the collocates of both sides; see `collocates`."""
+    corpus = sides.corpus
+    near = sides.around[:, FAR - window : FAR + window + 1]
+    n_words = len(corpus.words)
+    row, column = np.nonzero(near >= 0)
+    pairs = np.unique(row * np.int64(n_words) + near[row, column])  # each collocate once for each occurrence
+    occurrence, collocate = pairs // n_words, pairs % n_words
+    documents, document = np.unique(sides.document, return_inverse=True)
+    since = sides.since[occurrence]
+    count = np.array([np.bincount(collocate[since == side], minlength=n_words) for side in (False, True)])
+    with_it = np.unique(document[occurrence] * np.int64(n_words) + collocate)
+    # A document is on one side, but for those that are in both of two periods: the side of most of its occurrences.
+    later = np.bincount(document, sides.since) > np.bincount(document) / 2
+    later_of = later[with_it // n_words]
+    in_documents = np.array([
+        np.bincount((with_it % n_words)[later_of == side], minlength=n_words) for side in (False, True)
+    ])  # fmt: skip
+    side = _more_usual(count, sides.since)
+    wanted = (count.sum(axis=0) >= LEAST_COUNT) & (in_documents.sum(axis=0) >= LEAST_DOCUMENTS)
+    hidden = _hidden(corpus, sides.word, function=function)
+    ids = [v for v in np.flatnonzero(wanted).tolist() if not hidden(corpus.words[v])]
+    sizes = np.bincount(document).astype(np.float64)
+    p = [_tail(in_documents[:, v], count[:, v].sum(), sizes, later, int(side[v])) for v in ids]
+    first, last = _dates(sides, occurrence, collocate, side)
+    n_side = np.bincount(sides.since, minlength=2)
+    table = pl.DataFrame(
+        {
+            "word": [corpus.words[v] for v in ids],
+            "side": [(BEFORE, SINCE)[side[v]] for v in ids],
+            "count": count[side[ids], ids],
+            "count_other": count[1 - side[ids], ids],
+            "documents": in_documents[side[ids], ids],
+            "documents_other": in_documents[1 - side[ids], ids],
+            "log_ratio": [_log_ratio(count[:, v], n_side, int(side[v])) for v in ids],
+            "association": _association(sides, count, n_side, side, ids, window),
+            "p": p,
+            "q": benjamini_hochberg(np.array(p)),
+            "slices": _slices(sides, occurrence, collocate, side)[ids],
+            "first": first[ids],
+            "last": last[ids],
+        },
+        schema=_SCHEMA,
+    )
+    # Rates are over all that could have been listed; only then those that are rare on their side are left out.
+    often = (pl.col("count") >= LEAST_COUNT) & (pl.col("documents") >= LEAST_DOCUMENTS)
+    return table.filter(often).sort("side", "p", pl.col("log_ratio").neg(), maintain_order=True)
+
+
+def benjamini_hochberg(p: Array) -> Array:
+    """Return false discovery rates."""
+    order = np.argsort(p, kind="stable")
+    rates = np.empty(len(p))
+    rates[order] = np.minimum.accumulate((p[order] * len(p) / np.arange(1, len(p) + 1))[::-1])[::-1]
+    return np.minimum(rates, 1.0)
+
+
+def fold(word: str) -> str:
+    """Return what forms of a word, such as change and changes, have in common."""
+    return _ENDINGS.sub("", word)
+
+
+def _hidden(corpus: Corpus, asked: str, *, function: bool) -> Any:
+    """Return which collocates are not listed: forms of the word, phrases that contain it, and function words."""
+    functions = frozenset() if function else function_words(corpus.words)
+    parts = {fold(part) for part in asked.split()}
+
+    def hidden(word: str) -> bool:
+        if any(fold(part) in parts for part in re.split(r"[\s-]", word)):
+            return True
+        if function:
+            return False
+        return word in functions or is_number_word(word) or len(word) < 2 or any(c.isdigit() for c in word)
+
+    return hidden
+
+
+def _more_usual(count: Array, since: Array) -> Array:
+    """Return the side on which each collocate is more usual: 0 before, 1 since."""
+    size = np.maximum(np.bincount(since, minlength=2), 1)
+    return np.asarray(count[1] * size[0] > count[0] * size[1]).astype(np.int64)
+
+
+def _log_ratio(count: Array, size: Array, side: int) -> float:
+    """Return how many times as usual a collocate is on a side, as a logarithm to base 2, drawn towards 0."""
+    share = (count + size / size.sum()) / np.maximum(size, 1)
+    return float(np.log2(share[side] / share[1 - side]))
+
+
+def _association(sides: Sides, count: Array, size: Array, side: Array, ids: list[int], window: int) -> Array:
+    """Return how many times as often collocates are near the word as anywhere, on their side, to base 2."""
+    corpus = sides.corpus
+    slices = np.arange(len(corpus.slices))
+    if sides.periods is not None:
+        parts = list(sides.periods)
+    else:
+        # The slice of the change counts for both sides: it is the share of a word in about the same text that matters.
+        assert sides.change is not None
+        first, last = np.array(corpus.slices.first), np.array(corpus.slices.last)
+        parts = [slices[first < sides.change], slices[last >= sides.change]]
+    shares = []
+    for part in parts:
+        counts = np.asarray(corpus.counts[part], dtype=np.float64).sum(axis=0)
+        shares.append((counts + 1) / (counts.sum() + 1))
+    expected = np.array(shares)[side[ids], ids] * 2 * window * size[side[ids]]
+    return np.asarray(np.log2((count[side[ids], ids] + 0.5) / (expected + 0.5)))
+
+
+def _tail(in_documents: Array, total: int, sizes: Array, later: Array, side: int) -> float:
+    """Return the probability that as many of the documents that have a collocate are on its side, or more; twice."""
+    rate = total / sizes.sum()
+    chance = 1 - np.exp(-rate * sizes)
+    share = float(chance[later == side].sum() / chance.sum())
+    return min(2 * binomial_tail(int(in_documents[side]), int(in_documents.sum()), share), 1.0)
+
+
+def binomial_tail(k: int, n: int, share: float) -> float:
+    """Return the probability of k or more successes in n trials."""
+    if k <= 0 or share >= 1:
+        return 1.0
+    if share <= 0:
+        return 0.0
+    number = np.arange(k, n + 1)
+    factorials = _log_factorials(1 << n.bit_length())
+    ways = factorials[n] - factorials[number] - factorials[n - number]
+    return float(min(np.exp(ways + number * np.log(share) + (n - number) * np.log1p(-share)).sum(), 1.0))
+
+
+@cache
+def _log_factorials(n: int) -> Array:
+    return np.r_[0.0, np.cumsum(np.log(np.arange(1, n + 1)))]
+
+
+def _slices(sides: Sides, occurrence: Array, collocate: Array, side: Array) -> Array:
+    """Return in how many slices each collocate occurs on its side."""
+    own = sides.since[occurrence] == (side[collocate] == 1)
+    slices = np.asarray(sides.corpus.chunk_slice[sides.chunk], dtype=np.int64)
+    pairs = np.unique(slices[occurrence[own]] * len(side) + collocate[own])
+    return np.bincount(pairs % len(side), minlength=len(side))
+
+
+def _dates(sides: Sides, occurrence: Array, collocate: Array, side: Array) -> tuple[Array, Array]:
+    """Return when each collocate occurs first and last on its side."""
+    own = sides.since[occurrence] == (side[collocate] == 1)
+    day, which = sides.day[occurrence[own]], collocate[own]
+    first, last = np.full(len(side), np.iinfo(np.int32).max), np.full(len(side), np.iinfo(np.int32).min)
+    np.minimum.at(first, which, day)
+    np.maximum.at(last, which, day)
+    known = first <= last
+    return tuple(np.where(known, days, 0).astype("datetime64[D]") for days in (first, last))  # type: ignore[return-value]

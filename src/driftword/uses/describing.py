@@ -1,0 +1,182 @@
+"""What changed in a word, in a sentence whose every part can be checked.
+
+The sentence names words of the company that the word had before its change and has had since (`collocates`): each is at
+least twice as usual on its side, and at least twice as often there as chance would have it; those whose own share is
+proven to differ come first, then those that are typical of most of the time rather than of one event. The dates are
+those of `significance`; the company's are those of its first and last occurrence.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import date
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from driftword.basics import checks
+from driftword.basics.errors import OptionError
+from driftword.corpus import Corpus
+from driftword.models.model import Model, as_model, corpus_of
+from driftword.models.significance_table import LEVEL, SignificanceTable
+from driftword.uses.collocates import company, fold
+from driftword.uses.sides import BEFORE, SINCE, find_sides
+from driftword.uses.word_frequency import FrequencyRatio, frequency_ratio
+
+NAMED: Final = 3  # words of each side
+_TYPICAL: Final = 1.0  # least log_ratio and association of a word that is named
+_MOST_RATIO, _MOST_ASSOCIATION = 4.0, 6.0  # beyond which more does not make a collocate more typical
+_NOTABLY: Final = 1.25  # times as frequent
+_SURE: Final = 1e-3
+_YEARS, _MONTHS = 3 * 366, 3 * 31  # days that a time is longer than, if it is told in years or months
+_SCHEMA: Final = {
+    "word": pl.String, "sentence": pl.String, "verdict": pl.String,
+    "before": pl.List(pl.String), "before_first": pl.Date, "before_last": pl.Date,
+    "since": pl.List(pl.String), "since_first": pl.Date, "since_last": pl.Date,
+    "change": pl.Date, "change_low": pl.Date, "change_high": pl.Date, "q": pl.Float64,
+    "times_as_frequent": pl.Float64, "times_low": pl.Float64, "times_high": pl.Float64,
+}  # fmt: skip
+
+
+def describe(
+    model: Model | str | os.PathLike[str],
+    words: str | Sequence[str] | None = None,
+    *,
+    n: int = 20,
+    corpus: Corpus | str | os.PathLike[str] | None = None,
+) -> pl.DataFrame:
+    """Say in a sentence what changed in words, with the facts in it.
+
+    Parameters
+    ----------
+    model
+        A model of any kind, or its path.
+    words
+        A word, or several; by default the n words that changed most, as `significance` ranks them.
+    n
+        Number of words, where none are named.
+    corpus
+        The corpus that the model was fitted to, or its path; by default where it was then.
+
+    Returns
+    -------
+    One row per word: word; sentence; verdict, the kind of change: of company, of frequency, of both or of neither;
+    before, up to three words of the company that it had before its change, with the dates of their first and last
+    occurrence near it, before_first and before_last; since, the same since then; change with its 90% interval, and q,
+    as in `significance` (null where it was not tested, or no change was found); times_as_frequent it is since then as
+    before, with its 90% interval, times_low and times_high.
+    """
+    model = as_model(model)
+    text = corpus_of(model, corpus)
+    found = model.significance
+    if words is None:
+        if found is None:
+            raise OptionError("No words are named, and the model has not been tested; run `significance` first")
+        ranked = np.flatnonzero(np.isfinite(found.strength[found.order]))
+        names = [model.words[v] for v in found.order[ranked[: checks.whole("n", n, least=1)]]]
+    else:
+        names = [model.words[model.word_id(word)] for word in checks.words("words", words)]
+    return pl.DataFrame([_describe(model, text, name, found) for name in names], schema=_SCHEMA)
+
+
+def _describe(model: Model, corpus: Corpus, word: str, found: SignificanceTable | None) -> dict[str, Any]:
+    """Return the row of a word."""
+    row = {} if found is None else found.table.row(model.word_id(word), named=True)
+    facts: dict[str, Any] = {name: row.get(name) for name in ("change", "change_low", "change_high", "q")}
+    try:
+        sides = find_sides(model, corpus, word)
+    except OptionError:
+        sentence = f"{word}: it occurs in too few documents to say what changed"
+        return {"word": word, "sentence": sentence, "verdict": "too few documents", **facts}
+    collocates, ratio = company(sides), frequency_ratio(sides)
+    for side in (BEFORE, SINCE):
+        named = typical(collocates.filter(pl.col("side") == side))
+        facts[side] = named["word"].to_list()
+        facts[f"{side}_first"], facts[f"{side}_last"] = named["first"].min(), named["last"].max()
+    facts["times_as_frequent"], facts["times_low"], facts["times_high"] = ratio
+    changed = None if row.get("q") is None else bool(row["q"] <= LEVEL)
+    facts["verdict"] = _verdict(ratio, changed)
+    return {"word": word, "sentence": _sentence(word, facts, row, sides.change, changed), **facts}
+
+
+def typical(collocates: pl.DataFrame, n: int = NAMED) -> pl.DataFrame:
+    """Choose the collocates of a side that tell most about it, no two of them forms of one word."""
+    score = (
+        pl.min_horizontal("log_ratio", _MOST_RATIO)
+        * pl.min_horizontal("association", _MOST_ASSOCIATION)
+        * (1 + pl.col("slices")).log()
+    )
+    likely = collocates.filter((pl.col("log_ratio") >= _TYPICAL) & (pl.col("association") >= _TYPICAL))
+    likely = likely.sort(pl.col("q") <= LEVEL, score, descending=True, maintain_order=True)
+    chosen: list[int] = []
+    seen: set[str] = set()
+    for i, word in enumerate(likely["word"]):
+        parts = {fold(part) for part in word.split()}
+        if not parts & seen:
+            seen |= parts
+            chosen.append(i)
+        if len(chosen) == n:
+            break
+    return likely[chosen]
+
+
+def _verdict(ratio: FrequencyRatio, changed: bool | None) -> str:
+    """Say what kind of change it is, each part as far as it was tested."""
+    if ratio.low > 1 and ratio.ratio >= _NOTABLY:
+        frequency = "more frequent"
+    elif ratio.high < 1 and ratio.ratio <= 1 / _NOTABLY:
+        frequency = "less frequent"
+    elif ratio.low >= 1 / _NOTABLY and ratio.high <= _NOTABLY:
+        frequency = "about as frequent"
+    else:
+        frequency = "frequency not clearly different"
+    use = {True: "in other company", False: "no change of company found", None: "company not tested"}[changed]
+    return f"{frequency}, {use}"
+
+
+def _sentence(word: str, facts: dict[str, Any], row: dict[str, Any], at: date | None, changed: bool | None) -> str:
+    """Say all of it in a sentence."""
+    parts = []
+    told = [(facts[side], written(facts[f"{side}_first"], facts[f"{side}_last"])) for side in (BEFORE, SINCE)]
+    company_of = [f"{', '.join(words)} ({when})" for words, when in told if words]
+    if len(company_of) == 2:
+        parts.append(f"from {company_of[0]} to {company_of[1]}")
+    elif company_of:
+        parts.append(f"{'from' if facts[BEFORE] else 'to'} {company_of[0]}")
+    if changed:
+        parts.append(_when(row))
+        sure = "very unlikely to be chance" if row["q"] <= _SURE else "unlikely to be chance (q up to 0.05)"
+        parts.append(sure)
+    else:
+        parts.append(f"before and since {at}, where its uses differ most")
+        parts.append("not distinguishable from chance" if changed is False else "not tested, so nothing is proven")
+    times = facts["times_as_frequent"]
+    if np.isfinite(times):
+        parts.append(f"{times:.2g} times as frequent" if times < 10 else f"{times:.0f} times as frequent")
+    return f"{word}: {'; '.join(parts)}"
+
+
+def _when(row: dict[str, Any]) -> str:
+    """Say when a word changed, as exactly as it is known."""
+    low, high = row["change_low"], row["change_high"]
+    interval = written(low, high)
+    if row["change_begin"] is not None:
+        return f"gradually, most of it {written(row['change_begin'], row['change_end'])}"
+    at = _as_known(row["change"], (high - low).days)
+    return f"about {at} ({interval})" if at != interval else f"about {at}"
+
+
+def written(first: date | None, last: date | None) -> str:
+    """Write a time as exactly as it is known: in years, months or days."""
+    if first is None or last is None:
+        return ""
+    length = (last - first).days
+    begin, end = _as_known(first, length), _as_known(last, length)
+    return begin if begin == end else f"{begin}-{end}" if length > _YEARS else f"{begin} to {end}"
+
+
+def _as_known(day: date, length: int) -> str:
+    first_of_year = day.month == day.day == 1
+    return f"{day:%Y}" if length > _YEARS or first_of_year else f"{day:%Y-%m}" if length > _MONTHS else day.isoformat()

@@ -1,0 +1,158 @@
+"""The passages that show how a word changed: those in which its new use is plainest, and its old one.
+
+Occurrences before a change and since have mean vectors (`usage_vectors`). Those that lie farthest along the way from
+one to the other, as far as the text as a whole has not gone the same way, are the plainest. Not all occurrences since a
+change are of the new use; so the way is found again from those that lie farthest. What an occurrence contributes to it
+is left out of its own score: ways are found from nine tenths of the documents, for the last tenth.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from driftword.basics import checks, randomness
+from driftword.corpus import Corpus
+from driftword.corpus.passages import find_at
+from driftword.models.model import Model, as_model, corpus_of
+from driftword.uses.sides import BEFORE, SINCE, Sides, find_sides
+
+Array = npt.NDArray[Any]
+#: Share of the occurrences of a side that show its use most plainly, from which the way is found again.
+PLAINEST: Final = 0.2
+_STEPS: Final = 3
+_FOLDS: Final = 10
+_ALIKE: Final = 0.5  # share of the words around two occurrences that, if they have it in common, are one passage
+_BY: Final = ("passages", "documents")
+
+
+def evidence(
+    model: Model | str | os.PathLike[str],
+    word: str,
+    *,
+    n: int = 3,
+    by: str = "passages",
+    between: Sequence[Any] | None = None,
+    width: int = 120,
+    corpus: Corpus | str | os.PathLike[str] | None = None,
+) -> pl.DataFrame:
+    """Return the passages that show most plainly how a word changed, before its change and since.
+
+    Parameters
+    ----------
+    model
+        A model of any kind, or its path.
+    word
+        The word. Where no test found a change (see `significance`), the passages are those that differ most; they
+        prove nothing.
+    n
+        Number of passages, or documents, on either side. Each passage is of another document.
+    by
+        ``"passages"``; or ``"documents"`` for those that carry most of the change, each with its plainest passage.
+    between
+        Compare two slices or periods instead, as in `significance`.
+    width
+        Characters of text on either side of the word.
+    corpus
+        The corpus that the model was fitted to, or its path; by default where it was then.
+
+    Returns
+    -------
+    One row per passage, the plainest of each side first: word; side, before or since; date (or slice); score, how far
+    it lies towards the use of its side, in standard deviations of all occurrences; with documents, the number of
+    occurrences, and the score is the sum over these; text, and its parts left, keyword and right; slice, document and
+    the documents' other columns.
+    """
+    model = as_model(model)
+    n, by = checks.whole("n", n, least=1), checks.one_of("by", by, _BY)
+    width = checks.whole("width", width, least=1)
+    text = corpus_of(model, corpus)
+    return passages_of(find_sides(model, text, checks.text("word", word), between), n=n, by=by, width=width)
+
+
+def passages_of(sides: Sides, *, n: int, by: str = "passages", width: int = 120) -> pl.DataFrame:
+    """Return the passages that show both sides; see `evidence`."""
+    parts = []
+    for side in (BEFORE, SINCE):
+        score = plainness(sides, side)
+        chosen, facts = (
+            (_plainest(sides, score, side, n), {}) if by == "passages" else _heaviest(sides, score, side, n)
+        )
+        columns = {"score": score[chosen], **facts}
+        lines = find_at(sides.corpus, sides.positions[chosen], width=width)
+        parts.append(
+            lines.select(
+                pl.lit(sides.word).alias("word"), pl.lit(side).alias("side"),
+                pl.col("date") if "date" in lines.columns else pl.col("slice").alias("date"),
+                *(pl.Series(name, values) for name, values in columns.items()),
+                pl.concat_str("left", "keyword", "right").alias("text"), "left", "keyword", "right", "slice",
+                "document", pl.exclude("date", "left", "keyword", "right", "slice", "document", "word", "side",
+                                       "score", "text"),
+            )
+        )  # fmt: skip
+    return pl.concat(parts)
+
+
+def plainness(sides: Sides, side: str) -> Array:
+    """Return how far each occurrence lies towards the use of a side, in standard deviations of all of them."""
+    here = sides.of_side(side)
+    sign = 1 if side == SINCE else -1
+    vectors = sides.vectors.astype(np.float64)
+    fold = (randomness.bits(randomness.key(0, "folds"), sides.document) % np.uint64(_FOLDS)).astype(np.int64)
+    common = sign * (vectors @ sides.background_shift)
+    score, core = _along(vectors, here, ~here, fold) - common, here
+    for _ in range(_STEPS):
+        core = here & (score >= np.quantile(score[here], 1 - PLAINEST))
+        score = _along(vectors, core, ~here, fold)
+    score -= common
+    return np.asarray((score - score.mean()) / max(float(score.std()), 1e-12))
+
+
+def _along(vectors: Array, here: Array, there: Array, fold: Array) -> Array:
+    """Return how far occurrences lie along the way from the mean of some to that of others, their own fold left out."""
+    score = np.zeros(len(vectors))
+    sums = [np.array([vectors[chosen & (fold == k)].sum(axis=0) for k in range(_FOLDS)]) for chosen in (here, there)]
+    sizes = [np.bincount(fold[chosen], minlength=_FOLDS) for chosen in (here, there)]
+    for k in range(_FOLDS):
+        means = []
+        for total, size in zip(sums, sizes, strict=True):
+            rest = size.sum() - size[k]
+            # All of a side in one fold: its own part cannot be left out.
+            means.append((total.sum(axis=0) - total[k]) / rest if rest else total.sum(axis=0) / max(size.sum(), 1))
+        score[fold == k] = vectors[fold == k] @ (means[0] - means[1])
+    return score
+
+
+def _plainest(sides: Sides, score: Array, side: str, n: int) -> Array:
+    """Choose the n highest scores of a side, each of another document, and no two passages alike."""
+    chosen: list[int] = []
+    seen: set[int] = set()
+    around: list[set[int]] = []
+    candidates = np.flatnonzero(sides.of_side(side))
+    for i in candidates[np.argsort(-score[candidates], kind="stable")].tolist():
+        words = set(sides.around[i].tolist())
+        alike = any(len(words & other) > _ALIKE * min(len(words), len(other)) for other in around)
+        if sides.document[i] in seen or alike:
+            continue
+        seen.add(int(sides.document[i]))
+        around.append(words)
+        chosen.append(i)
+        if len(chosen) == n:
+            break
+    return np.array(chosen, dtype=np.int64)
+
+
+def _heaviest(sides: Sides, score: Array, side: str, n: int) -> tuple[Array, dict[str, Array]]:
+    """Choose the n documents of a side with the largest sums of scores, each by its plainest passage."""
+    here = np.flatnonzero(sides.of_side(side))
+    documents, which = np.unique(sides.document[here], return_inverse=True)
+    total = np.bincount(which, score[here])
+    best = np.argsort(-total, kind="stable")[:n]
+    chosen = [here[which == d][np.argmax(score[here][which == d])] for d in best]
+    facts = {"occurrences": np.bincount(which)[best].astype(np.int64), "score": total[best]}
+    return np.array(chosen, dtype=np.int64), facts

@@ -1,0 +1,97 @@
+"""A vector for every occurrence of a word: what surrounds it.
+
+The context vectors of the words around an occurrence are summed, rare words weighing more: within six words on either
+side and, half as much, within twenty. Both sums are whitened by the spread of contexts anywhere in the text, so that
+no direction counts for more because all text varies along it, and scaled to the same length.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from driftword.basics import randomness
+from driftword.corpus import Corpus
+from driftword.models.model import Model
+
+Array = npt.NDArray[Any]
+NEAR, FAR = 6, 20  # words on either side
+_FAR_SHARE: Final = 0.5  # how much the wider window counts
+_RARE: Final = 1e-3  # share of the text from which on words weigh less than half
+_BACKGROUND: Final = 20_000  # occurrences of any words, from which it is known how contexts vary
+_LEAST_VARIANCE: Final = 0.05  # of the mean, which is added to the variance in every direction
+
+
+class _Whitening(NamedTuple):
+    mean: Array  # (K,)
+    turn: Array  # (K, K)
+
+
+class UsageVectors:
+    """Computes vectors of occurrences; what all of them need is computed once."""
+
+    def __init__(self, corpus: Corpus, context_vectors: Array, seed: int = 0) -> None:
+        self.corpus = corpus
+        share = corpus.counts.sum(axis=0, dtype=np.float64)
+        share /= max(share.sum(), 1)
+        alpha = np.asarray(context_vectors, dtype=np.float64)
+        weighted = (alpha - share @ alpha) * (_RARE / (_RARE + share))[:, None]
+        self._weighted = np.vstack([weighted, np.zeros(alpha.shape[1])]).astype(np.float32)  # the last is for -1: none
+        number = np.arange(_BACKGROUND)
+        drawn = randomness.uniform(randomness.key(seed, "contexts"), number) * corpus.n_tokens
+        positions = np.unique(drawn.astype(np.int64))
+        sums = self._sums(windows(corpus, positions, FAR))
+        self._whitening = [_whiten(part) for part in sums]
+        self.background = self._whiten(sums)  # (n, 2 K)
+        chunk = chunks_of(corpus, positions)
+        self.background_day, self.background_slice = corpus.chunk_day[chunk], corpus.chunk_slice[chunk]
+
+    def of(self, around: Array) -> Array:
+        """Return the vectors of occurrences, given by the words around them, ``(n, 2 K)``; see `windows`."""
+        return self._whiten(self._sums(around))
+
+    def _sums(self, around: Array) -> tuple[Array, Array]:
+        near, far = (np.zeros((len(around), self._weighted.shape[1]), dtype=np.float32) for _ in range(2))
+        for place in range(2 * FAR + 1):
+            total = near if abs(place - FAR) <= NEAR else far
+            total += self._weighted[around[:, place]]
+        return near, near + far
+
+    def _whiten(self, sums: tuple[Array, Array]) -> Array:
+        parts = []
+        for part, (mean, turn), share in zip(sums, self._whitening, (1.0, _FAR_SHARE), strict=True):
+            white = (part - mean) @ turn
+            length = np.linalg.norm(white, axis=1, keepdims=True)
+            parts.append(share * white / np.maximum(length, 1e-9))
+        return np.hstack(parts).astype(np.float32)
+
+
+def usage_vectors(model: Model, corpus: Corpus) -> UsageVectors:
+    """Return the vectors of occurrences in a corpus, as a model has learnt to compare contexts."""
+    return model.cached(("usage vectors", corpus.fingerprint), lambda: UsageVectors(corpus, model.mean_alpha))
+
+
+def windows(corpus: Corpus, positions: Array, reach: int) -> Array:
+    """Return the words around tokens, ``(n, 2 reach + 1)``; -1 for the token itself and beyond the ends of its chunk."""
+    chunk = chunks_of(corpus, positions)
+    offsets = np.asarray(corpus.offsets)
+    at = positions[:, None] + np.arange(-reach, reach + 1)
+    inside = (at >= offsets[chunk][:, None]) & (at < offsets[chunk + 1][:, None])
+    inside[:, reach] = False
+    around = np.full(at.shape, -1, dtype=np.int32)
+    around[inside] = corpus.tokens[at[inside]]
+    return around
+
+
+def chunks_of(corpus: Corpus, positions: Array) -> Array:
+    """Return the chunks that tokens are in."""
+    return np.searchsorted(corpus.offsets, positions, side="right") - 1
+
+
+def _whiten(rows: Array) -> _Whitening:
+    """Return what makes the variance of rows one in every direction."""
+    values, axes = np.linalg.eigh(np.cov(rows.T.astype(np.float64)))
+    floor = _LEAST_VARIANCE * max(float(values.mean()), 1e-12)
+    return _Whitening(rows.mean(axis=0), axes / np.sqrt(np.maximum(values, 0) + floor))
