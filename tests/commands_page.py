@@ -17,8 +17,9 @@ GROUPS = {
     "Models": ("plan", "fit", "extend", "evaluate", "compare", "benchmark", "gold", "card"),
     "Questions": (
         *("neighbors", "drift", "trajectory", "frequency", "similarity", "towards"),
-        *("equivalents", "analogy", "changes", "movers", "significance", "contrast"),
+        *("equivalents", "analogy", "changes", "movers"),
     ),
+    "Findings": ("significance", "describe", "evidence", "collocates", "contrast"),
     "Figures and files": ("plot", "export"),
     "In the browser": ("explore", "report"),
     "Demonstration": ("demo",),

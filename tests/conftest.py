@@ -23,6 +23,7 @@ from hypothesis import settings
 
 import driftword as dw
 from driftword.corpus.vocabulary import Vocabulary
+from driftword.models.change_strength import with_strength
 from driftword.models.model import GroupEmbeddings
 from driftword.models.provenance import Provenance
 from driftword.models.significance_table import SCHEMA, SignificanceTable
@@ -149,8 +150,10 @@ def with_changes(model: dw.Model, changes: Mapping[str, str]) -> dw.Model:
             first, t = model.slices.first, model.slices.labels.index(at)
             dated = {"change": first[t], "change_low": first[max(t - 1, 0)], "gradual": 0.1}
             dated |= {"change_high": first[min(t + 1, len(first) - 1)], "last_before": first[max(t - 1, 0)]}
-        rows.append({"word": word, "documents": 40, "slices": 9, **found, **dated})
+            dated |= {"documents_before": 20, "documents_since": 20, "lasting": 1.0}
+        rows.append({"word": word, "documents": 40, "slices": 9, "kind": "word", **found, **dated})
     table = pl.DataFrame([{name: row.get(name) for name in SCHEMA} for row in rows], schema=SCHEMA)
+    table = with_strength(table, model)
     copy = dw.Model(
         model.rho, model.alpha, model.intercepts, vocabulary=model.vocabulary, spec=model.spec,
         provenance=model.provenance,

@@ -38,6 +38,9 @@ ASKED: Final = {
     "export": "letters.model -o exported.bin",
     "significance": "letters.model --permutations 99",
     "contrast": "letters.model",
+    "describe": "letters.model ship",
+    "evidence": "letters.model ship",
+    "collocates": "letters.model ship",
     "report": "letters.model -o letters.html",
     "plan": "letters.corpus",
 }

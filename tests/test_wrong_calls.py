@@ -192,6 +192,11 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
             "source": [("The ship left the harbour", 1903), ("The judge", 1904)], "text": "text", "time": None,
             "refit_from": None, "passes": 1, "seed": 0, **learning, "overwrite": True,
         }),
+        "collocates": Call(dw.collocates, {**asked, "word": "ship", "n": 2, "between": (1900, 1902), "window": 3,
+                                           "function": False, "corpus": corpus}),
+        "describe": Call(dw.describe, {**asked, "words": ["ship"], "n": 2, "corpus": corpus}),
+        "evidence": Call(dw.evidence, {**asked, "word": "ship", "n": 2, "by": "passages", "between": (1900, 1902),
+                                       "width": 20, "corpus": corpus}),
         "frequency": Call(dw.frequency, {**asked, "word": "ship", "group": "left"}),
         "movers": Call(dw.movers, {**asked, "at": 1901, "n": 2, "min_count": 0, "skip": 0, "group": None}),
         "neighborhoods": Call(dw.neighborhoods, {**asked, "words": ["ship"], "at": [1900], **near}),
@@ -335,7 +340,7 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
 
 NAMES = [
     *("analogy", "changes", "contrast", "extend", "drift", "equivalents", "frequency", "movers", "neighborhoods"),
-    *("neighbors", "significance"),
+    *("neighbors", "significance", "collocates", "describe", "evidence"),
     *("similarity", "towards", "trajectory", "export", "read_word2vec", "read_word2vec label", "read_word2vec file"),
     *("from_vectors", "from_vectors slice"),
     *(f"baselines.{name}" for name in dw.baselines.__all__),

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from driftword.benchmarking.suite import benchmark
     from driftword.corpus import Corpus, Slices
     from driftword.corpus.options import PrepareOptions
-    from driftword.inference.significance import significance
     from driftword.exchange.exporting import export
     from driftword.exchange.importing import from_vectors, read_word2vec
     from driftword.exchange.model_card import card
@@ -47,10 +46,14 @@ if TYPE_CHECKING:
     from driftword.fitting.fitting import fit
     from driftword.fitting.planning import plan
     from driftword.fitting.tuning import tune
+    from driftword.inference.significance import significance
     from driftword.models.model import Model
     from driftword.models.spec import Spec
     from driftword.pages.offline_report import report
     from driftword.preparing import prepare
+    from driftword.uses.collocates import collocates
+    from driftword.uses.describing import describe
+    from driftword.uses.driving_passages import evidence
 
 __version__ = "0.1.0"
 
@@ -83,6 +86,9 @@ _MODULES = {
     "models.spec": ("Spec",),
     "exchange.text_vectors": ("TextVectorizer",),
     "fitting.tuning": ("tune",),
+    "uses.collocates": ("collocates",),
+    "uses.describing": ("describe",),
+    "uses.driving_passages": ("evidence",),
 }  # fmt: skip
 #: Public modules.
 _PARTS = ("baselines", "plot")
@@ -92,10 +98,10 @@ __all__ = [
     "BusyError", "Corpus", "DriftwordError", "DriftwordWarning", "ExistsError", "FitError", "Model", "OptionError",
     "PrepareOptions", "Slices", "SourceError", "Spec", "StoreError", "TextVectorizer", "UnknownSliceError",
     "UnknownWordError",
-    "analogy", "baselines", "benchmark", "card", "changes", "compare", "contrast", "drift", "equivalents", "evaluate",
-    "export", "extend", "fit", "frequency", "from_vectors", "movers", "neighborhoods", "neighbors", "plan", "plot",
-    "prepare", "prepare_gold", "read_gold", "read_word2vec", "report", "score_gold", "significance", "similarity",
-    "towards", "trajectory", "tune",
+    "analogy", "baselines", "benchmark", "card", "changes", "collocates", "compare", "contrast", "describe", "drift",
+    "equivalents", "evaluate", "evidence", "export", "extend", "fit", "frequency", "from_vectors", "movers",
+    "neighborhoods", "neighbors", "plan", "plot", "prepare", "prepare_gold", "read_gold", "read_word2vec", "report",
+    "score_gold", "significance", "similarity", "towards", "trajectory", "tune",
 ]  # fmt: skip
 
 

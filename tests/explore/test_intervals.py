@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 import driftword as dw
-from driftword.inference.uncertainty import Uncertainty, solve_chain
 from driftword.explore.first_use import displacement_interval
 from driftword.explore.intervals import square_without_noise, true_directions
+from driftword.inference.uncertainty import Uncertainty, solve_chain
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ import pytest
 import driftword as dw
 from conftest import run_here
 from driftword.basics.errors import OptionError
-from driftword.inference.word_tests import THREADS
 from driftword.fitting import planning
+from driftword.inference.word_tests import THREADS
 
 
 def seconds(table: object, stage: str) -> float:

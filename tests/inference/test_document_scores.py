@@ -11,10 +11,10 @@ from twin import Twin
 
 import driftword as dw
 from driftword.basics.randomness import bits, key, uniform
+from driftword.fitting.static_fit import static_vectors
 from driftword.inference import document_scores
 from driftword.inference.document_scores import DocumentScores, background_positions, expected_context, smooth
 from driftword.inference.occurrences import read_documents
-from driftword.fitting.static_fit import static_vectors
 from driftword.models.static_vectors import StaticVectors
 
 

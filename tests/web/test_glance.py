@@ -30,11 +30,7 @@ PAGES = (
 @pytest.fixture(scope="module")
 def tested(small_model: dw.Model) -> dw.Model:
     """A model of which a test found a few words to have changed; in so small a vocabulary none is left out."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("driftword.explore.dated_changes.usual_skip", lambda _: 0)
-        model = with_changes(small_model, CHANGES)
-        explore.timeline(model)  # which is kept
-    return model
+    return with_changes(small_model, CHANGES)
 
 
 @pytest.fixture(scope="module")

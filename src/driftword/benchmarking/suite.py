@@ -40,8 +40,8 @@ from driftword.benchmarking.planting import BANDS, Array, Planted, join_slices, 
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
 from driftword.engines import choose_engine
-from driftword.inference.significance import significance
 from driftword.fitting.evaluation import evaluate
+from driftword.inference.significance import significance
 from driftword.models.model import Model
 from driftword.models.spec import Spec, as_spec
 from driftword.storage import store

@@ -308,6 +308,45 @@ def print_passages(passages: pl.DataFrame, console: Console) -> None:
         console.print(line, soft_wrap=False, no_wrap=True, crop=console.is_terminal)
 
 
+def print_sentences(table: pl.DataFrame, console: Console) -> None:
+    """Print what changed in words, a sentence each."""
+    for row in table.iter_rows(named=True):
+        word, _, rest = visible(row["sentence"]).partition(":")
+        console.print(Text.assemble((word, "bold"), f":{rest} "), Text(f"({row['verdict']})", style="dim"))
+    if table.height:
+        console.print(
+            "\nEach word that is named occurs near the word in the years in brackets, at least five times, in at least "
+            "three documents. driftword evidence shows the passages.",
+            style="dim",
+        )
+
+
+def print_evidence(table: pl.DataFrame, sentences: pl.DataFrame | None, console: Console) -> None:
+    """Print the passages of both sides of a change, below the sentence that says what it is."""
+    if sentences is not None:
+        console.print(Text(visible(sentences["sentence"][0])), style="bold")
+    for side, rows in table.group_by("side", maintain_order=True):
+        console.print(f"\n[bold]{side[0]}[/bold]")
+        for row in rows.iter_rows(named=True):
+            when = row["slice"] if row["date"] is None else row["date"]
+            console.print(
+                Text.assemble(
+                    (f"{when}  ", "dim"), visible(row["left"]), (visible(row["keyword"]), "bold"), visible(row["right"])
+                )
+            )
+
+
+def print_collocates(table: pl.DataFrame, console: Console) -> None:
+    """Print the company of both sides of a change."""
+    shown = table.with_columns(pl.col("first", "last").dt.year().cast(pl.String)).drop("p", "slices")
+    print_table(shown, console)
+    console.print(
+        "\nlog_ratio: how many times as usual on this side, to base 2; association: how many times as often as "
+        "anywhere; q: false discovery rate over all collocates, documents as the unit of evidence",
+        style="dim",
+    )
+
+
 def chart(values: Sequence[float], *, ascii_only: bool = False) -> list[str]:
     """Draw values as columns of blocks, neighbours added up where there are more than fit."""
     group = _per_column(len(values))

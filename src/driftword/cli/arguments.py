@@ -77,6 +77,17 @@ def two_slices(between: str | None) -> tuple[str | None, str | None] | None:
     return first.strip() or None, last.strip() or None
 
 
+def periods(between: str | None) -> tuple[Any, Any] | None:
+    """Read --between: two slices, or two periods such as 1946:1960, separated by a comma."""
+    ends = two_slices(between)
+    if ends is None or None in ends:
+        if ends is not None:
+            raise OptionError(f"`between` is '{between}'; write two slices separated by a comma, such as 1950,2000")
+        return None
+    first, last = (tuple(part.strip() for part in end.split(":")) if ":" in end else end for end in ends if end)
+    return first, last
+
+
 def read_slices(at: list[str] | None) -> Any:
     """Read --at: None where it was not given, "all", or a list of slices."""
     given = comma_separated(at)

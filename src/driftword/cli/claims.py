@@ -8,9 +8,8 @@ import typer
 
 from driftword.basics import checks
 from driftword.basics.checks import comma_separated
-from driftword.basics.errors import OptionError
 from driftword.cli.app import Answer, question
-from driftword.cli.arguments import DASK, DEVICE, ENGINE, INTERVALS, MODEL, THREADS, WHERE_CORPUS, two_slices
+from driftword.cli.arguments import DASK, DEVICE, ENGINE, INTERVALS, MODEL, THREADS, WHERE_CORPUS, periods
 
 
 @question
@@ -83,23 +82,12 @@ def significance(
     model = Model.open(path)
     text = model.open_corpus(corpus)
     table = test(
-        model, names, corpus=text, between=_periods(between), within=within, clusters=clusters, holdout=holdout,
+        model, names, corpus=text, between=periods(between), within=within, clusters=clusters, holdout=holdout,
         permutations=permutations, seed=seed, threads=threads, engine=engine, device=device, dask=dask,
     )  # fmt: skip
     shown = table if names else table.head(checks.whole("n", n, least=1))
     which = "named" if names else "held out" if holdout else "all"
     return Answer(shown, lambda shown, console: answers.print_significance(shown, table, console, which=which))
-
-
-def _periods(between: str | None) -> tuple[Any, Any] | None:
-    """Read --between: two slices, or two periods such as 1946:1960, separated by a comma."""
-    ends = two_slices(between)
-    if ends is None or None in ends:
-        if ends is not None:
-            raise OptionError(f"`between` is '{between}'; write two slices separated by a comma, such as 1950,2000")
-        return None
-    first, last = (tuple(part.strip() for part in end.split(":")) if ":" in end else end for end in ends if end)
-    return first, last
 
 
 @question

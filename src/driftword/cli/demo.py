@@ -21,8 +21,8 @@ def demo(
     """Show driftword at work on two centuries of State of the Union addresses, and write a report."""
     from driftword import explore, plot
     from driftword.cli import answers, terminal
-    from driftword.inference.significance import significance
     from driftword.fitting.comparison import compare
+    from driftword.inference.significance import significance
     from driftword.models.model import Model
     from driftword.models.significance_table import verdict
     from driftword.pages.offline_report import report

@@ -80,16 +80,15 @@ _LISTS: Final = {
     """,
 }  # fmt: skip
 
-_NUMBERS: Final = frozenset(
-    """
+_NUMBER_WORDS: Final = """
     one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
     nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred hundreds thousand thousands million millions
     billion billions trillion trillions dozen dozens half halves quarter quarters thirds fourths fifths tenths
     first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth
     sixteenth seventeenth eighteenth nineteenth twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth
     ninetieth hundredth thousandth
-    """.split()
-)
+"""
+_NUMBERS: Final = frozenset(_NUMBER_WORDS.split())
 #: Of these, words that mean much besides.
 _AMBIGUOUS: Final = frozenset({"one", "second", "half", "quarter", "quarters"})
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -31,7 +32,7 @@ _SAMPLE: Final = 1 << 25  # characters of text in which capital letters are coun
 _BATCH: Final = 1 << 22  # characters that are split, or tokens that are counted, at a time
 _LEAST_SEEN: Final = 3  # occurrences without which it is unknown how a word is written
 _CAPITALIZED: Final = 0.6  # share of its occurrences from which on a word is a name
-_MOST_NAMES: Final = 0.5  # of the vocabulary; if more words have capital letters, these say nothing
+_MOST_NAMES: Final = 0.4  # of the words that are not function words; if more have capital letters, these say nothing
 _COMMON: Final = 100  # most frequent words, by which documents in another language are told
 _FEW_COMMON: Final = 0.5  # of the usual share of such words
 _LEAST_WORDS: Final = 30  # of a document whose language can be told
@@ -46,7 +47,8 @@ def word_kinds(corpus: Corpus) -> list[str]:
     functions = function_words(corpus.words)
     capital = capital_shares(corpus)
     named = capital >= _CAPITALIZED
-    if named.mean() > _MOST_NAMES:
+    known = np.isfinite(capital) & np.array([word not in functions for word in corpus.words])
+    if named[known].sum() > _MOST_NAMES * known.sum():
         named[:] = False
     foreign = _is_foreign(corpus)
     index = corpus.word_index
@@ -105,7 +107,7 @@ def _sample(corpus: Corpus) -> list[pl.Series]:
         raise store.damaged(corpus.path, "documents.parquet cannot be read") from error
     batch = np.cumsum(sizes[::step]) // _BATCH
     borders = np.flatnonzero(np.diff(batch, prepend=-1, append=-1))
-    return [texts[int(begin) : int(end)] for begin, end in zip(borders[:-1], borders[1:], strict=True)]
+    return [texts[int(begin) : int(end)] for begin, end in pairwise(borders)]
 
 
 def _is_foreign(corpus: Corpus) -> npt.NDArray[np.bool_]:

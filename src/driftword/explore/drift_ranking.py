@@ -132,11 +132,11 @@ def drift(
 
     Returns
     -------
-    word; drift (null where the metric cannot compare a word, or it does not occur in both slices); effect, q and strength over all slices, as
-    `significance` found them (null without such a test, and for words in too few documents); the two slices compared, first and last;
-    occurrences in both (`count_first`, `count_last`; null where unknown); in how many of the `slices` from one to the
-    other it occurs in training text; and whether the drift is one of an `interpolated` vector: the word does not
-    occur in the training text of one of the two slices.
+    word; drift (null where the metric cannot compare a word, or it does not occur in both slices); effect, q and
+    strength over all slices, as `significance` found them (null without such a test, and for words in too few
+    documents); the two slices compared, first and last; occurrences in both (`count_first`, `count_last`; null where
+    unknown); in how many of the `slices` from one to the other it occurs in training text; and whether the drift is one
+    of an `interpolated` vector: the word does not occur in the training text of one of the two slices.
 
     Words are ranked by drift. Where the model has been tested and nothing else is asked for, words whose change is
     significant come first, whatever the two slices hold: the strongest changes of all, as `significance` lists them.
@@ -237,10 +237,8 @@ def rank_words(
     if test is None:
         return vectors.top(scores, allowed, size if n is None else n)
     ranked = np.isfinite(test.strength) & (allowed if also is None else allowed | also)
-    parts = [vectors.top(test.strength, ranked, size)]
-    for rest in (test.significant, ~test.significant):
-        parts.append(vectors.top(scores, allowed & rest & ~ranked, size))
-    return np.concatenate(parts)[:n]
+    others = (vectors.top(scores, allowed & rest & ~ranked, size) for rest in (test.significant, ~test.significant))
+    return np.concatenate([vectors.top(test.strength, ranked, size), *others])[:n]
 
 
 def effect_columns(model: Model, words: Array) -> dict[str, pl.Series]:

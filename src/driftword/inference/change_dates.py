@@ -37,6 +37,8 @@ MOST_DAYS: Final = 256  # that are compared as days of an abrupt change; then th
 #: Lengths of gradual changes, as shares of the time in which the word occurs, and how many middles each may have.
 LENGTHS: Final = (0.1, 0.2, 0.4, 0.7, 1.0)
 MIDDLES: Final = 16
+MANY_DAYS: Final = 20  # different ones that a word needs so that an event can be told from a lasting change
+MOMENTS: Final = 50  # into which all of the time is divided
 CELLS: Final = 64  # of time, in which gradual changes are followed
 _FLAT: Final = 1e-9
 
@@ -53,6 +55,7 @@ class ChangeDate(NamedTuple):
     end: int
     before: int  # documents before the change
     since: int
+    lasting: float  # least share of the documents of a side that are not of its most crowded time
 
 
 class ChangeDates:
@@ -95,8 +98,23 @@ def find(documents: CenteredScores, day: Array, variance: Array, calendar: Array
     return ChangeDate(
         change, min(next_day(low + _FLAT, calendar), change), max(next_day(high - _FLAT, calendar), change),
         last_before, float(gradual), next_day(begin, calendar), next_day(end, calendar),
-        before, int(course.number.sum()) - before,
+        before, int(course.number.sum()) - before, _lasting(course, first_since),
     )  # fmt: skip
+
+
+def _lasting(course: Course, first_since: int) -> float:
+    """Return the share of documents of either side, the smaller one, that are not of its most crowded time.
+
+    Such a time is a fiftieth of all; it may be one of an event. Where there are few dates, this cannot be told: then 1.
+    """
+    if len(course.days) < MANY_DAYS:
+        return 1.0
+    cell = ((course.days - course.days[0]) / max((course.days[-1] - course.days[0]) / MOMENTS, 1)).astype(np.int64)
+    shares = []
+    for side in (slice(None, first_since), slice(first_since, None)):
+        inside = np.bincount(cell[side] - cell[side][0], course.number[side])
+        shares.append(1 - float(inside.max() / inside.sum()))
+    return min(shares)
 
 
 def next_day(time: float, calendar: Array | None) -> int:

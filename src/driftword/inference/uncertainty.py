@@ -25,12 +25,12 @@ from driftword.basics import randomness
 from driftword.basics.process import available_cores
 from driftword.corpus import Corpus
 from driftword.engines.parameters import INTERCEPT_UNIT, by_slice
-from driftword.inference import score_kernels as kernels
-from driftword.inference.occurrences import Array, DocumentText, read_documents
 from driftword.fitting.group_fitting import group_prior
 from driftword.fitting.held_out import measure_contexts
 from driftword.fitting.schedule import Schedule
 from driftword.fitting.walks import KNOWN_BEFORE
+from driftword.inference import score_kernels as kernels
+from driftword.inference.occurrences import Array, DocumentText, read_documents
 from driftword.models.model import Model
 
 DRAWS: Final = 200

@@ -19,13 +19,13 @@ from driftword.basics.process import available_cores
 from driftword.basics.progress import Progress
 from driftword.corpus import Corpus
 from driftword.engines.registry import check_package, choose_engine
+from driftword.fitting.static_fit import static_vectors
 from driftword.inference import change_dates, permutation_test
 from driftword.inference.change_dates import ChangeDate
 from driftword.inference.document_scores import FREQUENT, DocumentScores, Scores
 from driftword.inference.false_discovery import false_discovery_rates
 from driftword.inference.occurrences import Array, read_documents
 from driftword.inference.permutation_test import LEAST_DOCUMENTS, CenteredScores, TestResult, WordDocuments
-from driftword.fitting.static_fit import static_vectors
 from driftword.models.model import Model
 from driftword.models.significance_table import HALF_WIDTH, LEVEL, SCHEMA
 
@@ -268,11 +268,11 @@ def results_table(model: Model, found: dict[int, WordResult], *, of_all: bool) -
     for v, word in sorted(found.items()):
         values: tuple[float | None, ...] = (None,) * 5
         dates: tuple[date | float | None, ...] = (None,) * 7
-        sides: tuple[int | None, ...] = (None, None)
+        sides: tuple[float | None, ...] = (None,) * 3
         if (test := word.test) is not None:
             half = HALF_WIDTH * test.error
             values = (test.effect, test.effect - half, min(test.effect + half, 1.0), test.p, q.get(v))
             if q.get(v, test.p) <= LEVEL and word.change is not None:
-                dates, sides = _dates(word.change), (word.change.before, word.change.since)
+                dates, sides = _dates(word.change), (word.change.before, word.change.since, word.change.lasting)
         rows.append((model.words[v], *values, *dates, word.documents, word.slices, *sides, None, None))
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")

@@ -1,9 +1,10 @@
 """How strongly words changed: what lists of changed words are ordered by, everywhere.
 
 A word is ranked if its change is significant, it is a word (not a name, a number, a function word, a phrase or a
-fragment; see `corpus.word_kinds`), and it occurs in enough documents before the change and since. Two things count
-equally: how far its mean vector moved across the change, and what its effect is at least. Both depend on how frequent
-a word is, so each is measured in robust standard deviations from ranked words of similar frequency.
+fragment; see `corpus.word_kinds`), and it occurs in enough documents before the change and since, not most of them of
+one time: then it may have been an event. Two things count equally: how far its mean vector moved across the change, and
+what its effect is at least. Both depend on how frequent a word is, so each is measured in robust standard deviations
+from ranked words of similar frequency.
 
 The order is one of interest, not of certainty: q says how sure a change is. It was chosen on words whose changes are
 known (docs/how-sure.md).
@@ -19,21 +20,23 @@ import polars as pl
 
 from driftword.corpus.options import MIN_COUNT
 from driftword.corpus.word_kinds import WORD
-from driftword.models.embeddings import Embeddings
+from driftword.models.model import Model
 from driftword.models.significance_table import LEVEL
 from driftword.models.slice_vectors import attested_mean
 
 LEAST_DOCUMENTS: Final = 20  # before a change, and since
+LEAST_LASTING: Final = 0.5  # share of them on either side that are not of its most crowded time
 PEERS: Final = 200  # ranked words of similar frequency that a word is compared with
 _FEWEST: Final = 10  # below which there are no peers, so that both measures are compared with all words
 
 Array = npt.NDArray[Any]
 
 
-def with_strength(table: pl.DataFrame, model: Embeddings) -> pl.DataFrame:
+def with_strength(table: pl.DataFrame, model: Model) -> pl.DataFrame:
     """Add the strength of each word's change to the table of a test, in the order of the vocabulary."""
     enough = pl.min_horizontal("documents_before", "documents_since") >= LEAST_DOCUMENTS
-    wanted = (pl.col("q") <= LEVEL) & (pl.col("low") > 0) & (pl.col("kind") == WORD) & enough
+    lasting = pl.col("lasting") >= LEAST_LASTING
+    wanted = (pl.col("q") <= LEVEL) & (pl.col("low") > 0) & (pl.col("kind") == WORD) & enough & lasting
     words = np.flatnonzero(table.select(wanted.fill_null(value=False)).to_series().to_numpy())
     strength = np.full(len(table), np.nan)
     if len(words) and model.moves:
@@ -44,7 +47,7 @@ def with_strength(table: pl.DataFrame, model: Embeddings) -> pl.DataFrame:
     return table.with_columns(strength=pl.Series(strength).fill_nan(None))
 
 
-def distances(model: Embeddings, words: Array, change: Array) -> Array:
+def distances(model: Model, words: Array, change: Array) -> Array:
     """Return how far words moved across their changes, given as days: the distance between the mean vectors.
 
     Slices count by the word's occurrences in their training text; what all words share is taken away before.

@@ -23,7 +23,8 @@ SCHEMA: Final = {
     "word": pl.String, "effect": pl.Float64, "low": pl.Float64, "high": pl.Float64, "p": pl.Float64, "q": pl.Float64,
     "change": pl.Date, "change_low": pl.Date, "change_high": pl.Date, "last_before": pl.Date, "gradual": pl.Float64,
     "change_begin": pl.Date, "change_end": pl.Date, "documents": pl.Int64, "slices": pl.Int64,
-    "documents_before": pl.Int64, "documents_since": pl.Int64, "kind": pl.String, "strength": pl.Float64,
+    "documents_before": pl.Int64, "documents_since": pl.Int64, "lasting": pl.Float64, "kind": pl.String,
+    "strength": pl.Float64,
 }  # fmt: skip
 DATES: Final = ("change", "change_low", "change_high", "last_before", "change_begin", "change_end")
 _YEARS, _MONTHS = 3 * 366, 3 * 31  # days that an interval is longer than, if years or months are as much as is known

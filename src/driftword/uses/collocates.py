@@ -25,7 +25,8 @@ from driftword.basics import checks
 from driftword.corpus import Corpus
 from driftword.corpus.function_words import function_words, is_number_word
 from driftword.models.model import Model, as_model, corpus_of
-from driftword.uses.sides import BEFORE, FAR, SINCE, Sides, find_sides
+from driftword.uses.sides import BEFORE, SINCE, Sides, find_sides
+from driftword.uses.usage_vectors import FAR
 
 Array = npt.NDArray[Any]
 WINDOW: Final = 5  # words on either side
@@ -37,7 +38,7 @@ _SCHEMA: Final = {
     "slices": pl.Int64, "first": pl.Date, "last": pl.Date,
 }  # fmt: skip
 #: Endings by which forms of one word differ, longest first.
-_ENDINGS: Final = re.compile(r"(?<=\w{3})(ations?|ing|ers?|ed|es|ies|y|e|s|'s|s')$")
+_ENDINGS: Final = re.compile(r"(?<=\w{3})(ations?|ing|ers?|ed|es|ies|ic|al|ly|y|e|s|'s|s')$")
 
 
 def collocates(
@@ -98,7 +99,7 @@ def company(sides: Sides, *, window: int = WINDOW, function: bool = False) -> pl
     row, column = np.nonzero(near >= 0)
     pairs = np.unique(row * np.int64(n_words) + near[row, column])  # each collocate once for each occurrence
     occurrence, collocate = pairs // n_words, pairs % n_words
-    documents, document = np.unique(sides.document, return_inverse=True)
+    document = np.unique(sides.document, return_inverse=True)[1]
     since = sides.since[occurrence]
     count = np.array([np.bincount(collocate[since == side], minlength=n_words) for side in (False, True)])
     with_it = np.unique(document[occurrence] * np.int64(n_words) + collocate)
@@ -125,7 +126,7 @@ def company(sides: Sides, *, window: int = WINDOW, function: bool = False) -> pl
             "documents": in_documents[side[ids], ids],
             "documents_other": in_documents[1 - side[ids], ids],
             "log_ratio": [_log_ratio(count[:, v], n_side, int(side[v])) for v in ids],
-            "association": _association(sides, count, n_side, side, ids, window),
+            "association": np.log2((count[side[ids], ids] + 0.5) / (_expected(sides, window)[side[ids], ids] + 0.5)),
             "p": p,
             "q": benjamini_hochberg(np.array(p)),
             "slices": _slices(sides, occurrence, collocate, side)[ids],
@@ -179,8 +180,8 @@ def _log_ratio(count: Array, size: Array, side: int) -> float:
     return float(np.log2(share[side] / share[1 - side]))
 
 
-def _association(sides: Sides, count: Array, size: Array, side: Array, ids: list[int], window: int) -> Array:
-    """Return how many times as often collocates are near the word as anywhere, on their side, to base 2."""
+def _expected(sides: Sides, window: int) -> Array:
+    """Return how many occurrences of the word would have each collocate by chance, before and since, ``(2, V)``."""
     corpus = sides.corpus
     slices = np.arange(len(corpus.slices))
     if sides.periods is not None:
@@ -190,12 +191,9 @@ def _association(sides: Sides, count: Array, size: Array, side: Array, ids: list
         assert sides.change is not None
         first, last = np.array(corpus.slices.first), np.array(corpus.slices.last)
         parts = [slices[first < sides.change], slices[last >= sides.change]]
-    shares = []
-    for part in parts:
-        counts = np.asarray(corpus.counts[part], dtype=np.float64).sum(axis=0)
-        shares.append((counts + 1) / (counts.sum() + 1))
-    expected = np.array(shares)[side[ids], ids] * 2 * window * size[side[ids]]
-    return np.asarray(np.log2((count[side[ids], ids] + 0.5) / (expected + 0.5)))
+    counts = np.array([np.asarray(corpus.counts[part], dtype=np.float64).sum(axis=0) for part in parts])
+    share = (counts + 1) / (counts.sum(axis=1, keepdims=True) + 1)
+    return np.asarray(share * 2 * window * np.bincount(sides.since, minlength=2)[:, None])
 
 
 def _tail(in_documents: Array, total: int, sizes: Array, later: Array, side: int) -> float:
@@ -220,7 +218,7 @@ def binomial_tail(k: int, n: int, share: float) -> float:
 
 @cache
 def _log_factorials(n: int) -> Array:
-    return np.r_[0.0, np.cumsum(np.log(np.arange(1, n + 1)))]
+    return np.asarray(np.r_[0.0, np.cumsum(np.log(np.arange(1, n + 1)))])
 
 
 def _slices(sides: Sides, occurrence: Array, collocate: Array, side: Array) -> Array:
@@ -228,7 +226,7 @@ def _slices(sides: Sides, occurrence: Array, collocate: Array, side: Array) -> A
     own = sides.since[occurrence] == (side[collocate] == 1)
     slices = np.asarray(sides.corpus.chunk_slice[sides.chunk], dtype=np.int64)
     pairs = np.unique(slices[occurrence[own]] * len(side) + collocate[own])
-    return np.bincount(pairs % len(side), minlength=len(side))
+    return np.asarray(np.bincount(pairs % len(side), minlength=len(side)))
 
 
 def _dates(sides: Sides, occurrence: Array, collocate: Array, side: Array) -> tuple[Array, Array]:

@@ -31,7 +31,7 @@ _MOST_RATIO, _MOST_ASSOCIATION = 4.0, 6.0  # beyond which more does not make a c
 _NOTABLY: Final = 1.25  # times as frequent
 _SURE: Final = 1e-3
 _YEARS, _MONTHS = 3 * 366, 3 * 31  # days that a time is longer than, if it is told in years or months
-_SCHEMA: Final = {
+_SCHEMA: Final[dict[str, Any]] = {
     "word": pl.String, "sentence": pl.String, "verdict": pl.String,
     "before": pl.List(pl.String), "before_first": pl.Date, "before_last": pl.Date,
     "since": pl.List(pl.String), "since_first": pl.Date, "since_last": pl.Date,
@@ -97,8 +97,8 @@ def _describe(model: Model, corpus: Corpus, word: str, found: SignificanceTable 
         facts[f"{side}_first"], facts[f"{side}_last"] = named["first"].min(), named["last"].max()
     facts["times_as_frequent"], facts["times_low"], facts["times_high"] = ratio
     changed = None if row.get("q") is None else bool(row["q"] <= LEVEL)
-    facts["verdict"] = _verdict(ratio, changed)
-    return {"word": word, "sentence": _sentence(word, facts, row, sides.change, changed), **facts}
+    facts["verdict"] = _verdict(ratio, changed=changed)
+    return {"word": word, "sentence": _sentence(word, facts, row, sides.change, changed=changed), **facts}
 
 
 def typical(collocates: pl.DataFrame, n: int = NAMED) -> pl.DataFrame:
@@ -122,7 +122,7 @@ def typical(collocates: pl.DataFrame, n: int = NAMED) -> pl.DataFrame:
     return likely[chosen]
 
 
-def _verdict(ratio: FrequencyRatio, changed: bool | None) -> str:
+def _verdict(ratio: FrequencyRatio, *, changed: bool | None) -> str:
     """Say what kind of change it is, each part as far as it was tested."""
     if ratio.low > 1 and ratio.ratio >= _NOTABLY:
         frequency = "more frequent"
@@ -136,7 +136,7 @@ def _verdict(ratio: FrequencyRatio, changed: bool | None) -> str:
     return f"{frequency}, {use}"
 
 
-def _sentence(word: str, facts: dict[str, Any], row: dict[str, Any], at: date | None, changed: bool | None) -> str:
+def _sentence(word: str, facts: dict[str, Any], row: dict[str, Any], at: date | None, *, changed: bool | None) -> str:
     """Say all of it in a sentence."""
     parts = []
     told = [(facts[side], written(facts[f"{side}_first"], facts[f"{side}_last"])) for side in (BEFORE, SINCE)]
@@ -154,8 +154,15 @@ def _sentence(word: str, facts: dict[str, Any], row: dict[str, Any], at: date | 
         parts.append("not distinguishable from chance" if changed is False else "not tested, so nothing is proven")
     times = facts["times_as_frequent"]
     if np.isfinite(times):
-        parts.append(f"{times:.2g} times as frequent" if times < 10 else f"{times:.0f} times as frequent")
+        parts.append(_times(times))
     return f"{word}: {'; '.join(parts)}"
+
+
+def _times(times: float) -> str:
+    """Say how many times as frequent a word is."""
+    if f"{times:.2g}" == "1":
+        return "as frequent as before"
+    return f"{times:.2g} times as frequent" if times < 10 else f"{times:.0f} times as frequent"
 
 
 def _when(row: dict[str, Any]) -> str:

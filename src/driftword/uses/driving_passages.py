@@ -21,13 +21,16 @@ from driftword.corpus import Corpus
 from driftword.corpus.passages import find_at
 from driftword.models.model import Model, as_model, corpus_of
 from driftword.uses.sides import BEFORE, SINCE, Sides, find_sides
+from driftword.uses.usage_vectors import FAR
 
 Array = npt.NDArray[Any]
 #: Share of the occurrences of a side that show its use most plainly, from which the way is found again.
 PLAINEST: Final = 0.2
 _STEPS: Final = 3
 _FOLDS: Final = 10
-_ALIKE: Final = 0.5  # share of the words around two occurrences that, if they have it in common, are one passage
+#: Two passages with this share of the same words at the same places, within so many words, are one.
+_ALIKE: Final = 0.5
+_ALIKE_WITHIN: Final = 10
 _BY: Final = ("passages", "documents")
 
 
@@ -80,9 +83,7 @@ def passages_of(sides: Sides, *, n: int, by: str = "passages", width: int = 120)
     parts = []
     for side in (BEFORE, SINCE):
         score = plainness(sides, side)
-        chosen, facts = (
-            (_plainest(sides, score, side, n), {}) if by == "passages" else _heaviest(sides, score, side, n)
-        )
+        chosen, facts = (_plainest(sides, score, side, n), {}) if by == "passages" else _heaviest(sides, score, side, n)
         columns = {"score": score[chosen], **facts}
         lines = find_at(sides.corpus, sides.positions[chosen], width=width)
         parts.append(
@@ -131,16 +132,13 @@ def _along(vectors: Array, here: Array, there: Array, fold: Array) -> Array:
 def _plainest(sides: Sides, score: Array, side: str, n: int) -> Array:
     """Choose the n highest scores of a side, each of another document, and no two passages alike."""
     chosen: list[int] = []
-    seen: set[int] = set()
-    around: list[set[int]] = []
     candidates = np.flatnonzero(sides.of_side(side))
+    near = sides.around[:, FAR - _ALIKE_WITHIN : FAR + _ALIKE_WITHIN + 1]
     for i in candidates[np.argsort(-score[candidates], kind="stable")].tolist():
-        words = set(sides.around[i].tolist())
-        alike = any(len(words & other) > _ALIKE * min(len(words), len(other)) for other in around)
-        if sides.document[i] in seen or alike:
+        same = (near[chosen] == near[i]) & (near[i] >= 0)
+        alike = same.sum(axis=1) > _ALIKE * max(int((near[i] >= 0).sum()), 1)
+        if sides.document[i] in sides.document[chosen] or alike.any():
             continue
-        seen.add(int(sides.document[i]))
-        around.append(words)
         chosen.append(i)
         if len(chosen) == n:
             break
@@ -150,7 +148,7 @@ def _plainest(sides: Sides, score: Array, side: str, n: int) -> Array:
 def _heaviest(sides: Sides, score: Array, side: str, n: int) -> tuple[Array, dict[str, Array]]:
     """Choose the n documents of a side with the largest sums of scores, each by its plainest passage."""
     here = np.flatnonzero(sides.of_side(side))
-    documents, which = np.unique(sides.document[here], return_inverse=True)
+    which = np.unique(sides.document[here], return_inverse=True)[1]
     total = np.bincount(which, score[here])
     best = np.argsort(-total, kind="stable")[:n]
     chosen = [here[which == d][np.argmax(score[here][which == d])] for d in best]

@@ -74,7 +74,7 @@ def usage_vectors(model: Model, corpus: Corpus) -> UsageVectors:
 
 
 def windows(corpus: Corpus, positions: Array, reach: int) -> Array:
-    """Return the words around tokens, ``(n, 2 reach + 1)``; -1 for the token itself and beyond the ends of its chunk."""
+    """Return the words around tokens, ``(n, 2 reach + 1)``; -1 for the token itself, and outside of its chunk."""
     chunk = chunks_of(corpus, positions)
     offsets = np.asarray(corpus.offsets)
     at = positions[:, None] + np.arange(-reach, reach + 1)
