@@ -17,7 +17,7 @@ from driftword.models.significance_table import ranked
 WORDS = [f"word{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(60)]
 
 
-def tested() -> dw.Model:
+def a_tested_model() -> dw.Model:
     return with_changes(random_model(WORDS, slices=6), dict.fromkeys(WORDS[:40], "1993"))
 
 
@@ -46,14 +46,8 @@ def test_peers_are_words_of_similar_frequency(monkeypatch: pytest.MonkeyPatch) -
     frequency = random.permutation(100).astype(float)
     measure = frequency + random.normal(size=100)
     found = among_peers(measure, frequency)
-    assert (
-        abs(
-            np.corrcoef(found[(frequency > 10) & (frequency < 90)], frequency[(frequency > 10) & (frequency < 90)])[
-                0, 1
-            ]
-        )
-        < 0.3
-    )
+    inner = (frequency > 10) & (frequency < 90)
+    assert abs(np.corrcoef(found[inner], frequency[inner])[0, 1]) < 0.3
     place = int(np.flatnonzero(frequency == 50)[0])
     peers = measure[(frequency >= 40) & (frequency < 60)]
     middle = np.median(peers)
@@ -70,7 +64,7 @@ def test_peers_are_words_of_similar_frequency(monkeypatch: pytest.MonkeyPatch) -
     ],
 )  # fmt: skip
 def test_only_words_with_enough_evidence_are_ranked(left_out: dict[str, object]) -> None:
-    model = tested()
+    model = a_tested_model()
     assert model.significance is not None
     table = model.significance.table
     assert table["strength"].is_not_null().sum() == 40
@@ -84,7 +78,7 @@ def test_only_words_with_enough_evidence_are_ranked(left_out: dict[str, object])
 
 
 def test_every_list_has_the_same_order() -> None:
-    model = tested()
+    model = a_tested_model()
     assert model.significance is not None
     table = ranked(model.significance.table)
     strongest = table["word"][:16].to_list()

@@ -214,7 +214,8 @@ def test_the_sentence_says_what_changed(model: dw.Model, corpus: dw.Corpus) -> N
     assert set(row["since"]) <= set(TOPICS["biology"])
     assert len(row["before"]) == len(row["since"]) == 3
     check_sentence(row, corpus, model)
-    assert "very unlikely to be chance" in row["sentence"]
+    assert row["q"] <= 0.01
+    assert "unlikely to be chance" in row["sentence"]
     assert row["verdict"] == "about as frequent, in other company"
     assert row["times_low"] < row["times_as_frequent"] < row["times_high"]
     assert dw.describe(model)["word"][0] == "cell"
