@@ -317,9 +317,9 @@ def planted_in_text(mode: str, path: str, given: dict[str, list[Any]], seed: int
             share = options.get("share", 1)
             made, planted = planted_text.plant(table, share=share, span=span, pairs=14, seed=seed)
             print(f"dates, {path}, seed {seed}, share {share}, span {span}", flush=True)
-            report_dates(*prepared(made, f"dates-{seed}-{span}"), planted)
+            report_dates(*prepared(made.drop("exchanged"), f"dates-{seed}-{span}"), planted)
         return
-    table = planted_text.plant(table, pairs=0, seed=seed)[0]
+    table = planted_text.plant(table, pairs=0, seed=seed)[0].drop("exchanged")
     rng = np.random.default_rng(seed)
     if mode == "copies":
         few = np.repeat(np.arange(len(table)), np.where(rng.random(len(table)) < 0.1, 5, 1))
