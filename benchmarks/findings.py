@@ -20,7 +20,8 @@ stable      Models of three seeds, and of two halves of the documents: the share
             50 words that two lists have in common.
 
 `pieces` cuts documents into pieces of so many words with days of their own, `limit` takes so many
-documents. `seed`, `passes` and `engine` can be given, too.
+documents. Passages are judged of words in at least 300 documents, or `least`. `seed`, `passes` and
+`engine` can be given, too.
 """
 
 from __future__ import annotations
@@ -45,15 +46,14 @@ from driftword.uses.sides import SINCE, find_sides
 from known_changes import STATE_OF_THE_UNION, UNITED_NATIONS
 
 Array = npt.NDArray[Any]
-LEAST_DOCUMENTS = 300  # of words whose passages are judged
 SHARES = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
 
 
 def fitted(table: pl.DataFrame, folder: Path, given: dict[str, Any]) -> tuple[dw.Corpus, dw.Model]:
     """Prepare and fit planted documents, and test all words."""
-    rows = table.with_columns(document=pl.int_range(pl.len()))
+    rows = table.with_columns(source=pl.int_range(pl.len()))
     corpus = dw.prepare(
-        rows.select("text", "day", "document"), text="text", time="day", slices=given.get("slices", "5y"),
+        rows.select("text", "day", "source"), text="text", time="day", slices=given.get("slices", "5y"),
         phrases=False, copies="keep", out=folder / "planted.corpus", overwrite=True,
     )  # fmt: skip
     engine = str(given.get("engine", "auto"))
@@ -64,41 +64,44 @@ def fitted(table: pl.DataFrame, folder: Path, given: dict[str, Any]) -> tuple[dw
     return corpus, model
 
 
-def judge_passages(corpus: dw.Corpus, model: dw.Model, table: pl.DataFrame, planted: pl.DataFrame) -> list[Any]:
+def judge_passages(
+    corpus: dw.Corpus, model: dw.Model, table: pl.DataFrame, planted: pl.DataFrame, least: int
+) -> list[Any]:
     """Return for each word how many of its first three and ten passages are exchanged ones, and of all."""
-    texts, places = table["text"], table["exchanged"]
     found = []
     tested = model.significance.table if model.significance is not None else pl.DataFrame()
     for word in planted["word"]:
         if word not in model.words:
             continue
         row = tested.row(model.word_id(word), named=True)
-        if row["change"] is None or row["documents"] < LEAST_DOCUMENTS:
+        if row["change"] is None or row["documents"] < least:
             continue
         sides = find_sides(model, corpus, word)
         chosen = _plainest(sides, plainness(sides, SINCE), SINCE, 10)
-        truth = exchanged_occurrences(corpus, sides.positions, word, texts, places)
-        shown, every = truth[chosen], truth[sides.since]
-        shown = shown[shown >= 0]
-        if len(shown) >= 5:
-            found.append((shown.mean(), shown[:3].mean(), every[every >= 0].mean()))
+        some = np.random.default_rng(0).choice(np.flatnonzero(sides.since), 30)
+        shown, others = (
+            exchanged_occurrences(corpus, sides.positions, which, word=word, table=table) for which in (chosen, some)
+        )
+        if len(shown) >= 5 and len(others) >= 5:
+            found.append((shown.mean(), shown[:3].mean(), others.mean()))
     return found
 
 
-def exchanged_occurrences(corpus: dw.Corpus, positions: Array, word: str, texts: pl.Series, places: pl.Series) -> Array:
-    """Tell which occurrences were exchanged (1) or not (0); -1 where that cannot be told from the text."""
+def exchanged_occurrences(
+    corpus: dw.Corpus, positions: Array, which: Array, *, word: str, table: pl.DataFrame
+) -> Array:
+    """Tell which of some occurrences were exchanged, of those of which the text tells it."""
     chunk = np.searchsorted(corpus.offsets, positions, side="right") - 1
     document = corpus.chunk_document[chunk]
-    numbers = corpus.documents.select("document").collect()["document"].to_numpy()
-    truth = np.full(len(positions), -1.0)
-    for d in np.unique(document):
-        own = np.flatnonzero(document == d)
-        source = int(numbers[d])
-        text, exchanged = texts[source], set(places[source].to_list())
+    sources = corpus.documents.select("source").collect()["source"].to_numpy()
+    truth = []
+    for i in which:
+        own = np.flatnonzero(document == document[i])
+        text, exchanged = table.select("text", "exchanged").row(int(sources[document[i]]))
         here = [match.start() for match in planted_text.WORD.finditer(text) if match[0].lower() == word]
         if len(here) == len(own):  # else it is also a part of other words
-            truth[own] = [place in exchanged for place in here]
-    return truth
+            truth.append(here[int(np.flatnonzero(own == i)[0])] in exchanged)
+    return np.array(truth, dtype=np.float64)
 
 
 def measures(model: dw.Model) -> dict[str, Array]:
@@ -195,7 +198,7 @@ def main() -> None:
             table, planted = planted_text.plant(source, pairs=30, share=share, seed=seed, shuffled=mode == "sizes")
             corpus, model = fitted(table, folder, given)
             if mode == "passages":
-                found = np.array(judge_passages(corpus, model, table, planted))
+                found = np.array(judge_passages(corpus, model, table, planted, int(given.get("least", 300))))
                 ten, three, every = found.mean(axis=0)
                 shown = f"exchanged of ten {ten:.3f}, of three {three:.3f}; of all {every:.3f}"
                 print(f"seed {seed}: {len(found)} words; {shown}", flush=True)
