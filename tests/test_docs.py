@@ -10,15 +10,18 @@ import shlex
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
 from conftest import ROOT, of_this_run, one_at_a_time
 from driftword.cli import app
+from driftword.sources import opening
 
 pytestmark = pytest.mark.slow
 
@@ -33,6 +36,21 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return of_this_run(tmp_path_factory, "made")
 
 
+@pytest.fixture
+def shorter_speeches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave every third sentence of each speech: all dates and presidents, and what pages ask about, in half the time."""
+    whole = opening._state_of_the_union
+
+    def shortened() -> opening.Source:
+        source = whole()
+        speeches = pl.concat(source.frames)
+        texts = [" ".join(re.split(r"(?<=[.;?!])\s+", text)[::3]) for text in speeches["text"]]
+        return replace(source, frames=[speeches.with_columns(text=pl.Series(texts))])
+
+    monkeypatch.setattr(opening, "_state_of_the_union", shortened)
+
+
+@pytest.mark.usefixtures("shorter_speeches")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_snippets_run(page: Path, tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -76,6 +94,7 @@ def run(arguments: list[str]) -> None:
         Path(file).write_text(done.stdout, encoding="utf-8")
 
 
+@pytest.mark.usefixtures("shorter_speeches")
 def test_notebooks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cell by cell, in an empty folder; what a cell ends with must be something that a notebook can show."""
     monkeypatch.chdir(tmp_path)
