@@ -105,7 +105,7 @@ def main(folder: Path) -> None:
         return {**facts(model), "codes": codes}
 
     found["four passes"] = fit(1, passes=4)
-    for size in (1, 2, 4):
+    for size in (1, 2, 3):
         found[f"dynamic {size}"] = fit(size)
     specs = {"static": {"model": "static"}, "contexts": {"dynamic_context": True}, "ou": {"walk": "ou"}}
     for name, changes in specs.items():
