@@ -122,7 +122,7 @@ def test_directions_without_noise_have_length_one() -> None:
 def test_where_nothing_changes_intervals_show_no_change(sotu: dw.Corpus) -> None:
     """Dates are exchanged before the fit; 90% intervals of nearly all words begin at 0, and bands overlap."""
     corpus = sotu.shuffle_dates(seed=1)
-    model = dw.fit(corpus, dw.Spec(dim=20), passes=3)
+    model = dw.fit(corpus, dw.Spec(dim=30), passes=4)
     counts = np.asarray(model.counts).sum(axis=0)
     words = [model.words[v] for v in np.flatnonzero((counts >= 200) & (counts < 10_000))[::30]]
     assert len(words) >= 30
