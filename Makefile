@@ -63,8 +63,10 @@ platforms: $(READY)
 check: lint
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not slow"
 
+# One process more than two cores need, since some tests wait for a browser or a server. A file stays in one process, which
+# makes its fixtures once; those with the longest tests come first (tests/conftest.py).
 test: lint
-	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 # The lower bounds of pyproject.toml, in an environment of their own.
 $(OLDEST): pyproject.toml constraints-oldest.txt

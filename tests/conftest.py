@@ -56,8 +56,14 @@ TOPICS = {
 }
 
 
-#: Files with the longest tests.
-LONGEST = ("test_docs.py", "test_distributed.py", "test_fuzz.py")
+#: Files with the longest tests, longest first. What fits models waits a little, so that in a new clone one process
+#: compiles the kernels, those of the snippets, while the others do what needs none.
+LONGEST = (
+    "test_docs.py", "test_cluster.py", "test_preparation.py", "test_ingest.py", "test_distributed.py", "test_glance.py",
+    "test_torch.py", "test_hostile_folder.py", "test_browser.py", "test_cli.py", "test_wrong_calls.py", "test_app.py",
+    "test_suite.py", "test_limited_memory.py", "test_baselines.py", "test_fitting.py", "test_intervals.py",
+    "test_queries.py", "test_groups.py", "test_significance.py", "test_streaming.py", "test_fuzz.py",
+)  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

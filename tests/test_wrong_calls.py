@@ -165,7 +165,7 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
     near = {"n": 2, "metric": "cosine", "min_count": 1}
     sure = {"intervals": True, "corpus": corpus, "group": "left"}
     drawn = {"intervals": True, "corpus": corpus}
-    learning = {"threads": 1, "engine": "reference", "device": None, "show_progress": False}
+    learning = {"threads": 1, "engine": "cpu", "device": None, "show_progress": False}
     one_slice = model.at(1901)
     chart = dw.plot.frequency(model, "ship")
     slices = model.slices

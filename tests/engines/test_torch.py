@@ -124,16 +124,16 @@ def test_a_fit_is_resumed(small: dw.Corpus, tmp_path: Path, monkeypatch: pytest.
     spec = dw.Spec(dim=8, context=4, rounds=2, learning_rate=0.1)
 
     def stop_after_a_checkpoint(_: Any) -> bool:
-        if (tmp_path / ".m.checkpoints" / "pass-003").exists():
+        if (tmp_path / ".m.checkpoints" / "pass-002").exists():
             raise KeyboardInterrupt
         return True
 
     with monkeypatch.context() as patch:
         patch.setattr(TorchEngine, "finite", stop_after_a_checkpoint)
         with pytest.raises(KeyboardInterrupt):
-            dw.fit(small, spec, passes=6, device="cpu", out=tmp_path / "m", checkpoint_every=0)
-    model = dw.fit(small, spec, passes=6, device="cpu", out=tmp_path / "m", resume=True)
-    whole = dw.fit(small, spec, passes=6, device="cpu")
+            dw.fit(small, spec, passes=4, device="cpu", out=tmp_path / "m", checkpoint_every=0)
+    model = dw.fit(small, spec, passes=4, device="cpu", out=tmp_path / "m", resume=True)
+    whole = dw.fit(small, spec, passes=4, device="cpu")
     np.testing.assert_array_equal(model.rho, whole.rho)  # as if it had never been killed
     assert model.provenance.engine == "torch"
     assert [entry["pass"] for entry in model.history] == list(range(1, len(model.history) + 1))

@@ -402,9 +402,9 @@ def test_the_best_pass_is_kept_however_seldom_checkpoints_are(
 
 
 @pytest.mark.slow
-def test_control_c_keeps_the_checkpoint_and_says_how_to_go_on(sotu: dw.Corpus, tmp_path: Path) -> None:
-    arguments = ["fit", str(sotu.path), "--dim", "16", "--passes", "40", "--patience", "40", "-o", str(tmp_path / "m")]
-    arguments += ["--checkpoint-every", "0"]
+def test_control_c_keeps_the_checkpoint_and_says_how_to_go_on(small: dw.Corpus, tmp_path: Path) -> None:
+    endless = ["--passes", "100000", "--patience", "100000", "--checkpoint-every", "0"]
+    arguments = ["fit", str(small.path), "--dim", "8", *endless, "-o", str(tmp_path / "m")]
     environment = {**os.environ, "NO_COLOR": "1"}
     process = subprocess.Popen(
         [sys.executable, "-m", "driftword", *arguments], stderr=subprocess.PIPE, text=True, env=environment

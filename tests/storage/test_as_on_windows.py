@@ -22,7 +22,7 @@ from driftword.storage.locks import lock_path, writer_lock
 assert not system_calls.MOVES_OPEN_FILES and not system_calls.READS_AT_POSITION and system_calls.resource is None
 assert process.available_cores() > 0 and process.available_memory() > 0
 place, words, random = Path(sys.argv[1]), [f"word{i}" for i in range(60)], np.random.default_rng(0)
-texts = [(" ".join(random.choice(words, 120)), 1850 + i % 10) for i in range(60)]
+texts = [(" ".join(random.choice(words, 40)), 1850 + i % 10) for i in range(60)]
 spec = dw.Spec(dim=4, context=2)
 
 def refused(call, sentence):

@@ -27,7 +27,8 @@ def closest(value: str, known: Iterable[str], *, n: int = 1) -> list[str]:
     by_length = [name for name in options if abs(len(name) - len(folded)) <= max(2, len(folded) // 2)]
     close += [name for name in by_length if name not in close and _one_typing_error(folded, name.casefold())]
     near = [name for name in by_length if name[:1].casefold() == folded[:1]]  # all of them would take too long
-    close += [name for name in get_close_matches(value, near, n=n, cutoff=0.6) if name not in close]
+    if near:  # else a long value would be taken apart for nothing
+        close += [name for name in get_close_matches(value, near, n=n, cutoff=0.6) if name not in close]
     return close[:n]
 
 
