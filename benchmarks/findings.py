@@ -7,9 +7,11 @@
     python benchmarks/findings.py stable sotu.corpus
 
 passages    Half of the occurrences of words exchange their places with another word from a day on,
-            in the text itself, which keeps its dates (planted_text.py). Of the ten passages, and of
-            the first three, that `evidence` shows as new, how many are exchanged ones; beside the
-            share of exchanged ones among all since the change, which chance would show.
+            in the text itself (planted_text.py). Of the ten passages, and of the first three, that
+            `evidence` shows as new, how many are exchanged ones; beside the share of exchanged ones
+            among all since the change, which chance would show. Documents exchange their dates
+            before, so that nothing else changes; with dates=keep they do not, and passages may
+            rightly show another change of the word.
 sizes       Pairs of words exchange different shares of their places: rank correlation of the
             planted share with the strength of a change, its effect, the effect's lower end, drift,
             and frequency, among the planted words that are ranked.
@@ -65,18 +67,21 @@ def fitted(table: pl.DataFrame, folder: Path, given: dict[str, Any]) -> tuple[dw
 
 
 def judge_passages(
-    corpus: dw.Corpus, model: dw.Model, table: pl.DataFrame, planted: pl.DataFrame, least: int
-) -> list[Any]:
-    """Return for each word how many of its first three and ten passages are exchanged ones, and of all."""
+    corpus: dw.Corpus, model: dw.Model, table: pl.DataFrame, planted: pl.DataFrame, *, least: int, known: bool
+) -> Array:
+    """Return for each word how many of its first three and ten passages are exchanged ones, and of all.
+
+    The day of the change is the one that the test found, or the planted one, if it is to be known.
+    """
     found = []
     tested = model.significance.table if model.significance is not None else pl.DataFrame()
-    for word in planted["word"]:
+    for word, first in planted.select("word", "first").iter_rows():
         if word not in model.words:
             continue
         row = tested.row(model.word_id(word), named=True)
         if row["change"] is None or row["documents"] < least:
             continue
-        sides = find_sides(model, corpus, word)
+        sides = find_sides(model, corpus, word, at=first if known else None)
         chosen = _plainest(sides, plainness(sides, SINCE), SINCE, 10)
         some = np.random.default_rng(0).choice(np.flatnonzero(sides.since), 30)
         shown, others = (
@@ -84,7 +89,7 @@ def judge_passages(
         )
         if len(shown) >= 5 and len(others) >= 5:
             found.append((shown.mean(), shown[:3].mean(), others.mean()))
-    return found
+    return np.array(found)
 
 
 def exchanged_occurrences(
@@ -195,13 +200,18 @@ def main() -> None:
                 source = planted_text.pieces(source, int(given["pieces"]))
                 source = source[np.sort(np.random.default_rng(seed).permutation(len(source))[:limit])]
             share = 0.5 if mode == "passages" else SHARES
-            table, planted = planted_text.plant(source, pairs=30, share=share, seed=seed, shuffled=mode == "sizes")
+            table, planted = planted_text.plant(
+                source, pairs=30, share=share, seed=seed, shuffled=mode == "sizes" or given.get("dates") != "keep"
+            )
             corpus, model = fitted(table, folder, given)
             if mode == "passages":
-                found = np.array(judge_passages(corpus, model, table, planted, int(given.get("least", 300))))
-                ten, three, every = found.mean(axis=0)
-                shown = f"exchanged of ten {ten:.3f}, of three {three:.3f}; of all {every:.3f}"
-                print(f"seed {seed}: {len(found)} words; {shown}", flush=True)
+                least = int(given.get("least", 300))
+                for known in (False, True):
+                    found = judge_passages(corpus, model, table, planted, least=least, known=known)
+                    ten, three, every = found.mean(axis=0)
+                    dated = "planted" if known else "found"
+                    shown = f"exchanged of ten {ten:.3f}, of three {three:.3f}; of all {every:.3f}"
+                    print(f"seed {seed}, date as {dated}: {len(found)} words; {shown}", flush=True)
             else:
                 sizes = report_sizes(model, planted)
                 print(f"seed {seed}: " + ", ".join(f"{name} {value:.2f}" for name, value in sizes.items()), flush=True)
