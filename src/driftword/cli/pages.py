@@ -97,7 +97,7 @@ def explore(
         )
     with progress() as bar:
         bar.stage("reading the model")
-        warm_up(model)  # so that the first page comes at once
+        warm_up(model, text)  # so that the first page comes at once
     app = make_app(model, text, title=title, hosts=LOCAL if local else None, token=token)
     name = f"[{host}]" if ":" in host else host
     address = f"http://{socket.gethostname() if host in ('0.0.0.0', '::') else name}:{listener.getsockname()[1]}/"

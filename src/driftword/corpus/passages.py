@@ -80,10 +80,11 @@ def find_in_slices(
     return {word: table[begin:end] for word, (begin, end) in zip(chosen, pairwise(ends), strict=True)}
 
 
-def find_at(corpus: TokenizedText, positions: npt.NDArray[np.int64], *, width: int) -> pl.DataFrame:
-    """Return the lines of occurrences, given by their positions, in this order."""
+def find_at(corpus: TokenizedText, positions: npt.NDArray[np.int64], *, width: int) -> tuple[pl.DataFrame, list[int]]:
+    """Return the lines of occurrences, given by their positions, and for each how many its document has before it."""
     places = zip(positions.tolist(), _chunks(corpus, positions).tolist(), strict=True)
-    return _table(corpus, [_occurrence(corpus, *place) for place in places], width, Progress())
+    chosen = [_occurrence(corpus, *place) for place in places]
+    return _table(corpus, chosen, width, Progress()), [one.rank for one in chosen]
 
 
 def find_in_document(corpus: TokenizedText, document: int, word: str) -> tuple[dict[str, Any], list[Span]]:

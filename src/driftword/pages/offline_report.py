@@ -26,7 +26,7 @@ from driftword.explore.drift_metrics import METRICS
 from driftword.explore.drift_ranking import check_between
 from driftword.explore.nearest_neighbors import near_words
 from driftword.models.model import Model, as_model
-from driftword.pages import content, overview_content, passage_content
+from driftword.pages import content, finding_content, overview_content, passage_content
 from driftword.pages.content import Content
 from driftword.pages.figures import STATIC
 from driftword.pages.rendering import templates
@@ -138,14 +138,17 @@ def report(
     pages: list[Content] = []
     with progress(show=show_progress) as bar:
         bar.stage("querying the model", total=len(included))
+        texts = None if everything is None else model.documents_of(everything)
         for done, word in enumerate(included, 1):
-            pages.append(content.word(model, word) | {"passages": []})
+            found = finding_content.finding(model, texts, word)
+            pages.append(finding_content.add_finding(content.word(model, word) | {"passages": []}, found))
             bar.update(done=done, facts=word)
-        if everything is not None:
-            _add_passages(model.documents_of(everything), pages, bar)
+        if everything is not None and texts is not None:
+            _add_passages(texts, pages, bar)
             if model.moves and model.predicts:
                 _add_intervals(model, everything, pages, bar)
-    overview = overview_content.start(model, begin, end, n=min(n or 30, content.MAX_ROWS), **options)
+    rows = min(n or 30, content.MAX_ROWS)
+    overview = overview_content.start(model, begin, end, n=rows, corpus=texts, **options)
     html = _render(model, title, pages, overview)
     with replacing(path.resolve()) as partial:  # the file that a link leads to, not the link
         partial.write_text(printable(html), encoding="utf-8")

@@ -11,6 +11,7 @@ from driftword import explore
 from driftword.basics.checks import one_of, quoted
 from driftword.basics.errors import OptionError
 from driftword.basics.suggestions import matches
+from driftword.corpus import Corpus
 from driftword.corpus.slices import At
 from driftword.exchange.model_card import citation
 from driftword.explore.trajectories import per_million
@@ -18,6 +19,7 @@ from driftword.models.model import Model
 from driftword.models.significance_table import verdict
 from driftword.pages.content import Content, series_of
 from driftword.pages.figures import Figure, figure
+from driftword.pages.finding_content import sentences
 
 RANKED: Final = "rank"  # the order of a table of drift, unless a reader chooses a column
 SORT_COLUMNS: Final = (RANKED, "drift", "effect", "word", "count_first", "count_last", "slices")
@@ -28,11 +30,12 @@ _TABLE_NEIGHBORS: Final = 6  # in each row of a table of drift
 
 def start(
     model: Model, begin: At | None = None, end: At | None = None, *, since: At | None = None, until: At | None = None,
-    **options: Any,
+    corpus: Corpus | None = None, **options: Any,
 ) -> Content:  # fmt: skip
     """Return an overview of the corpus, and the words that changed most; `options` are those of `between`.
 
-    Where words were tested, it tells which changed from the slice `since` to the slice `until`.
+    Where words were tested, it tells which changed from the slice `since` to the slice `until`; with the corpus, what
+    changed in each.
     """
     labels = model.slices.labels
     tokens = np.asarray(model.counts).sum(axis=1, dtype=np.int64).tolist() if model.vocabulary.counted else None
@@ -52,6 +55,7 @@ def start(
         "moves": model.moves,
         "timeline": None,
         "answers": [],
+        "sentences": {},
         "cite": citation(model),
     }
     if model.moves:
@@ -64,13 +68,15 @@ def start(
         else:
             told = explore.shifts(model, [row["word"] for row in ranking["table"][:_ANSWERS]]).to_dicts()
         content |= _answers(model, told)
+        if dated.height:
+            content["sentences"] = sentences(model, corpus, [row["word"] for row in told])
     return content
 
 
-def warm_up(model: Model) -> None:
+def warm_up(model: Model, corpus: Corpus | None = None) -> None:
     """Compute what all pages share, before the first reader comes."""
     if model.moves:
-        start(model)
+        start(model, corpus=corpus)
         explore.farthest(model)
 
 
@@ -125,6 +131,7 @@ def matching(model: Model, like: str) -> Content:
             for v, name in zip(found, names, strict=False)
         ],
         "answers": [],
+        "sentences": {},
         "figures": {},
         "cite": citation(model),
     }

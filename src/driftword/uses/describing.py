@@ -20,9 +20,9 @@ from driftword.basics import checks
 from driftword.basics.errors import OptionError
 from driftword.corpus import Corpus
 from driftword.models.model import Model, as_model, corpus_of
-from driftword.models.significance_table import LEVEL, SignificanceTable
+from driftword.models.significance_table import LEVEL
 from driftword.uses.collocates import company, fold
-from driftword.uses.sides import BEFORE, SINCE, find_sides
+from driftword.uses.sides import BEFORE, SINCE, Sides, find_sides
 from driftword.uses.word_frequency import FrequencyRatio, frequency_ratio
 
 NAMED: Final = 3  # words of each side
@@ -78,19 +78,23 @@ def describe(
         names = [model.words[v] for v in found.order[ranked[: checks.whole("n", n, least=1)]]]
     else:
         names = [model.words[model.word_id(word)] for word in checks.words("words", words)]
-    return pl.DataFrame([_describe(model, text, name, found) for name in names], schema=_SCHEMA)
+    return pl.DataFrame([_describe(model, text, name) for name in names], schema=_SCHEMA)
 
 
-def _describe(model: Model, corpus: Corpus, word: str, found: SignificanceTable | None) -> dict[str, Any]:
+def _describe(model: Model, corpus: Corpus, word: str) -> dict[str, Any]:
     """Return the row of a word."""
-    row = {} if found is None else found.table.row(model.word_id(word), named=True)
-    facts: dict[str, Any] = {name: row.get(name) for name in ("change", "change_low", "change_high", "q")}
     try:
-        sides = find_sides(model, corpus, word)
+        return describe_sides(model, find_sides(model, corpus, word))
     except OptionError:
         sentence = f"{word}: it occurs in too few documents to say what changed"
-        return {"word": word, "sentence": sentence, "verdict": "too few documents", **facts}
-    collocates, ratio = company(sides), frequency_ratio(sides)
+        return {"word": word, "sentence": sentence, "verdict": "too few documents", **_tested(model, word)}
+
+
+def describe_sides(model: Model, sides: Sides) -> dict[str, Any]:
+    """Return what changed in a word, whose occurrences are given, as a row of `describe`."""
+    word, found = sides.word, model.significance
+    row = {} if found is None else found.table.row(model.word_id(word), named=True)
+    facts, collocates, ratio = _tested(model, word), company(sides), frequency_ratio(sides)
     for side in (BEFORE, SINCE):
         named = typical(collocates.filter(pl.col("side") == side))
         facts[side] = named["word"].to_list()
@@ -99,6 +103,12 @@ def _describe(model: Model, corpus: Corpus, word: str, found: SignificanceTable 
     changed = None if row.get("q") is None else bool(row["q"] <= LEVEL)
     facts["verdict"] = _verdict(ratio, changed=changed)
     return {"word": word, "sentence": _sentence(word, facts, row, sides.change, changed=changed), **facts}
+
+
+def _tested(model: Model, word: str) -> dict[str, Any]:
+    """Return what a test found about a word."""
+    row = {} if model.significance is None else model.significance.table.row(model.word_id(word), named=True)
+    return {name: row.get(name) for name in ("change", "change_low", "change_high", "q")}
 
 
 def typical(collocates: pl.DataFrame, n: int = NAMED) -> pl.DataFrame:
@@ -160,8 +170,9 @@ def _sentence(word: str, facts: dict[str, Any], row: dict[str, Any], at: date | 
 
 def _times(times: float) -> str:
     """Say how many times as frequent a word is."""
-    if f"{times:.2g}" == "1":
-        return "as frequent as before"
+    plain = {"1": "as frequent as before", "2": "twice as frequent", "0.5": "half as frequent"}
+    if (rounded := f"{times:.2g}") in plain:
+        return plain[rounded]
     return f"{times:.2g} times as frequent" if times < 10 else f"{times:.0f} times as frequent"
 
 

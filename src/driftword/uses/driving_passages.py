@@ -4,6 +4,8 @@ Occurrences before a change and since have mean vectors (`usage_vectors`). Those
 one to the other, as far as the text as a whole has not gone the same way, are the plainest. Not all occurrences since a
 change are of the new use; so the way is found again from those that lie farthest. What an occurrence contributes to it
 is left out of its own score: ways are found from nine tenths of the documents, for the last tenth.
+
+The passages shown are of different documents and, as far as possible, of different times.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ _FOLDS: Final = 10
 #: Two passages with this share of the same words at the same places, within so many words, are one.
 _ALIKE: Final = 0.5
 _ALIKE_WITHIN: Final = 10
+_ROOM: Final = 4  # passages are apart by the time of their side, divided by this and their number
 _BY: Final = ("passages", "documents")
 
 
@@ -54,7 +57,8 @@ def evidence(
         The word. Where no test found a change (see `significance`), the passages are those that differ most; they
         prove nothing.
     n
-        Number of passages, or documents, on either side. Each passage is of another document.
+        Number of passages, or documents, on either side. Each passage is of another document and, as far as there are
+        enough, of another time.
     by
         ``"passages"``; or ``"documents"`` for those that carry most of the change, each with its plainest passage.
     between
@@ -68,8 +72,8 @@ def evidence(
     -------
     One row per passage, the plainest of each side first: word; side, before or since; date (or slice); score, how far
     it lies towards the use of its side, in standard deviations of all occurrences; with documents, the number of
-    occurrences, and the score is the sum over these; text, and its parts left, keyword and right; slice, document and
-    the documents' other columns.
+    occurrences, and the score is the sum over these; text, and its parts left, keyword and right; slice, document, the
+    number of the occurrence in it, and the documents' other columns.
     """
     model = as_model(model)
     n, by = checks.whole("n", n, least=1), checks.one_of("by", by, _BY)
@@ -85,15 +89,16 @@ def passages_of(sides: Sides, *, n: int, by: str = "passages", width: int = 120)
         score = plainness(sides, side)
         chosen, facts = (_plainest(sides, score, side, n), {}) if by == "passages" else _heaviest(sides, score, side, n)
         columns = {"score": score[chosen], **facts}
-        lines = find_at(sides.corpus, sides.positions[chosen], width=width)
+        lines, ranks = find_at(sides.corpus, sides.positions[chosen], width=width)
+        dated = pl.col("date") if "date" in lines.columns else pl.col("slice").alias("date")
+        ours = ("word", "side", "date", *columns, "text", "left", "keyword", "right", "slice", "document", "occurrence")
         parts.append(
             lines.select(
-                pl.lit(sides.word).alias("word"), pl.lit(side).alias("side"),
-                pl.col("date") if "date" in lines.columns else pl.col("slice").alias("date"),
+                pl.lit(sides.word).alias("word"), pl.lit(side).alias("side"), dated,
                 *(pl.Series(name, values) for name, values in columns.items()),
                 pl.concat_str("left", "keyword", "right").alias("text"), "left", "keyword", "right", "slice",
-                "document", pl.exclude("date", "left", "keyword", "right", "slice", "document", "word", "side",
-                                       "score", "text"),
+                "document", pl.Series("occurrence", [rank + 1 for rank in ranks], dtype=pl.Int64),
+                pl.exclude(ours),
             )
         )  # fmt: skip
     return pl.concat(parts)
@@ -130,19 +135,25 @@ def _along(vectors: Array, here: Array, there: Array, fold: Array) -> Array:
 
 
 def _plainest(sides: Sides, score: Array, side: str, n: int) -> Array:
-    """Choose the n highest scores of a side, each of another document, and no two passages alike."""
-    chosen: list[int] = []
+    """Choose the n highest scores of a side, each of another document, no two passages alike.
+
+    They come from different times, as far as there are enough: one document after the other may be of one event.
+    """
     candidates = np.flatnonzero(sides.of_side(side))
+    candidates = candidates[np.argsort(-score[candidates], kind="stable")]
     near = sides.around[:, FAR - _ALIKE_WITHIN : FAR + _ALIKE_WITHIN + 1]
-    for i in candidates[np.argsort(-score[candidates], kind="stable")].tolist():
-        same = (near[chosen] == near[i]) & (near[i] >= 0)
-        alike = same.sum(axis=1) > _ALIKE * max(int((near[i] >= 0).sum()), 1)
-        if sides.document[i] in sides.document[chosen] or alike.any():
-            continue
-        chosen.append(i)
-        if len(chosen) == n:
-            break
-    return np.array(chosen, dtype=np.int64)
+    room = float(np.ptp(sides.day[candidates])) / (_ROOM * n)
+    chosen: list[int] = []
+    for apart in (room, -1.0):
+        for i in candidates.tolist():
+            if len(chosen) == n:
+                break
+            same = (near[chosen] == near[i]) & (near[i] >= 0)
+            alike = same.sum(axis=1) > _ALIKE * max(int((near[i] >= 0).sum()), 1)
+            close = np.abs(sides.day[chosen] - sides.day[i]) <= apart
+            if not (sides.document[i] in sides.document[chosen] or alike.any() or close.any()):
+                chosen.append(i)
+    return np.array(sorted(chosen, key=lambda i: -score[i]), dtype=np.int64)
 
 
 def _heaviest(sides: Sides, score: Array, side: str, n: int) -> tuple[Array, dict[str, Array]]:

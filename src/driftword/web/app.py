@@ -135,6 +135,10 @@ def make_pages(model: Model, corpus: Corpus | None, *, title: str | None) -> Fas
         columns = ("slice", "left", "keyword", "right", "document", "date", "occurrence")
         return _csv([{name: row[name] for name in columns} | row["about"] for row in rows], request, columns)
 
+    @app.get("/word/{word}/collocates.csv")
+    def collocates_csv(request: Request, rows: Any = Depends(endpoints.collocates)) -> Response:
+        return _csv(rows, request)
+
     @app.get("/word/{word}/time.csv")
     def time_csv(request: Request, content: Any = Depends(endpoints.word)) -> Response:
         return _csv(word_over_time(content), request)
@@ -165,6 +169,8 @@ def make_pages(model: Model, corpus: Corpus | None, *, title: str | None) -> Fas
     app.get("/word/{word}/neighbors.json")(endpoints.neighbors)
     app.get("/word/{word}/band.json")(endpoints.band)
     app.get("/word/{word}/passages.json")(endpoints.passages)
+    app.get("/word/{word}/finding.json")(endpoints.finding)
+    app.get("/word/{word}/collocates.json")(endpoints.collocates)
     add_page("/", endpoints.start, "start.html")
     add_page("/word/{word}", endpoints.word, "word.html")
     add_page("/words", endpoints.words, "words.html")

@@ -14,12 +14,14 @@ from fastapi import Depends, Path, Query
 
 from driftword import explore
 from driftword.basics.checks import comma_separated
+from driftword.basics.errors import OptionError
 from driftword.corpus import Corpus
 from driftword.corpus.groups import OTHERS
 from driftword.exchange.model_card import citation
 from driftword.models.model import Model
-from driftword.pages import content, overview_content, passage_content
+from driftword.pages import content, finding_content, overview_content, passage_content
 from driftword.pages.content import Content
+from driftword.uses.collocates import collocates
 
 MAX_SUGGESTIONS: Final = 12
 _COMPLETIONS: Final = 8
@@ -101,8 +103,9 @@ class Endpoints:
     ) -> Content:
         """Show an overview of the corpus."""
         page = overview_content.start(
-            self.model, begin or None, end or None, since=since or None, until=until or None, **options
-        )
+            self.model, begin or None, end or None, since=since or None, until=until or None, corpus=self.corpus,
+            **options,
+        )  # fmt: skip
         return page | {"_period": lambda label: address("/", since=label, until=label) + "#changed"}
 
     def between(self, options: DriftOptions, begin: Begin = "", end: End = "") -> Content:
@@ -148,6 +151,16 @@ class Endpoints:
         """Show the interval around the distance of a word from its first use, in all text or in a group."""
         return content.band(self.model, self.resolve_word(word), self.everything, group or None)
 
+    def finding(self, word: Word) -> Content | None:
+        """Show what changed in a word, with the passages that show it."""
+        return finding_content.finding(self.model, self.corpus, self.resolve_word(word))
+
+    def collocates(self, word: Word) -> list[dict[str, Any]]:
+        """Show the company that a word lost and gained."""
+        if self.corpus is None:
+            raise OptionError("The corpus was not found; start the explorer with its path as `corpus`")
+        return collocates(self.model, self.resolve_word(word), corpus=self.corpus).to_dicts()
+
     def words(self, like: Text) -> Content:
         """Show the words that match a pattern."""
         return overview_content.matching(self.model, like)
@@ -179,13 +192,15 @@ class Endpoints:
         """Show everything about a word."""
         word, filters = self.resolve_word(word), self.filters(where)
         passages_at = self.resolve_slice(passages_at) if passages_at else ""
-        with ThreadPoolExecutor(1) as beside:  # the texts are read while the model is asked
+        with ThreadPoolExecutor(2) as beside:  # the texts are read while the model is asked
+            found = beside.submit(finding_content.finding, self.model, self.corpus, word)
             read = beside.submit(self._passages, word, passages_at, passages_n, filters)
             page = content.word(
                 self.model, word, at=at or [], n=n, others=comma_separated(others), reference=reference or None,
                 groups=groups or [], groups_at=groups_at or None,
             )  # fmt: skip
             passages = read.result()
+            page = finding_content.add_finding(page, found.result())
         selected = page["selected"]
         # In the order in which they were pinned: where there are too many, the one pinned first goes.
         pinned = list(dict.fromkeys(self.resolve_slice(label) for label in at or selected))
