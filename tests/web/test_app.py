@@ -133,7 +133,8 @@ def test_every_slice_of_a_trajectory_leads_to_its_passages(reader: TestClient) -
     pinned = reader.get(addresses["1853"])
     assert re.findall(r"<h3>(\d{4})", pinned.text)[:3] == ["1850", "1853", "1859"]
     assert "Passages, 1853" in pinned.text
-    assert set(re.findall(r'<li data-slice="(\d+)"', pinned.text)) == {"1853"}
+    listed = pinned.text.partition('id="passages"')[2]
+    assert set(re.findall(r'<li data-slice="(\d+)"', listed)) == {"1853"}
     removed = unescape(re.findall(r'<a class="slice-link pinned" href="([^"]+)" data-slice="1853"', pinned.text)[0])
     assert re.findall(r"<h3>(\d{4})", reader.get(removed).text)[:2] == ["1850", "1859"]
 
@@ -163,7 +164,7 @@ def test_passages_can_be_chosen_by_metadata(tmp_path: Path) -> None:
     page = reader.get("/word/ship", params={"where": "port=hull"}).text
     assert '<option value="port=hull" selected>' in page
     assert "port hull" in page
-    assert "port bristol" not in page
+    assert "port bristol" not in page.partition('id="passages"')[2]
     lines = csv(reader, "/word/ship/passages.csv", where="port=bristol", at="1853", n=50)
     assert set(lines["port"]) <= {"bristol"}
     assert set(lines["slice"].cast(str)) <= {"1853"}
@@ -598,3 +599,26 @@ def test_a_model_without_groups_has_no_trace_of_them(reader: TestClient) -> None
     assert "roup" not in re.sub(r'role="group"', "", page.text)
     assert reader.get("/word/ship", params={"groups": "x", "groups_at": "1850"}).text == page.text
     assert not [name for name in reader.get("/word/ship.json").json() if "group" in name]
+
+
+def test_a_page_begins_with_what_changed_and_its_proof(reader: TestClient, small_model: dw.Model) -> None:
+    page = reader.get("/word/ship").text
+    found = reader.get("/word/ship/finding.json").json()
+    assert found["sentence"].startswith("ship: ")
+    assert not found["significant"]  # this model was not tested
+    assert "nothing is proven" in found["sentence"]
+    assert page.index('class="finding"') < page.index('class="trajectory"')
+    assert "No change of this word is proven." in page
+    for side in ("before", "since"):
+        rows = found["passages"][side]
+        assert len(rows) == 3
+        assert all(row["keyword"].casefold() == "ship" for row in rows)
+        assert rows[0]["document"] != rows[1]["document"]
+    table = reader.get("/word/ship/collocates.json").json()
+    assert {row["side"] for row in table} <= {"before", "since"}
+    assert reader.get("/word/ship/collocates.csv").text.startswith("word,side,count")
+    assert reader.get("/word/shpi/finding.json").status_code == 404
+    with TestClient(make_app(small_model, None), base_url="http://localhost") as alone:
+        assert 'class="finding"' not in alone.get("/word/ship").text
+        assert alone.get("/word/ship/finding.json").json() is None
+        assert "corpus was not found" in alone.get("/word/ship/collocates.json").text

@@ -95,7 +95,8 @@ def print_significance(table: pl.DataFrame, tested: pl.DataFrame, console: Conso
     }  # fmt: skip
     table = with_written_dates(table)
     ends = table.select("change_low", "change_high").iter_rows()
-    shown = table.drop(DATES[1:], "gradual", "slices").with_columns(
+    for_lists = ("documents_before", "documents_since", "lasting", "kind", "strength")
+    shown = table.drop(DATES[1:], "gradual", "slices", for_lists).with_columns(
         pl.Series("verdict", [verdicts[verdict(*both)] for both in table.select("q", "p").iter_rows()], dtype=pl.String)
     )
     if shown["q"].is_null().all() and shown["p"].is_not_null().any():

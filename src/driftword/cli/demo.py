@@ -27,6 +27,8 @@ def demo(
     from driftword.models.significance_table import verdict
     from driftword.pages.offline_report import report
     from driftword.preparing import prepare
+    from driftword.uses.describing import describe
+    from driftword.uses.driving_passages import evidence
 
     console = terminal.out()
     console.print("[bold]State of the Union addresses, 1790-2026[/bold]\n")
@@ -39,14 +41,15 @@ def demo(
 
     model = Model.open(out / "dynamic-8.model")
     tested = significance(model, corpus=corpus)
-    console.print("\n[bold]The words that changed most[/bold]")
-    answers.print_ranking(explore.rank_drift(model, n=12), console)
+    console.print("\n[bold]The words that changed most, and what changed in them[/bold]")
+    answers.print_sentences(describe(model, n=12, corpus=corpus), console)
+    console.print("\n[bold]The passages that show it[/bold]")
+    word = WORDS[0]
+    answers.print_evidence(evidence(model, word, corpus=corpus), describe(model, word, corpus=corpus), console)
     rates = dict(tested.select("word", "q").iter_rows())
     for word in WORDS:
         console.print(f"\n[bold]{word}[/bold] and its neighbours; its change is {verdict(rates[word])}")
         answers.print_neighbors(explore.neighbors(model, word, n=8), model, word, console)
-    console.print(f"\n[bold]{WORDS[0]}[/bold] in the speeches")
-    answers.print_passages(corpus.passages(WORDS[0], n=8, width=32), console)
 
     for word in WORDS:
         plot.save(plot.trajectory(model, word), out / f"{word}.svg")
@@ -55,8 +58,8 @@ def demo(
     )
     program = "driftword" if shutil.which("driftword") else sys.argv[0]  # make's own is in .venv/bin
     console.print(
-        f"\nOpen [bold]{written}[/bold] in a browser: the words that moved most, each with its trajectory, its "
-        "neighbours then and now, and passages from the speeches. It is a single file that you can send to anyone.\n"
+        f"\nOpen [bold]{written}[/bold] in a browser: the words that changed most, each with the passages that show "
+        "it, its trajectory, and its neighbours then and now. It is a single file that you can send to anyone.\n"
         "The explorer has all other words, and every question is a command:"
     )
     console.print(f"  {program} explore {out / 'dynamic-8.model'}   (in the browser)")

@@ -50,7 +50,7 @@ def changes(
 
     With words: the change points of each, at most `n`, those that explain most first. Without: the words whose
     trajectory is best explained by a single change point; where the model has been tested (`significance`), words that
-    are significant at a false discovery rate of 5% come first, by the lower end of their effect.
+    are significant at a false discovery rate of 5% come first, by the strength of their change.
 
     Parameters
     ----------

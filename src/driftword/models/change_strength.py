@@ -2,9 +2,9 @@
 
 A word is ranked if its change is significant, it is a word (not a name, a number, a function word, a phrase or a
 fragment; see `corpus.word_kinds`), and it occurs in enough documents before the change and since, not most of them of
-one time: then it may have been an event. Two things count equally: how far its mean vector moved across the change, and
-what its effect is at least. Both depend on how frequent a word is, so each is measured in robust standard deviations
-from ranked words of similar frequency.
+one time: then it may have been an event. Two things count: how far its mean vector moved across the change and, half as
+much, what its effect is at least. Both depend on how frequent a word is, so each is measured in robust standard
+deviations from ranked words of similar frequency.
 
 The order is one of interest, not of certainty: q says how sure a change is. It was chosen on words whose changes are
 known (docs/how-sure.md).
@@ -26,6 +26,7 @@ from driftword.models.slice_vectors import attested_mean
 
 LEAST_DOCUMENTS: Final = 20  # before a change, and since
 LEAST_LASTING: Final = 0.5  # share of them on either side that are not of its most crowded time
+EFFECT_SHARE: Final = 0.5  # how much the effect counts, beside the distance
 PEERS: Final = 200  # ranked words of similar frequency that a word is compared with
 _FEWEST: Final = 10  # below which there are no peers, so that both measures are compared with all words
 
@@ -42,8 +43,8 @@ def with_strength(table: pl.DataFrame, model: Model) -> pl.DataFrame:
     if len(words) and model.moves:
         frequency = np.log(np.maximum(model.vocabulary.totals[words], 1).astype(np.float64))
         change = table["change"].to_numpy().astype("datetime64[D]").astype(np.int64)[words]
-        measures = distances(model, words, change), table["low"].to_numpy()[words]
-        strength[words] = sum(among_peers(measure, frequency) for measure in measures)
+        moved = among_peers(distances(model, words, change), frequency)
+        strength[words] = moved + EFFECT_SHARE * among_peers(table["low"].to_numpy()[words], frequency)
     return table.with_columns(strength=pl.Series(strength).fill_nan(None))
 
 
