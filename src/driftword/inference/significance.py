@@ -98,18 +98,18 @@ def significance(
     Returns
     -------
     One row per word, the strongest significant changes first: word; effect, the share of the variation between
-    documents that time explains beyond chance, with its 90% interval, low and high; p, the share of exchanges with as
-    much dependence on time, never 0; q, the false discovery rate if this word and all those with more evidence are called
-    changed, over the whole vocabulary (null for words that are named before all have been tested); where the word is
-    significant (q up to 0.05, or else p): change, the date of the first document of the new use, or the middle of a
-    gradual change, with its 90% interval, change_low and change_high; last_before, the date of the last document before
-    it; gradual, the probability that it was gradual, and if that is more likely than not, change_begin and change_end,
-    between which 10% to 90% of it happened (all null with `between`); and the number of documents, or of units of
-    evidence, and of slices in which the word occurs. A word in fewer than 8 of them, or in a single slice, is not
-    tested: only these numbers are given. Then, for lists: documents_before and documents_since the change; lasting, the
-    least share of those of either side that are not of its most crowded time; and, where the whole vocabulary was
-    tested, kind (word, name, phrase, function, number, fragment or foreign) and strength, by which words come first
-    that have enough documents on both sides (null for others).
+    documents that time explains beyond chance, with its 90% interval, low and high; p, the share of exchanges with
+    as much dependence on time, never 0; q, the false discovery rate if this word and all those with more evidence
+    are called changed, over the whole vocabulary (null for words that are named before all have been tested); where
+    the word is significant (q up to 0.05, or else p): change, the date of the first document of the new use, or the
+    middle of a gradual change, with its 90% interval, change_low and change_high; last_before, the date of the last
+    document before it; gradual, the probability that it was gradual, and if that is more likely than not,
+    change_begin and change_end, between which 10% to 90% of it happened (all null with `between`); and the number
+    of documents, or of units of evidence, and of slices in which the word occurs. A word in fewer than 8 of them,
+    or in a single slice, is not tested: only these numbers are given. Then, for lists: documents_before and
+    documents_since the change; lasting, the least share of those of either side that are not of its most crowded
+    time; and, where the whole vocabulary was tested, kind (word, name, phrase, function, number, fragment or
+    foreign) and strength, by which words come first that have enough documents on both sides (null for others).
     """
     model = as_model(model)
     permutations = checks.whole("permutations", permutations, least=19, most=1_000_000)
