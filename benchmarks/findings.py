@@ -4,6 +4,7 @@
     python benchmarks/findings.py passages un.corpus pieces=150 limit=60000 slices=5y seed=0,1,2
     python benchmarks/findings.py sizes un.corpus slices=5y seed=0,1,2
     python benchmarks/findings.py known un.model list=un
+    python benchmarks/findings.py sentences un.model n=500
     python benchmarks/findings.py stable sotu.corpus
 
 passages    Half of the occurrences of words exchange their places with another word from a day on,
@@ -18,6 +19,8 @@ sizes       Pairs of words exchange different shares of their places: rank corre
 known       Words whose changes are known from dictionaries and history (known_changes.py): how many
             of them are among the first 20, 50, 100 and 200 words that can be ranked, by strength
             and by other rules, and how many chance would put there.
+sentences   Every word and year that sentences about the n words that changed most name, looked up in
+            the text by a plain loop: how many are there as told, and how many are not.
 stable      Models of three seeds, and of two halves of the documents: the share of the first 20 and
             50 words that two lists have in common.
 
@@ -158,6 +161,31 @@ def report_known(model: dw.Model, known: dict[str, Any]) -> None:
     print(f"{'expected':12}" + "".join(f"{share * n:8.1f}" for n in (20, 50, 100, 200)))
 
 
+def report_sentences(model: dw.Model, n: int) -> None:
+    """Print how many words that sentences name are in the text as told."""
+    corpus = model.open_corpus()
+    assert corpus is not None
+    tokens, offsets = np.asarray(corpus.tokens), np.asarray(corpus.offsets)
+    right = wrong = 0
+    for row in dw.describe(model, n=n, corpus=corpus).iter_rows(named=True):
+        v, change = model.word_id(row["word"]), row["change"]
+        where = np.flatnonzero(tokens == v)
+        for side in ("before", "since"):
+            for name in row[side] or []:
+                seen: list[tuple[int, date]] = []
+                for position in where.tolist():
+                    chunk = int(np.searchsorted(offsets, position, side="right")) - 1
+                    day = date.fromordinal(date(1970, 1, 1).toordinal() + int(corpus.chunk_day[chunk]))
+                    low, high = max(offsets[chunk], position - 5), min(offsets[chunk + 1], position + 6)
+                    if (day >= change) == (side == "since") and model.word_id(name) in tokens[low:high]:
+                        seen.append((int(corpus.chunk_document[chunk]), day))
+                days = [day for _, day in seen]
+                good = len(seen) >= 5 and len({document for document, _ in seen}) >= 3 and name in row["sentence"]
+                good = good and row[f"{side}_first"] <= min(days) and max(days) <= row[f"{side}_last"]
+                right, wrong = right + good, wrong + (not good)
+    print(f"{right:,} words that sentences name are in the text as told, {wrong} are not")
+
+
 def report_stable(path: str, given: dict[str, Any], folder: Path) -> None:
     """Print how much lists of different seeds, and of two halves of the documents, have in common."""
     corpus = dw.Corpus.open(path)
@@ -184,6 +212,9 @@ def main() -> None:
     given: dict[str, Any] = dict(argument.split("=", 1) for argument in sys.argv[3:])
     if mode == "known":
         report_known(dw.Model.open(path), UNITED_NATIONS if given.get("list") == "un" else STATE_OF_THE_UNION)
+        return
+    if mode == "sentences":
+        report_sentences(dw.Model.open(path), int(given.get("n", 100)))
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -221,6 +221,20 @@ def test_the_sentence_says_what_changed(model: dw.Model, corpus: dw.Corpus) -> N
     assert dw.describe(model)["word"][0] == "cell"
 
 
+@pytest.mark.slow
+def test_every_word_of_every_sentence_is_in_the_speeches(tmp_path: Path) -> None:
+    sotu = dw.prepare("sotu", slices="10y", vocabulary=2_500, out=tmp_path / "sotu.corpus")
+    model = dw.fit(sotu, dw.Spec(dim=20), passes=2)
+    dw.significance(model, corpus=sotu, permutations=199)
+    table = dw.describe(model, n=60, corpus=sotu)
+    assert table.height == 60
+    assert table["since"].list.len().sum() > 100
+    for row in table.iter_rows(named=True):
+        check_sentence(row, sotu, model)
+        if row["before"] and row["since"]:
+            assert row["before_last"] <= row["since_last"]
+
+
 def test_what_is_not_proven_says_so(model: dw.Model, corpus: dw.Corpus) -> None:
     row = dw.describe(model, "market").row(0, named=True)
     assert row["change"] is None

@@ -9,12 +9,16 @@ from importlib.metadata import version
 from pathlib import PurePath
 from typing import Final
 
+import numpy as np
+
 from driftword.basics import checks
 from driftword.basics.tables import escape_markdown, lines_of
 from driftword.corpus import Corpus
 from driftword.models.model import Model, as_model
 from driftword.models.spec import Spec
+from driftword.uses.describing import describe
 
+_SENTENCES: Final = 10  # about the words that changed most
 _LIMITS: Final = (
     "Neighbours show in which company a word is used. Whether that is a change of meaning, only its passages can tell.",
     "Where a word does not occur in the training text of a slice, its vector is interpolated; answers say so.",
@@ -35,7 +39,7 @@ def card(
         A model, or its path.
     corpus
         The corpus it was fitted to, or its path; by default where it was then. Without it, the card has no description
-        of the text and no score of test text.
+        of the text, no score of test text, and no sentences about the words that changed most.
     score
         Whether to score the test text, which takes some seconds.
     """
@@ -76,7 +80,11 @@ def card(
             f"{found.describe()} {found.permutations:,} permutations of the dates of documents, seed {found.seed}. "
             "How well such tests keep what they promise is measured in driftword's documentation, on other corpora."
         )
-    lines += ["", "## How sure it is", "", tested, "", "## What it cannot tell", ""]
+    lines += ["", "## How sure it is", "", tested]
+    if found is not None and text is not None and np.isfinite(found.strength).any():
+        sentences = describe(model, n=_SENTENCES, corpus=text)["sentence"]
+        lines += ["", "## What changed most", "", *(f"- {escape_markdown(sentence)}" for sentence in sentences)]
+    lines += ["", "## What it cannot tell", ""]
     lines += [f"- {limit}" for limit in _LIMITS]
     lines += ["", "## Cite", "", citation(model), ""]
     return "\n".join(lines)
