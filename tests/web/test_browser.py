@@ -364,6 +364,7 @@ def test_a_double_click_counts_once_and_two_clicks_twice(chromium: Any, small_mo
     headings = page.locator("section.page.current .columns").first.locator("h3")
     before = headings.all_inner_texts()
     year = next(str(year) for year in range(1850, 1860) if str(year) not in before)
+    page.locator(".trajectory svg").scroll_into_view_if_needed()
     box = page.locator(f".trajectory .slice-link[data-slice='{year}']").bounding_box()
     point = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     for pinned in (True, False, True, False):  # as fast as they come

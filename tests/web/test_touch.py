@@ -21,10 +21,13 @@ def test_a_finger_slides_over_slices_and_pins_one(chromium: Any, address: str) -
     context = new_context(chromium, viewport=PHONE, has_touch=True, is_mobile=True, base_url=address)
     page = context.new_page()
     page.goto("/word/ship?at=1850&at=1859")
-    boxes = {
-        year: page.locator(f".trajectory .slice-link[data-slice='{year}']").bounding_box() for year in (1853, 1856)
-    }
-    (x, y), (far, _) = ((box["x"] + box["width"] / 2, box["y"] + box["height"] / 2) for box in boxes.values())
+
+    def place(year: int) -> tuple[float, float]:
+        page.locator(".trajectory svg").scroll_into_view_if_needed()
+        box = page.locator(f".trajectory .slice-link[data-slice='{year}']").bounding_box()
+        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+    (x, y), (far, _) = place(1853), place(1856)
     panel, address_before = page.locator(".neighbors-panel"), page.url
     page.touchscreen.tap(x, y)
     panel.get_by_text("1853", exact=True).wait_for()
@@ -43,6 +46,7 @@ def test_a_finger_slides_over_slices_and_pins_one(chromium: Any, address: str) -
     panel.get_by_role("button", name="Pin").tap()
     page.get_by_role("heading", name="Passages, 1856").wait_for()
     assert columns(page) == ["1850", "1856", "1859"]
+    x, y = place(1853)
     page.touchscreen.tap(x, y)
     panel.get_by_text("1853", exact=True).wait_for()
     page.touchscreen.tap(x, y)  # once more

@@ -67,7 +67,7 @@ def _without_nan(value: Any) -> Any:
 
 def print_table(table: pl.DataFrame, console: Console, *, digits: int = 3) -> None:
     """Print a table in columns; numbers to the right."""
-    untested = [name for name in ("effect", "q") if name in table.columns and table[name].is_null().all()]
+    untested = [name for name in ("effect", "q", "strength") if name in table.columns and table[name].is_null().all()]
     table = table.drop(untested)  # there was no test
     if table.is_empty():
         console.print("[dim]No rows.[/dim]")

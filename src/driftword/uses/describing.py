@@ -69,13 +69,14 @@ def describe(
     before, with its 90% interval, times_low and times_high.
     """
     model = as_model(model)
+    n = checks.whole("n", n, least=1)
     text = corpus_of(model, corpus)
     found = model.significance
     if words is None:
         if found is None:
             raise OptionError("No words are named, and the model has not been tested; run `significance` first")
         ranked = np.flatnonzero(np.isfinite(found.strength[found.order]))
-        names = [model.words[v] for v in found.order[ranked[: checks.whole("n", n, least=1)]]]
+        names = [model.words[v] for v in found.order[ranked[:n]]]
     else:
         names = [model.words[model.word_id(word)] for word in checks.words("words", words)]
     return pl.DataFrame([_describe(model, text, name) for name in names], schema=_SCHEMA)
