@@ -47,7 +47,7 @@ import planted_text
 from driftword.corpus.word_kinds import WORD
 from driftword.models.significance_table import LEVEL
 from driftword.uses.driving_passages import _plainest, plainness
-from driftword.uses.sides import SINCE, find_sides
+from driftword.uses.sides import AFTER, find_sides
 from known_changes import STATE_OF_THE_UNION, UNITED_NATIONS
 
 Array = npt.NDArray[Any]
@@ -85,7 +85,7 @@ def judge_passages(
         if row["change"] is None or row["documents"] < least:
             continue
         sides = find_sides(model, corpus, word, at=first if known else None)
-        chosen = _plainest(sides, plainness(sides, SINCE), SINCE, 10)
+        chosen = _plainest(sides, plainness(sides, AFTER), AFTER, 10)
         some = np.random.default_rng(0).choice(np.flatnonzero(sides.since), 30)
         shown, others = (
             exchanged_occurrences(corpus, sides.positions, which, word=word, table=table) for which in (chosen, some)
@@ -170,14 +170,14 @@ def report_sentences(model: dw.Model, n: int) -> None:
     for row in dw.describe(model, n=n, corpus=corpus).iter_rows(named=True):
         v, change = model.word_id(row["word"]), row["change"]
         where = np.flatnonzero(tokens == v)
-        for side in ("before", "since"):
+        for side in ("before", "after"):
             for name in row[side] or []:
                 seen: list[tuple[int, date]] = []
                 for position in where.tolist():
                     chunk = int(np.searchsorted(offsets, position, side="right")) - 1
                     day = date.fromordinal(date(1970, 1, 1).toordinal() + int(corpus.chunk_day[chunk]))
                     low, high = max(offsets[chunk], position - 5), min(offsets[chunk + 1], position + 6)
-                    if (day >= change) == (side == "since") and model.word_id(name) in tokens[low:high]:
+                    if (day >= change) == (side == "after") and model.word_id(name) in tokens[low:high]:
                         seen.append((int(corpus.chunk_document[chunk]), day))
                 days = [day for _, day in seen]
                 good = len(seen) >= 5 and len({document for document, _ in seen}) >= 3 and name in row["sentence"]

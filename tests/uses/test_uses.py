@@ -17,7 +17,7 @@ from driftword.basics.errors import OptionError
 from driftword.uses.collocates import LEAST_COUNT, LEAST_DOCUMENTS, benjamini_hochberg, binomial_tail, company, fold
 from driftword.uses.describing import typical
 from driftword.uses.driving_passages import plainness
-from driftword.uses.sides import SINCE, Sides, find_sides
+from driftword.uses.sides import AFTER, Sides, find_sides
 from driftword.uses.usage_vectors import FAR, NEAR, usage_vectors, windows
 from driftword.uses.word_frequency import frequency_ratio
 
@@ -93,14 +93,14 @@ def test_passages_show_the_old_use_and_the_new_one(model: dw.Model, corpus: dw.C
     table = dw.evidence(model, "cell", n=10, width=60)
     assert table.columns[:8] == ["word", "side", "date", "score", "text", "left", "keyword", "right"]
     assert {"slice", "document", "author"} <= set(table.columns)
-    for side in ("before", "since"):
+    for side in ("before", "after"):
         rows = table.filter(pl.col("side") == side)
         assert rows.height == 10
         assert rows["document"].n_unique() == 10
         assert rows["score"].is_sorted(descending=True)
-        assert [is_new(text) for text in rows["text"]] == [side == "since"] * 10
+        assert [is_new(text) for text in rows["text"]] == [side == "after"] * 10
         change = dw.significance(model, "cell")["change"][0]
-        assert all((day >= change) == (side == "since") for day in rows["date"])
+        assert all((day >= change) == (side == "after") for day in rows["date"])
     assert (table["text"] == table["left"] + table["keyword"] + table["right"]).all()
     texts = corpus.documents.collect()["text"]
     for document, keyword, right in table.select("document", "keyword", "right").iter_rows():
@@ -111,7 +111,7 @@ def test_passages_show_the_old_use_and_the_new_one(model: dw.Model, corpus: dw.C
 def test_documents_that_carry_the_change(model: dw.Model) -> None:
     table = dw.evidence(model, "cell", n=5, by="documents")
     assert table["occurrences"].is_between(1, 2).all()
-    assert table.filter(pl.col("side") == "since")["score"].is_sorted(descending=True)
+    assert table.filter(pl.col("side") == "after")["score"].is_sorted(descending=True)
     assert table["document"].n_unique() == 10
 
 
@@ -129,9 +129,9 @@ def test_company_is_counted_as_a_plain_loop_counts_it(model: dw.Model, corpus: d
             *tokens[position + 1 : min(end, position + window + 1)],
         }
         for v in near:
-            key = (corpus.words[v], "since" if since else "before")
+            key = (corpus.words[v], "after" if since else "before")
             counts.setdefault(key, []).append(int(corpus.chunk_document[chunk]))
-    other = {"since": "before", "before": "since"}
+    other = {"after": "before", "before": "after"}
     for row in table.iter_rows(named=True):
         own = counts[row["word"], row["side"]]
         rest = counts.get((row["word"], other[row["side"]]), [])
@@ -148,7 +148,7 @@ def test_company_is_counted_as_a_plain_loop_counts_it(model: dw.Model, corpus: d
 def test_the_company_that_was_gained_and_lost_is_the_planted_one(model: dw.Model) -> None:
     table = dw.collocates(model, "cell")
     sure = table.filter(pl.col("q") <= 0.05)
-    assert set(sure.filter(pl.col("side") == "since")["word"]) >= set(TOPICS["biology"])
+    assert set(sure.filter(pl.col("side") == "after")["word"]) >= set(TOPICS["biology"])
     assert set(sure.filter(pl.col("side") == "before")["word"]) <= set(TOPICS["prison"])
     assert len(sure.filter(pl.col("side") == "before")) >= 5
     assert (sure["log_ratio"] > 0.5).all()
@@ -197,7 +197,7 @@ def check_sentence(row: dict[str, object], corpus: dw.Corpus, model: dw.Model) -
     """Check every word and date that a sentence names against the text."""
     sides = find_sides(model, corpus, str(row["word"]))
     near = sides.around[:, FAR - 5 : FAR + 6]
-    for side in ("before", "since"):
+    for side in ("before", "after"):
         for word in row[side] or []:  # type: ignore[attr-defined]
             has = (near == corpus.word_index[word]).any(axis=1) & sides.of_side(side)
             assert has.sum() >= 5
@@ -211,8 +211,8 @@ def check_sentence(row: dict[str, object], corpus: dw.Corpus, model: dw.Model) -
 def test_the_sentence_says_what_changed(model: dw.Model, corpus: dw.Corpus) -> None:
     row = dw.describe(model, "cell").row(0, named=True)
     assert set(row["before"]) <= set(TOPICS["prison"])
-    assert set(row["since"]) <= set(TOPICS["biology"])
-    assert len(row["before"]) == len(row["since"]) == 3
+    assert set(row["after"]) <= set(TOPICS["biology"])
+    assert len(row["before"]) == len(row["after"]) == 3
     check_sentence(row, corpus, model)
     assert row["q"] <= 0.01
     assert "unlikely to be chance" in row["sentence"]
@@ -228,11 +228,11 @@ def test_every_word_of_every_sentence_is_in_the_speeches(tmp_path: Path) -> None
     dw.significance(model, corpus=sotu, permutations=199)
     table = dw.describe(model, n=60, corpus=sotu)
     assert table.height == 60
-    assert table["since"].list.len().sum() > 100
+    assert table["after"].list.len().sum() > 100
     for row in table.iter_rows(named=True):
         check_sentence(row, sotu, model)
-        if row["before"] and row["since"]:
-            assert row["before_last"] <= row["since_last"]
+        if row["before"] and row["after"]:
+            assert row["before_last"] <= row["after_last"]
 
 
 def test_what_is_not_proven_says_so(model: dw.Model, corpus: dw.Corpus) -> None:
@@ -261,7 +261,7 @@ def test_how_many_times_as_frequent(model: dw.Model, corpus: dw.Corpus) -> None:
     first = (sides.change - date(1970, 1, 1)).days
     since = corpus.chunk_day >= first
     sizes = np.diff(corpus.offsets)
-    rates = [sides.of_side(side).sum() / sizes[chosen].sum() for side, chosen in (("before", ~since), ("since", since))]
+    rates = [sides.of_side(side).sum() / sizes[chosen].sum() for side, chosen in (("before", ~since), ("after", since))]
     found = frequency_ratio(sides)
     assert found.ratio == pytest.approx(rates[1] / rates[0])
     assert found.low < 1 < found.high
@@ -318,7 +318,7 @@ def test_vectors_of_occurrences_are_whitened_sums_of_context_vectors(model: dw.M
 def test_scores_leave_out_what_a_document_contributes(model: dw.Model, corpus: dw.Corpus) -> None:
     sides = find_sides(model, corpus, "cell")
     new = np.array([is_new(text) for text in texts_of(sides)])
-    score = plainness(sides, SINCE)
+    score = plainness(sides, AFTER)
     assert score[new].mean() - score[~new].mean() > 1
     assert abs(score.mean()) < 1e-9
     assert score.std() == pytest.approx(1)
@@ -362,9 +362,9 @@ def test_commands_answer_for_people_and_programs(model: dw.Model, tmp_path: Path
     assert "cell: from " in told.stdout
     shown = run_here("evidence", path, "cell", "-n", "2")
     assert shown.returncode == 0
-    assert shown.stdout.index("before") < shown.stdout.index("since")
+    assert shown.stdout.index("before") < shown.stdout.index("after")
     rows = json.loads(run_here("evidence", path, "cell", "--json", "--by", "documents").stdout)
-    assert {row["side"] for row in rows} == {"before", "since"}
+    assert {row["side"] for row in rows} == {"before", "after"}
     near = run_here("collocates", path, "cell", "--between", "1900:1935,1945:1979", "--csv")
     assert near.stdout.startswith("word,side,count")
     wrong = run_here("evidence", path, "sell")

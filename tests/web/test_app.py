@@ -609,13 +609,13 @@ def test_a_page_begins_with_what_changed_and_its_proof(reader: TestClient, small
     assert "nothing is proven" in found["sentence"]
     assert page.index('class="finding"') < page.index('class="trajectory"')
     assert "No change of this word is proven." in page
-    for side in ("before", "since"):
+    for side in ("before", "after"):
         rows = found["passages"][side]
         assert len(rows) == 3
         assert all(row["keyword"].casefold() == "ship" for row in rows)
         assert rows[0]["document"] != rows[1]["document"]
     table = reader.get("/word/ship/collocates.json").json()
-    assert {row["side"] for row in table} <= {"before", "since"}
+    assert {row["side"] for row in table} <= {"before", "after"}
     assert reader.get("/word/ship/collocates.csv").text.startswith("word,side,count")
     assert reader.get("/word/shpi/finding.json").status_code == 404
     with TestClient(make_app(small_model, None), base_url="http://localhost") as alone:

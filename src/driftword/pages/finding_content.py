@@ -15,7 +15,7 @@ from driftword.pages.content import Content
 from driftword.pages.passage_content import passage_rows
 from driftword.uses.describing import describe_sides
 from driftword.uses.driving_passages import passages_of
-from driftword.uses.sides import BEFORE, SINCE, find_sides
+from driftword.uses.sides import AFTER, BEFORE, find_sides
 
 PASSAGES: Final = 3  # on either side
 WIDTH: Final = 160  # characters on either side of the word
@@ -35,7 +35,7 @@ def finding(model: Model, corpus: Corpus | None, word: str) -> Content | None:
         **{name: str(value) if isinstance(value, date) else value for name, value in facts.items()},
         "told": facts["sentence"].partition(": ")[2],
         "significant": sides.significant,
-        "passages": {side: _rows(passages.filter(pl.col("side") == side)) for side in (BEFORE, SINCE)},
+        "passages": {side: _rows(passages.filter(pl.col("side") == side)) for side in (BEFORE, AFTER)},
     }
 
 
@@ -43,7 +43,7 @@ def add_finding(page: Content, found: Content | None) -> Content:
     """Add what changed in a word to the content of its page; its figure names the same company as the sentence."""
     figure = page["figures"].get("trajectory")
     if found is not None and found["significant"] and figure is not None:
-        figure["sides"] = found[BEFORE], found[SINCE]
+        figure["sides"] = found[BEFORE], found[AFTER]
     return page | {"finding": found}
 
 

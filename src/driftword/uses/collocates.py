@@ -25,7 +25,7 @@ from driftword.basics import checks
 from driftword.corpus import Corpus
 from driftword.corpus.function_words import function_words, is_number_word
 from driftword.models.model import Model, as_model, corpus_of
-from driftword.uses.sides import BEFORE, SINCE, Sides, find_sides
+from driftword.uses.sides import AFTER, BEFORE, Sides, find_sides
 from driftword.uses.usage_vectors import FAR
 
 Array = npt.NDArray[Any]
@@ -74,7 +74,7 @@ def collocates(
     Returns
     -------
     One row per collocate, on the side where it is more usual, those with the most evidence first: word, the collocate;
-    side, before or since; count, occurrences of the word on this side that have it (at least 5), and count_other on
+    side, before or after; count, occurrences of the word on this side that have it (at least 5), and count_other on
     the other; documents with such occurrences (at least 3), and documents_other; log_ratio, the logarithm to base 2 of
     how many times as usual it is on this side, drawn towards 0 where counts are small; association, the logarithm to
     base 2 of how many times as often it is near the word on this side as anywhere; p and q, its false discovery rate
@@ -88,7 +88,7 @@ def collocates(
     found = company(find_sides(model, text, checks.text("word", word), between), window=window, function=function)
     if n is None:
         return found
-    return pl.concat([found.filter(pl.col("side") == side).head(n) for side in (BEFORE, SINCE)])
+    return pl.concat([found.filter(pl.col("side") == side).head(n) for side in (BEFORE, AFTER)])
 
 
 def company(sides: Sides, *, window: int = WINDOW, function: bool = False) -> pl.DataFrame:
@@ -120,7 +120,7 @@ def company(sides: Sides, *, window: int = WINDOW, function: bool = False) -> pl
     table = pl.DataFrame(
         {
             "word": [corpus.words[v] for v in ids],
-            "side": [(BEFORE, SINCE)[side[v]] for v in ids],
+            "side": [(BEFORE, AFTER)[side[v]] for v in ids],
             "count": count[side[ids], ids],
             "count_other": count[1 - side[ids], ids],
             "documents": in_documents[side[ids], ids],

@@ -22,7 +22,7 @@ from driftword.corpus import Corpus
 from driftword.models.model import Model, as_model, corpus_of
 from driftword.models.significance_table import LEVEL
 from driftword.uses.collocates import company, fold
-from driftword.uses.sides import BEFORE, SINCE, Sides, find_sides
+from driftword.uses.sides import AFTER, BEFORE, Sides, find_sides
 from driftword.uses.word_frequency import FrequencyRatio, frequency_ratio
 
 NAMED: Final = 3  # words of each side
@@ -34,7 +34,7 @@ _YEARS, _MONTHS = 3 * 366, 3 * 31  # days that a time is longer than, if it is t
 _SCHEMA: Final[dict[str, Any]] = {
     "word": pl.String, "sentence": pl.String, "verdict": pl.String,
     "before": pl.List(pl.String), "before_first": pl.Date, "before_last": pl.Date,
-    "since": pl.List(pl.String), "since_first": pl.Date, "since_last": pl.Date,
+    "after": pl.List(pl.String), "after_first": pl.Date, "after_last": pl.Date,
     "change": pl.Date, "change_low": pl.Date, "change_high": pl.Date, "q": pl.Float64,
     "times_as_frequent": pl.Float64, "times_low": pl.Float64, "times_high": pl.Float64,
 }  # fmt: skip
@@ -64,7 +64,7 @@ def describe(
     -------
     One row per word: word; sentence; verdict, the kind of change: of company, of frequency, of both or of neither;
     before, up to three words of the company that it had before its change, with the dates of their first and last
-    occurrence near it, before_first and before_last; since, the same since then; change with its 90% interval, and q,
+    occurrence near it, before_first and before_last; after, the same since then; change with its 90% interval, and q,
     as in `significance` (null where it was not tested, or no change was found); times_as_frequent it is since then as
     before, with its 90% interval, times_low and times_high.
     """
@@ -96,7 +96,7 @@ def describe_sides(model: Model, sides: Sides) -> dict[str, Any]:
     word, found = sides.word, model.significance
     row = {} if found is None else found.table.row(model.word_id(word), named=True)
     facts, collocates, ratio = _tested(model, word), company(sides), frequency_ratio(sides)
-    for side in (BEFORE, SINCE):
+    for side in (BEFORE, AFTER):
         named = typical(collocates.filter(pl.col("side") == side))
         facts[side] = named["word"].to_list()
         facts[f"{side}_first"], facts[f"{side}_last"] = named["first"].min(), named["last"].max()
@@ -150,7 +150,7 @@ def _verdict(ratio: FrequencyRatio, *, changed: bool | None) -> str:
 def _sentence(word: str, facts: dict[str, Any], row: dict[str, Any], at: date | None, *, changed: bool | None) -> str:
     """Say all of it in a sentence."""
     parts = []
-    told = [(facts[side], written(facts[f"{side}_first"], facts[f"{side}_last"])) for side in (BEFORE, SINCE)]
+    told = [(facts[side], written(facts[f"{side}_first"], facts[f"{side}_last"])) for side in (BEFORE, AFTER)]
     company_of = [f"{', '.join(words)} ({when})" for words, when in told if words]
     if len(company_of) == 2:
         parts.append(f"from {company_of[0]} to {company_of[1]}")

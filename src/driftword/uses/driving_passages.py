@@ -22,7 +22,7 @@ from driftword.basics import checks, randomness
 from driftword.corpus import Corpus
 from driftword.corpus.passages import find_at
 from driftword.models.model import Model, as_model, corpus_of
-from driftword.uses.sides import BEFORE, SINCE, Sides, find_sides
+from driftword.uses.sides import AFTER, BEFORE, Sides, find_sides
 from driftword.uses.usage_vectors import FAR
 
 Array = npt.NDArray[Any]
@@ -70,7 +70,7 @@ def evidence(
 
     Returns
     -------
-    One row per passage, the plainest of each side first: word; side, before or since; date (or slice); score, how far
+    One row per passage, the plainest of each side first: word; side, before or after; date (or slice); score, how far
     it lies towards the use of its side, in standard deviations of all occurrences; with documents, the number of
     occurrences, and the score is the sum over these; text, and its parts left, keyword and right; slice, document, the
     number of the occurrence in it, and the documents' other columns.
@@ -85,7 +85,7 @@ def evidence(
 def passages_of(sides: Sides, *, n: int, by: str = "passages", width: int = 120) -> pl.DataFrame:
     """Return the passages that show both sides; see `evidence`."""
     parts = []
-    for side in (BEFORE, SINCE):
+    for side in (BEFORE, AFTER):
         score = plainness(sides, side)
         chosen, facts = (_plainest(sides, score, side, n), {}) if by == "passages" else _heaviest(sides, score, side, n)
         columns = {"score": score[chosen], **facts}
@@ -107,7 +107,7 @@ def passages_of(sides: Sides, *, n: int, by: str = "passages", width: int = 120)
 def plainness(sides: Sides, side: str) -> Array:
     """Return how far each occurrence lies towards the use of a side, in standard deviations of all of them."""
     here = sides.of_side(side)
-    sign = 1 if side == SINCE else -1
+    sign = 1 if side == AFTER else -1
     vectors = sides.vectors.astype(np.float64)
     fold = (randomness.bits(randomness.key(0, "folds"), sides.document) % np.uint64(_FOLDS)).astype(np.int64)
     common = sign * (vectors @ sides.background_shift)

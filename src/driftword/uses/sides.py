@@ -26,7 +26,7 @@ MOST: Final = 20_000  # occurrences that are looked at, taken evenly from all
 _LEAST_DOCUMENTS: Final = 2  # on either side
 _LEAST_SHARE: Final = 0.1  # of the documents, on either side of a day that was not dated by a test
 
-BEFORE, SINCE = "before", "since"
+BEFORE, AFTER = "before", "after"
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Sides:
 
     def of_side(self, side: str) -> Array:
         """Tell which occurrences are on a side."""
-        return self.since if side == SINCE else ~self.since
+        return self.since if side == AFTER else ~self.since
 
 
 def find_sides(
@@ -112,7 +112,7 @@ def find_sides(
             at = _likeliest_day(corpus, positions, vectors_of)
         since = day >= (at - date(1970, 1, 1)).days
     found = Sides(corpus, model.words[v], positions, np.asarray(since), vectors_of, at, significant, periods)
-    for side in (BEFORE, SINCE):
+    for side in (BEFORE, AFTER):
         if len(np.unique(found.document[found.of_side(side)])) < _LEAST_DOCUMENTS:
             where = "the two periods" if between is not None else "a change and since"
             raise OptionError(
