@@ -11,7 +11,7 @@ import pytest
 import driftword as dw
 from conftest import random_model, with_changes
 from driftword.models import change_strength
-from driftword.models.change_strength import among_peers, distances, with_strength
+from driftword.models.change_strength import among_peers, distances, least_documents, with_strength
 from driftword.models.significance_table import ranked
 
 WORDS = [f"word{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(60)]
@@ -59,7 +59,7 @@ def test_peers_are_words_of_similar_frequency(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     "left_out",
     [
-        {"kind": "name"}, {"kind": "function"}, {"documents_since": 19}, {"documents_before": 3}, {"lasting": 0.3},
+        {"kind": "name"}, {"kind": "function"}, {"documents_since": 7}, {"documents_before": 3}, {"lasting": 0.3},
         {"q": 0.06}, {"low": -0.01},
     ],
 )  # fmt: skip
@@ -75,6 +75,11 @@ def test_only_words_with_enough_evidence_are_ranked(left_out: dict[str, object])
     again = with_strength(changed, model)
     assert again["strength"][3] is None
     assert again["strength"].is_not_null().sum() == 39
+
+
+@pytest.mark.parametrize(("every", "least"), [(40, 8), (237, 11), (399, 19), (400, 20), (90_000, 20)])
+def test_small_corpora_need_fewer_documents(every: int, least: int) -> None:
+    assert least_documents(pl.DataFrame({"documents": [3, every, 8]})) == least
 
 
 def test_every_list_has_the_same_order() -> None:

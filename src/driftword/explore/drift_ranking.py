@@ -24,7 +24,7 @@ from driftword.explore import vectors
 from driftword.explore.drift_metrics import METRICS, UNCERTAIN, drift_interval, measure
 from driftword.explore.intervals import CorpusLike, uncertainty
 from driftword.explore.vectors import MIN_COUNT, Array
-from driftword.models.change_strength import LEAST_DOCUMENTS
+from driftword.models.change_strength import least_documents
 from driftword.models.model import Model, as_model
 from driftword.models.significance_table import SignificanceTable
 
@@ -50,6 +50,7 @@ class DriftRanking:
     counted: bool  # whether it is known how often words occur
     tested: str | None = None  # what a test of significance found about all words, in a sentence
     by_strength: int = 0  # words that come first, by the strength of their change
+    least_documents: int = 0  # in which these occur before their change, and since
 
     def describe(self) -> str:
         """Say in a few sentences which words were compared, why others were not, and what a test found."""
@@ -58,8 +59,8 @@ class DriftRanking:
         first, last = self.between
         return (
             f"{self.tested} {self.by_strength:,} of them come first, the strongest changes of all: words in at least "
-            f"{LEAST_DOCUMENTS} documents before their change and since, without names, numbers, phrases and function "
-            f"words. Drift is from {first} to {last}, where a word occurs in both."
+            f"{self.least_documents} documents before their change and since, without names, numbers, phrases and "
+            f"function words. Drift is from {first} to {last}, where a word occurs in both."
         )
 
     def _compared(self) -> str:
@@ -223,6 +224,7 @@ def rank_drift(
         counted=vocabulary.counted,
         tested=None if found is None else found.describe(),
         by_strength=tested,
+        least_documents=0 if test is None else least_documents(test.table),
     )
 
 

@@ -24,7 +24,8 @@ from driftword.models.model import Model
 from driftword.models.significance_table import LEVEL
 from driftword.models.slice_vectors import attested_mean
 
-LEAST_DOCUMENTS: Final = 20  # before a change, and since
+#: Before a change, and since; a twentieth of all documents where that is less, but enough for a test.
+LEAST_DOCUMENTS, FEWEST_DOCUMENTS = 20, 8
 LEAST_LASTING: Final = 0.5  # share of them on either side that are not of its most crowded time
 EFFECT_SHARE: Final = 0.5  # how much the effect counts, beside the distance
 PEERS: Final = 200  # ranked words of similar frequency that a word is compared with
@@ -35,7 +36,7 @@ Array = npt.NDArray[Any]
 
 def with_strength(table: pl.DataFrame, model: Model) -> pl.DataFrame:
     """Add the strength of each word's change to the table of a test, in the order of the vocabulary."""
-    enough = pl.min_horizontal("documents_before", "documents_since") >= LEAST_DOCUMENTS
+    enough = pl.min_horizontal("documents_before", "documents_since") >= least_documents(table)
     lasting = pl.col("lasting") >= LEAST_LASTING
     wanted = (pl.col("q") <= LEVEL) & (pl.col("low") > 0) & (pl.col("kind") == WORD) & enough & lasting
     words = np.flatnonzero(table.select(wanted.fill_null(value=False)).to_series().to_numpy())
@@ -46,6 +47,16 @@ def with_strength(table: pl.DataFrame, model: Model) -> pl.DataFrame:
         moved = among_peers(distances(model, words, change), frequency)
         strength[words] = moved + EFFECT_SHARE * among_peers(table["low"].to_numpy()[words], frequency)
     return table.with_columns(strength=pl.Series(strength).fill_nan(None))
+
+
+def least_documents(table: pl.DataFrame) -> int:
+    """Return in how many documents a word must occur before its change, and since, to be ranked.
+
+    The most frequent word tells how many documents there are.
+    """
+    every = table["documents"].max() or 0
+    assert isinstance(every, int)
+    return min(LEAST_DOCUMENTS, max(every // 20, FEWEST_DOCUMENTS))
 
 
 def distances(model: Model, words: Array, change: Array) -> Array:
