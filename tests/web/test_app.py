@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+from dataclasses import replace
 from fnmatch import fnmatch
 from html import unescape
 from itertools import pairwise
@@ -622,3 +623,15 @@ def test_a_page_begins_with_what_changed_and_its_proof(reader: TestClient, small
         assert 'class="finding"' not in alone.get("/word/ship").text
         assert alone.get("/word/ship/finding.json").json() is None
         assert "corpus was not found" in alone.get("/word/ship/collocates.json").text
+
+
+def test_the_first_page_says_what_is_unusual_about_the_text(small_model: dw.Model, small: dw.Corpus) -> None:
+    assert small.path is not None
+    odd = dw.Corpus.open(small.path)
+    odd.report = replace(odd.report, outside_vocabulary={str(1850 + i): 0.4 if i == 3 else 0.1 for i in range(10)})
+    with TestClient(make_app(small_model, odd), base_url="http://localhost") as reader:
+        page = reader.get("/").text
+        assert "in 1853 up to 40% of the words are outside the vocabulary, elsewhere about 10%" in page
+        assert len(reader.get("/index.json").json()["warnings"]) == 1
+    with TestClient(make_app(small_model, small), base_url="http://localhost") as reader:
+        assert 'class="warning"' not in reader.get("/").text

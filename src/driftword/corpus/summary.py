@@ -138,6 +138,12 @@ def _notes(report: PreparationReport) -> list[str]:
     return lines
 
 
+def warnings_of(corpus: TokenizedText) -> list[str]:
+    """Return what a reader of results must know about the text: why words may seem to change that did not."""
+    mixed = _mixed(corpus.report.language_sample)
+    return [line.replace("`", "") for line in [*([mixed] if mixed else []), *_unusual(corpus.report)]]
+
+
 def _unusual(report: PreparationReport) -> list[str]:
     """Return what to say of slices whose text is unlike that of the others: words may seem to change because of it."""
     lines = []

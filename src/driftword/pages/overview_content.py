@@ -13,6 +13,7 @@ from driftword.basics.errors import OptionError
 from driftword.basics.suggestions import matches
 from driftword.corpus import Corpus
 from driftword.corpus.slices import At
+from driftword.corpus.summary import warnings_of
 from driftword.exchange.model_card import citation
 from driftword.explore.trajectories import per_million
 from driftword.models.model import Model
@@ -56,6 +57,7 @@ def start(
         "timeline": None,
         "answers": [],
         "sentences": {},
+        "warnings": [] if corpus is None else warnings_of(corpus),
         "cite": citation(model),
     }
     if model.moves:

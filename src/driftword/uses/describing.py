@@ -162,11 +162,17 @@ def _sentence(word: str, facts: dict[str, Any], row: dict[str, Any], at: date | 
         parts.append(sure)
     else:
         parts.append(f"before and since {at}, where its uses differ most")
-        parts.append("not distinguishable from chance" if changed is False else "not tested, so nothing is proven")
+        parts.append(_unproven(row) if changed is False else "not tested, so nothing is proven")
     times = facts["times_as_frequent"]
     if np.isfinite(times):
         parts.append(_times(times))
     return f"{word}: {'; '.join(parts)}"
+
+
+def _unproven(row: dict[str, Any]) -> str:
+    """Say that no change was found, and how large one can be at most."""
+    most = max(row["high"], 0.0)
+    return f"not distinguishable from chance: time explains at most {most:.1%} of how its documents differ"
 
 
 def _times(times: float) -> str:
