@@ -137,7 +137,7 @@ def company(sides: Sides, *, window: int = WINDOW, function: bool = False) -> pl
     )
     # Rates are over all that could have been listed; only then those that are rare on their side are left out.
     often = (pl.col("count") >= LEAST_COUNT) & (pl.col("documents") >= LEAST_DOCUMENTS)
-    return table.filter(often).sort("side", "p", pl.col("log_ratio").neg(), maintain_order=True)
+    return table.filter(often).sort(pl.col("side") == AFTER, "p", pl.col("log_ratio").neg(), maintain_order=True)
 
 
 def benjamini_hochberg(p: Array) -> Array:

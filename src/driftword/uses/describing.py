@@ -149,20 +149,15 @@ def _verdict(ratio: FrequencyRatio, *, changed: bool | None) -> str:
 
 def _sentence(word: str, facts: dict[str, Any], row: dict[str, Any], at: date | None, *, changed: bool | None) -> str:
     """Say all of it in a sentence."""
-    parts = []
     told = [(facts[side], written(facts[f"{side}_first"], facts[f"{side}_last"])) for side in (BEFORE, AFTER)]
     company_of = [f"{', '.join(words)} ({when})" for words, when in told if words]
-    if len(company_of) == 2:
-        parts.append(f"from {company_of[0]} to {company_of[1]}")
-    elif company_of:
-        parts.append(f"{'from' if facts[BEFORE] else 'to'} {company_of[0]}")
+    way = f"{'from' if facts[BEFORE] else 'to'} {' to '.join(company_of)}" if company_of else ""
     if changed:
-        parts.append(_when(row))
         sure = "very unlikely to be chance" if row["q"] <= _SURE else "unlikely to be chance (q up to 0.05)"
-        parts.append(sure)
+        parts = [*([way] if way else []), _when(row), sure]
     else:
-        parts.append(f"before and since {at}, where its uses differ most")
-        parts.append(_unproven(row) if changed is False else "not tested, so nothing is proven")
+        unproven = _unproven(row) if changed is False else "not tested, so nothing is proven"
+        parts = [unproven, f"its uses differ most before and since {at}" + (f", {way}" if way else "")]
     times = facts["times_as_frequent"]
     if np.isfinite(times):
         parts.append(_times(times))
