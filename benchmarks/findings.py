@@ -44,6 +44,7 @@ import polars as pl
 
 import driftword as dw
 import planted_text
+from driftword.basics.errors import OptionError
 from driftword.corpus.word_kinds import WORD
 from driftword.models.significance_table import LEVEL
 from driftword.uses.driving_passages import _plainest, plainness
@@ -84,7 +85,10 @@ def judge_passages(
         row = tested.row(model.word_id(word), named=True)
         if row["change"] is None or row["documents"] < least:
             continue
-        sides = find_sides(model, corpus, word, at=first if known else None)
+        try:
+            sides = find_sides(model, corpus, word, at=first if known else None)
+        except OptionError:  # it does not occur before that day, or since
+            continue
         chosen = _plainest(sides, plainness(sides, AFTER), AFTER, 10)
         some = np.random.default_rng(0).choice(np.flatnonzero(sides.since), 30)
         shown, others = (
