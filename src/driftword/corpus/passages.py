@@ -26,7 +26,7 @@ from driftword.basics.suggestions import did_you_mean
 from driftword.corpus.groups import documents_by_value
 from driftword.corpus.slices import At
 from driftword.corpus.spans import OccurrenceQuery, Span, locate
-from driftword.corpus.tokenized_text import TokenizedText
+from driftword.corpus.tokenized_text import TokenizedText, chunks_of
 from driftword.storage import shards, store
 
 _BATCH: Final = 256  # documents that are read and split at a time
@@ -82,7 +82,7 @@ def find_in_slices(
 
 def find_at(corpus: TokenizedText, positions: npt.NDArray[np.int64], *, width: int) -> tuple[pl.DataFrame, list[int]]:
     """Return the lines of occurrences, given by their positions, and for each how many its document has before it."""
-    places = zip(positions.tolist(), _chunks(corpus, positions).tolist(), strict=True)
+    places = zip(positions.tolist(), chunks_of(corpus, positions).tolist(), strict=True)
     chosen = [_occurrence(corpus, *place) for place in places]
     return _table(corpus, chosen, width, Progress()), [one.rank for one in chosen]
 
@@ -112,7 +112,7 @@ def count_by_value(
     `where`), the counts are those that another choice in its place would have. What never occurs is left out.
     """
     positions = shards.find(corpus.tokens, corpus.word_id(word))
-    chunks = _chunks(corpus, positions)
+    chunks = chunks_of(corpus, positions)
     slices, documents = corpus.chunk_slice[chunks], corpus.chunk_document[chunks]
     has = {name: (table[name] == value).fill_null(value=False).to_numpy() for name, value in where.items()}
     in_slice = np.ones(len(positions), dtype=bool) if at is None else slices == corpus.slices.index(at)
@@ -146,7 +146,7 @@ def _candidates(
     found: dict[int, npt.NDArray[np.int64]] = {}
     for t in asked:
         positions = _positions(corpus, number, t)
-        found[t] = positions[allowed[corpus.chunk_document[_chunks(corpus, positions)]]]
+        found[t] = positions[allowed[corpus.chunk_document[chunks_of(corpus, positions)]]]
         counts[t] = len(found[t])
     return counts, found.__getitem__
 
@@ -177,14 +177,9 @@ def _positions(corpus: TokenizedText, number: int, t: int) -> npt.NDArray[np.int
     return np.concatenate(positions)
 
 
-def _chunks(corpus: TokenizedText, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the chunks that tokens are in."""
-    return np.searchsorted(corpus.offsets, positions, side="right") - 1
-
-
 def _spread(corpus: TokenizedText, positions: npt.NDArray[np.int64], n: int) -> list[_Occurrence]:
     """Choose n occurrences of a word, from as many documents as possible, evenly over all of them."""
-    document = corpus.chunk_document[_chunks(corpus, positions)]
+    document = corpus.chunk_document[chunks_of(corpus, positions)]
     first = np.flatnonzero(np.diff(document, prepend=-1))  # of each document, in `positions`
     available = np.diff(first, append=len(positions))
     chosen: list[int] = []
@@ -197,7 +192,7 @@ def _spread(corpus: TokenizedText, positions: npt.NDArray[np.int64], n: int) -> 
         rank += 1
     spread = positions[sorted(chosen)]
     return [
-        _occurrence(corpus, *place) for place in zip(spread.tolist(), _chunks(corpus, spread).tolist(), strict=True)
+        _occurrence(corpus, *place) for place in zip(spread.tolist(), chunks_of(corpus, spread).tolist(), strict=True)
     ]
 
 

@@ -287,6 +287,11 @@ def write_facts(writer: Writer, metadata: CorpusMetadata) -> None:
     writer.meta = {**metadata.to_dict(), "fingerprint": written.fingerprint}
 
 
+def chunks_of(corpus: TokenizedText, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the chunks that tokens, given by their positions, are in."""
+    return np.searchsorted(corpus.offsets, positions, side="right") - 1
+
+
 def split_number(split: str) -> int:
     """Return the number under which a split is stored."""
     return SPLITS.index(checks.one_of("split", split, SPLITS))

@@ -17,9 +17,10 @@ import numpy.typing as npt
 
 from driftword.basics.errors import OptionError
 from driftword.corpus import Corpus
+from driftword.corpus.tokenized_text import chunks_of
 from driftword.models.model import Model
 from driftword.storage import shards
-from driftword.uses.usage_vectors import FAR, UsageVectors, chunks_of, usage_vectors, windows
+from driftword.uses.usage_vectors import FAR, UsageVectors, usage_vectors, windows
 
 Array = npt.NDArray[Any]
 MOST: Final = 20_000  # occurrences that are looked at, taken evenly from all

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from driftword.basics import randomness
 from driftword.corpus import Corpus
+from driftword.corpus.tokenized_text import chunks_of
 from driftword.models.model import Model
 
 Array = npt.NDArray[Any]
@@ -83,11 +84,6 @@ def windows(corpus: Corpus, positions: Array, reach: int) -> Array:
     around = np.full(at.shape, -1, dtype=np.int32)
     around[inside] = corpus.tokens[at[inside]]
     return around
-
-
-def chunks_of(corpus: Corpus, positions: Array) -> Array:
-    """Return the chunks that tokens are in."""
-    return np.searchsorted(corpus.offsets, positions, side="right") - 1
 
 
 def _whiten(rows: Array) -> _Whitening:

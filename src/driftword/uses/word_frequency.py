@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from driftword.corpus import Corpus
+from driftword.corpus.tokenized_text import chunks_of
 from driftword.models.significance_table import HALF_WIDTH
 from driftword.storage import shards
 from driftword.uses.sides import Array, Sides
-from driftword.uses.usage_vectors import chunks_of
 
 
 class FrequencyRatio(NamedTuple):
