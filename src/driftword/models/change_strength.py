@@ -7,7 +7,7 @@ much, what its effect is at least. Both depend on how frequent a word is, so eac
 deviations from ranked words of similar frequency.
 
 The order is one of interest, not of certainty: q says how sure a change is. It was chosen on words whose changes are
-known (docs/how-sure.md).
+known (docs/what-changed.md).
 """
 
 from __future__ import annotations

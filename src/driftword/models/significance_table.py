@@ -12,6 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from driftword.basics import checks
+from driftword.corpus.word_kinds import WORD
 
 #: False discovery rate up to which a word is called significant.
 LEVEL: Final = 0.05
@@ -130,6 +131,6 @@ def ranked(table: pl.DataFrame) -> pl.DataFrame:
     Those that are ranked come by strength, the others by low, as effects in few documents are noisy; words come before
     names, numbers and the like.
     """
-    significant, word = ((expr).fill_null(value=False) for expr in (pl.col("q") <= LEVEL, pl.col("kind") == "word"))
+    significant, word = (fact.fill_null(value=False) for fact in (pl.col("q") <= LEVEL, pl.col("kind") == WORD))
     order = [significant, pl.col("strength"), significant & word, pl.col("low")]
     return table.sort(order, descending=True, nulls_last=True, maintain_order=True)

@@ -35,6 +35,7 @@ def finding(model: Model, corpus: Corpus | None, word: str) -> Content | None:
         **{name: str(value) if isinstance(value, date) else value for name, value in facts.items()},
         "told": facts["sentence"].partition(": ")[2],
         "significant": sides.significant,
+        "fewest_documents": min(len(set(sides.document[sides.of_side(side)].tolist())) for side in (BEFORE, AFTER)),
         "passages": {side: _rows(passages.filter(pl.col("side") == side)) for side in (BEFORE, AFTER)},
     }
 
