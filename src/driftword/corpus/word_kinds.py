@@ -10,9 +10,9 @@ the words that are most frequent in the corpus; a word that occurs mostly in tho
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -29,7 +29,9 @@ WORD, NAME, PHRASE, FUNCTION, NUMBER, FRAGMENT, FOREIGN = KINDS = (
     "word", "name", "phrase", "function", "number", "fragment", "foreign",
 )  # fmt: skip
 _SAMPLE: Final = 1 << 25  # characters of text in which capital letters are counted
-_BATCH: Final = 1 << 22  # characters that are split, or tokens that are counted, at a time
+_LETTERS_PER_WORD: Final = 6  # with the space
+_RUNS: Final = 64  # of documents, of which the sample consists
+_BATCH: Final = 1 << 22  # tokens that are counted at a time
 _LEAST_SEEN: Final = 3  # occurrences without which it is unknown how a word is written
 _CAPITALIZED: Final = 0.6  # share of its occurrences from which on a word is a name
 _MOST_NAMES: Final = 0.4  # of the words that are not function words; if more have capital letters, these say nothing
@@ -96,18 +98,19 @@ def capital_shares(corpus: Corpus) -> npt.NDArray[np.float64]:
     return shares
 
 
-def _sample(corpus: Corpus) -> list[pl.Series]:
-    """Return the texts of documents taken evenly from all, a few megabytes at a time."""
+def _sample(corpus: Corpus) -> Iterator[pl.Series]:
+    """Yield the texts of some documents: runs of them, taken evenly from all, so that the others are not read."""
     try:
-        sizes = corpus.documents.select(pl.col("text").str.len_chars()).collect()["text"].to_numpy()
-        step = max(-(-int(sizes.sum()) // _SAMPLE), 1)
-        texts = corpus.documents.select("text").gather_every(step, 0).collect()["text"]
+        total = corpus.documents.select(pl.len()).collect().item()
+        share = min(1.0, _SAMPLE / max(_LETTERS_PER_WORD * corpus.n_tokens, 1))
+        runs = min(_RUNS, total)
+        length = math.ceil(share * total / max(runs, 1))
+        for number in range(runs):
+            begin, end = (edge * total // runs for edge in (number, number + 1))
+            yield corpus.documents.select("text").slice(begin, min(length, end - begin)).collect()["text"]
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         assert corpus.path is not None
         raise store.damaged(corpus.path, "documents.parquet cannot be read") from error
-    batch = np.cumsum(sizes[::step]) // _BATCH
-    borders = np.flatnonzero(np.diff(batch, prepend=-1, append=-1))
-    return [texts[int(begin) : int(end)] for begin, end in pairwise(borders)]
 
 
 def _is_foreign(corpus: Corpus) -> npt.NDArray[np.bool_]:

@@ -176,7 +176,7 @@ def _held_out(
         found = word_tests.run_tests(scores, words, part, threads=threads, bar=bar, device=device)
         table = word_tests.results_table(model, found, of_all=True)
         words = words[(table["q"] <= LEVEL).fill_null(value=False).to_numpy()] if number == 0 else words
-    return table
+    return table.with_columns(kind=pl.Series(word_kinds(corpus), dtype=pl.String).gather(words))
 
 
 def takes_less_than(

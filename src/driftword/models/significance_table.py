@@ -54,11 +54,6 @@ class SignificanceTable:
         return {"permutations": self.permutations, "seed": self.seed, "within": self.within, "clusters": self.clusters}
 
     @cached_property
-    def effect(self) -> npt.NDArray[np.float64]:
-        """The effect of each word; NaN where there are too few documents."""
-        return self.table["effect"].fill_null(float("nan")).to_numpy()
-
-    @cached_property
     def strength(self) -> npt.NDArray[np.float64]:
         """How strongly each word changed, as lists are ordered; NaN where it is not ranked (see `change_strength`)."""
         return self.table["strength"].fill_null(float("nan")).to_numpy()
