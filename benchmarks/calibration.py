@@ -162,6 +162,12 @@ def report_exchange(model: dw.Model, table: Any, planted: Planted) -> None:
         f"of thinned {100 * np.mean(p[planted.thinned] <= 0.05):.1f}%; {int(planted.crowded.sum())} crowded",
         flush=True,
     )
+    for asked in (0.01, 0.05):
+        usual = np.nan_to_num(q, nan=1) <= asked
+        print(
+            f"    asked {asked:.2f}: realised {np.mean(~wanted[usual & counted]):.3f} (with crowded words "
+            f"{np.mean(~wanted[usual]):.3f}), power {usual[planted.changed].mean():.3f}"
+        )
     print(f"    p <= .05 of unchanged words by occurrences {by_band(p <= 0.05, counts, unchanged)}", flush=True)
 
 

@@ -47,7 +47,7 @@ import planted_text
 from driftword.basics.errors import OptionError
 from driftword.corpus.word_kinds import WORD
 from driftword.models.significance_table import LEVEL
-from driftword.uses.driving_passages import _plainest, plainness
+from driftword.uses.driving_passages import plainest, plainness
 from driftword.uses.sides import AFTER, find_sides
 from known_changes import STATE_OF_THE_UNION, UNITED_NATIONS
 
@@ -89,7 +89,7 @@ def judge_passages(
             sides = find_sides(model, corpus, word, at=first if known else None)
         except OptionError:  # it does not occur before that day, or since
             continue
-        chosen = _plainest(sides, plainness(sides, AFTER), AFTER, 10)
+        chosen = plainest(sides, np.flatnonzero(sides.since), plainness(sides, AFTER), 10)
         some = np.random.default_rng(0).choice(np.flatnonzero(sides.since), 30)
         shown, others = (
             exchanged_occurrences(corpus, sides.positions, which, word=word, table=table) for which in (chosen, some)

@@ -153,6 +153,7 @@ def test_the_largest_factors_are_found() -> None:
     assert np.linalg.norm(found.T @ matrix) == pytest.approx(np.linalg.norm(exact.T @ matrix), rel=0.01)
 
 
+@pytest.mark.slow
 def test_fixed_targets_are_fitted_as_in_a_plain_computation(small: dw.Corpus) -> None:
     asked, t = task(small), 2
     random = np.random.default_rng(0)

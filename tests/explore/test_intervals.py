@@ -11,7 +11,7 @@ import pytest
 
 import driftword as dw
 from driftword.explore.first_use import displacement_interval
-from driftword.explore.intervals import square_without_noise, true_directions
+from driftword.explore.intervals import chosen_excess, square_without_noise, true_directions
 from driftword.inference.uncertainty import Uncertainty, solve_chain
 
 
@@ -159,6 +159,41 @@ def test_support_is_a_share_of_draws(small_model: dw.Model) -> None:
     assert (everybody["support"] == 1).all()
 
 
+def test_being_chosen_adds_to_similarities() -> None:
+    random = np.random.default_rng(0)
+    alike = 0.3 + 0.1 * random.normal(size=(40, 4000))  # only noise decides which of these words are nearest
+    assert chosen_excess(alike, 1) == pytest.approx(
+        0.1 * np.sort(random.normal(size=(40, 4000)), axis=0)[-1].mean(), rel=0.03
+    )
+    assert 0 < chosen_excess(alike, 10) < chosen_excess(alike, 1)
+    assert chosen_excess(alike, 40) == pytest.approx(0, abs=1e-12)  # all of them: nothing is chosen
+    assert chosen_excess(np.repeat(random.random((40, 1)), 50, axis=1), 3) == pytest.approx(0, abs=1e-12)  # no noise
+    assert chosen_excess(np.empty((0, 50)), 3) == 0
+    listed, corrected, again = [], [], []
+    for _ in range(200):
+        truth = random.normal(0.3, 0.1, 40)
+        seen = truth + 0.1 * random.normal(size=40)
+        top = np.argsort(-seen)[:3]
+        listed.append(seen[top].mean())
+        corrected.append(listed[-1] - chosen_excess(seen[:, None] + 0.1 * random.normal(size=(40, 50)), 3))
+        again.append((truth + 0.1 * random.normal(size=40))[top].mean())
+    # Most of it: the words that were seen are farther apart than they are, so draws exchange too few of them.
+    left = (np.mean(corrected) - np.mean(again)) / (np.mean(listed) - np.mean(again))
+    assert 0 < left < 0.6
+
+
+def test_neighbors_are_less_similar_elsewhere(small_model: dw.Model) -> None:
+    for metric in ("cosine", "uncentered", "paper"):
+        plain = dw.neighbors(small_model, "ship", n=5, metric=metric)
+        table = dw.neighbors(small_model, "ship", n=5, metric=metric, intervals=True)
+        assert table.drop("support", "similarity_elsewhere").equals(plain)
+        excess = table.with_columns(excess=pl.col("similarity") - pl.col("similarity_elsewhere"))
+        assert (excess["excess"] > 0).all()
+        assert excess.group_by("slice").agg(pl.col("excess").max() - pl.col("excess").min())["excess"].max() < 1e-9  # type: ignore[operator]
+    everybody = dw.neighbors(small_model, "ship", n=26, at=1853, min_count=0, intervals=True)
+    np.testing.assert_allclose(everybody["similarity"], everybody["similarity_elsewhere"])  # no word is chosen
+
+
 def test_a_date_of_change_has_an_interval(small_model: dw.Model) -> None:
     table = dw.changes(small_model, ["ship", "judge"], intervals=True)
     assert (table["slice_low"] <= table["slice"]).all()
@@ -172,7 +207,9 @@ def test_a_date_of_change_has_an_interval(small_model: dw.Model) -> None:
 @pytest.mark.slow
 def test_models_without_slices_or_intercepts(small: dw.Corpus) -> None:
     static = dw.fit(small, dw.Spec(model="static", dim=6, context=4), passes=3)
-    assert dw.neighbors(static, "ship", n=3, intervals=True, corpus=small)["support"].is_between(0, 1).all()
+    near = dw.neighbors(static, "ship", n=3, intervals=True, corpus=small)
+    assert near["support"].is_between(0, 1).all()
+    assert (near["similarity_elsewhere"] < near["similarity"]).all()
     plain = dw.fit(small, dw.Spec(dim=6, context=4, intercept=False), passes=3)
     assert dw.trajectory(plain, "ship", intervals=True, corpus=small)["position_low"].is_not_null().all()
     binned = dw.fit(small, dw.Spec(model="binned", dim=6, context=4), passes=3)

@@ -277,6 +277,41 @@ def test_contrast_finds_the_exchanged_words_and_no_others(model: dw.Model, corpu
     assert early["documents"].max() < table["documents"].max()  # type: ignore[operator]
 
 
+def test_a_difference_that_stays_is_no_change_over_time(model: dw.Model, corpus: dw.Corpus) -> None:
+    table = dw.contrast(model, groups=("left", "right"), over_time=True, n=100, corpus=corpus)
+    assert (table["q"] <= 0.05).sum() <= 1
+    assert table.columns[:4] == ["word", "difference_early", "difference_late", "effect"]
+    always = table.filter(pl.col("word").is_in(list(EXCHANGED)))
+    assert always["p"].min() > 0.005  # type: ignore[operator]
+    assert always.select("difference_early", "difference_late").min_horizontal().min() > 0.02  # type: ignore[operator]
+    few = dw.contrast(model, list(EXCHANGED), groups=("left", "right"), over_time=True, at=(1900, 1902), corpus=corpus)
+    assert few["q"].is_null().all()
+    assert few["documents"].max() < table["documents"].max()  # type: ignore[operator]
+
+
+@pytest.mark.slow
+def test_groups_that_part_are_found(corpus: dw.Corpus) -> None:
+    """The same words, exchanged by one group in the later half, and by the other in the earlier one."""
+    assert corpus.chunk_group is not None
+    exchange = np.arange(len(corpus.words))
+    ids = [corpus.word_id(word) for word in EXCHANGED]
+    exchange[ids] = ids[::-1]
+    early = np.asarray(corpus.chunk_slice) < len(corpus.slices) // 2
+    tokens = np.array(corpus.tokens, dtype=np.int64)
+    here = np.repeat(early, np.diff(corpus.offsets))
+    tokens[here] = exchange[tokens[here]]
+    later = dw.Corpus.from_ids(
+        corpus.words, tokens, corpus.offsets, chunk_slice=corpus.chunk_slice, chunk_split=corpus.chunk_split,
+        chunk_document=corpus.chunk_document, slices=corpus.slices, groups=corpus.groups,
+        chunk_group=corpus.chunk_group, subsample=None,
+    )  # fmt: skip
+    model = dw.fit(later, dw.Spec(dim=12, context=4), passes=4)
+    table = dw.contrast(model, groups=("left", "right"), over_time=True, n=100, corpus=later)
+    assert set(table["word"][:2]) == set(EXCHANGED)
+    assert (table["q"][:2] <= 0.05).all()
+    assert (table["q"][2:] > 0.05).all()
+
+
 def test_contrast_of_a_word_through_time(model: dw.Model) -> None:
     table = dw.contrast(model, word="t0w0", groups=("left", "right"), n=4)
     assert table["slice"].to_list() == ["1900", "1901", "1902", "1903"]
@@ -309,7 +344,9 @@ def test_contrast_says_how_sure_it_is(model: dw.Model) -> None:
         ({"groups": ("left", "up")}, "There is no group 'up'"),
         ({"groups": ("left", "right"), "at": (1903, 1900)}, "give the first slice of a period first"),
         ({"groups": ("left", "right"), "at": (1900,)}, "give a slice, such as 1990"),
-        ({"groups": ("left", "right"), "word": "t0w0", "at": 1900}, "leave out `at` and `words`, or `word`"),
+        ({"groups": ("left", "right"), "word": "t0w0", "at": 1900}, "leave out `at`, `words` and"),
+        ({"groups": ("left", "right"), "word": "t0w0", "over_time": True}, "and `over_time`, or `word`"),
+        ({"groups": ("left", "right"), "at": 1900, "over_time": True}, "give a longer period as `at`"),
         ({"groups": ("left", "right"), "min_count": 10**6}, "lower `min_count`"),
     ],
 )
@@ -353,6 +390,8 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     shown = run("fit", corpus, "--dim", 6, "--passes", 3, "--no-significance", "--out", model)
     assert "left, right, others" in shown
     assert "difference" in run("contrast", model, "--groups", "left,right", "--permutations", 19, "-n", 3)
+    parted = run("contrast", model, "t0w0", "--groups", "left,right", "--permutations", 19, "--over-time")
+    assert "difference_late" in parted
     shown = run("contrast", model, "t0w0", "--groups", "left,right", "-n", 3, "--permutations", 99)
     assert "Over all of the time, the difference is significant" in shown
     assert run("neighbors", model, "t0w0", "--group", "left") != run("neighbors", model, "t0w0")

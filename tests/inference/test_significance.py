@@ -17,6 +17,7 @@ from fastapi.testclient import TestClient
 import driftword as dw
 from driftword.basics.errors import DriftwordWarning, OptionError
 from driftword.explore import rank_drift
+from driftword.inference import permutation_test
 from driftword.inference.significance import takes_less_than
 from driftword.models.significance_table import SCHEMA, SignificanceTable, ranked, with_written_dates
 from driftword.pages import content, overview_content
@@ -149,6 +150,25 @@ def test_two_periods_are_compared(model: dw.Model, corpus: dw.Corpus) -> None:
     assert before["documents"].max() <= DOCUMENTS // 3
 
 
+def test_the_best_border_is_found(model: dw.Model, corpus: dw.Corpus) -> None:
+    kept = model.significance
+    table = dw.significance(model, corpus=corpus, between="best", permutations=499)
+    assert table.schema == pl.Schema(SCHEMA)
+    assert set(CHANGED) == set(table["word"][:2])
+    first = table[:2]
+    assert first["q"].max() <= 0.05  # type: ignore[operator]
+    assert first["change"].to_list() == [date(1903, 1, 1)] * 2
+    assert first["last_before"].to_list() == [date(1902, 1, 1)] * 2
+    assert (first["documents_before"] + first["documents_since"]).equals(first["documents"].rename("documents_before"))
+    assert first.select("change_low", "gradual", "lasting").null_count().row(0) == (2, 2, 2)
+    assert table.filter(pl.col("q") > 0.05)["change"].is_null().all()
+    assert model.significance is kept  # another question than the one that is kept
+    for options in ({"within": "speaker"}, {"clusters": "text_id"}):
+        few = dw.significance(model, ["t3w1", *CHANGED], corpus=corpus, between="best", **options)  # type: ignore[arg-type]
+        assert few["p"][1:].max() < 0.01 < few["p"][0]  # type: ignore[operator]
+        assert few["change"].is_null().to_list() == [True, False, False]
+
+
 @pytest.mark.slow
 def test_within_a_column(model: dw.Model, corpus: dw.Corpus) -> None:
     """Texts of the second half are by other speakers: nobody changed how they speak."""
@@ -279,6 +299,7 @@ def test_without_a_test_there_is_nothing_to_show(small_model: dw.Model) -> None:
         assert table["q"].is_null().all()
 
 
+@pytest.mark.slow
 def test_a_static_model_can_be_tested(corpus: dw.Corpus) -> None:
     static = dw.fit(corpus, dw.Spec(model="static", dim=12, context=4), passes=4)
     assert dw.significance(static, list(CHANGED), corpus=corpus)["p"].max() < 0.01
@@ -302,6 +323,7 @@ def test_rare_words_are_not_tested() -> None:
     assert model.significance.verdict(5) == "too few documents to tell"
 
 
+@pytest.mark.slow
 def test_words_chosen_on_one_half_are_tested_on_the_other(
     model: dw.Model, corpus: dw.Corpus, table: pl.DataFrame
 ) -> None:
@@ -323,17 +345,21 @@ def test_words_chosen_on_one_half_are_tested_on_the_other(
 
 
 @pytest.mark.slow
-def test_a_device_of_pytorch_says_the_same(model: dw.Model, corpus: dw.Corpus, table: pl.DataFrame) -> None:
+def test_a_device_of_pytorch_says_the_same(model: dw.Model, corpus: dw.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Engines make a static fit each, and draw other exchanges; here none stops after a few of these."""
+    monkeypatch.setattr(permutation_test, "FIRST", 1000)
+    plain = dw.fit(corpus, dw.Spec(dim=12, context=4), passes=6)
+    table = dw.significance(plain, corpus=corpus)
     fresh = dw.fit(corpus, dw.Spec(dim=12, context=4), passes=6)
     found = dw.significance(fresh, corpus=corpus, engine="torch", device="cpu")
     both = found.join(table, on="word", suffix="_cpu")
     assert both["documents"].equals(both["documents_cpu"].rename("documents"))
     for name in ("effect", "low", "high"):
         assert (both[name] - both[f"{name}_cpu"]).abs().max() < 0.01  # type: ignore[operator]
-    surely = pl.col("p_cpu") < 0.05  # others are done after a few exchanges
+    surely = pl.col("p_cpu") < 0.05
     apart = both.select(difference=(pl.col("p") - pl.col("p_cpu")).abs(), surely=surely)
     assert apart.filter("surely")["difference"].max() < 0.02  # type: ignore[operator]
-    assert apart["difference"].max() < 0.15  # type: ignore[operator]
+    assert apart["difference"].max() < 0.1  # type: ignore[operator]
     assert found["word"][:2].sort().to_list() == list(CHANGED)
     fresh._significance = None
     assert dw.significance(fresh, corpus=corpus, engine="torch", device="cpu").equals(found)
@@ -361,6 +387,7 @@ def test_wrong_questions(model: dw.Model, corpus: dw.Corpus, small: dw.Corpus) -
     assert "the earlier one first" in refused(between=(1903, 1900))
     assert "the earlier one first" in refused(between=((1900, 1903), (1902, 1905)))
     assert "two slices" in refused(between=(1900,))
+    assert 'or "best"' in refused(between="worst")
     assert "`permutations` is 5" in refused(permutations=5)
     assert "There is no device 'foo'" in refused(device="foo")
     assert "is an option of the torch engine" in refused(engine="cpu", device="cuda")
@@ -425,3 +452,29 @@ def test_dates_are_written_as_exactly_as_they_are_known() -> None:
     assert written["change"].to_list() == ["1930", "1930-09", "1930-01-12", None]
     years = with_written_dates(pl.DataFrame([row(date(1900, 1, 1), date(1901, 1, 1))], schema=SCHEMA))
     assert years["last_before"].to_list() == ["1900"]
+
+
+@pytest.mark.slow
+def test_words_can_be_left_out_of_contexts(tmp_path: Path) -> None:
+    """A word beside others that change gets other company; without these, it has not changed."""
+    random, texts = np.random.default_rng(0), []
+    for d in range(240):
+        year = 1900 + d % 6
+        lines = []
+        for _ in range(12):
+            near = ("old1", "old2") if year < 1903 else ("new1", "new2")
+            lines += [*random.choice(["a1", "a2", "a3", "a4"], 3), str(random.choice(near)), "friend"]
+            lines += list(random.choice(["b1", "b2", "b3", "b4", "other"], 5))
+        texts.append({"text": " ".join(lines), "date": year})
+    corpus = dw.prepare(
+        pl.DataFrame(texts), out=tmp_path / "c", slices="1y", numbers=True, phrases=False, min_count=1, subsample=None,
+        copies="keep",
+    )  # fmt: skip
+    fitted = dw.fit(corpus, dw.Spec(dim=8, context=2), passes=3)
+    fellows = ["old1", "old2", "new1", "new2"]
+    assert dw.significance(fitted, "friend", corpus=corpus)["p"][0] <= 0.01
+    assert dw.significance(fitted, "friend", corpus=corpus, without=fellows)["p"][0] > 0.05
+    dw.significance(fitted, corpus=corpus, without=fellows, permutations=19)
+    assert fitted.significance is None  # such a table is not that of the model
+    with pytest.raises(dw.DriftwordError, match="'foe' is not in the vocabulary"):
+        dw.significance(fitted, "friend", corpus=corpus, without="foe")

@@ -102,6 +102,7 @@ def test_prepare_notes_copies_drops_or_keeps_them(tmp_path: Path) -> None:
     dw.fit(drop, dw.Spec(dim=3, context=2), passes=1)
 
 
+@pytest.mark.slow
 def test_copies_are_no_evidence(tmp_path: Path) -> None:
     one, keep = (prepared(tmp_path / name, copies=name) for name in ("one", "keep"))
     counted = []

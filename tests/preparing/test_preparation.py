@@ -87,6 +87,7 @@ def test_invariants_on_ragged_corpora(
     assert same_bytes(folder / "a", folder / "b")
 
 
+@pytest.mark.slow
 def test_batches_do_not_change_the_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     documents = list(letters(90))
     dw.prepare(documents, out=tmp_path / "one")

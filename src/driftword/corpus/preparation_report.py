@@ -40,6 +40,7 @@ class PreparationReport:
     slices_without_held_out: tuple[str, ...] = ()  # slices too small to hold out text
     outside_vocabulary: Mapping[str, float] = field(default_factory=dict)  # share of the tokens of each slice
     document_length: Mapping[str, float] = field(default_factory=dict)  # median number of tokens, of each slice
+    repeated_passages: Mapping[str, float] = field(default_factory=dict)  # share of the text of each slice
     unspaced: bool = False  # whether words do not seem to be separated by spaces
 
     def to_dict(self) -> dict[str, Any]:

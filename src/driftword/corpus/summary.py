@@ -21,6 +21,7 @@ _LEAST_SHARE: Final = 0.03
 _FAR_OUTSIDE: Final = 0.05
 _OTHER_LENGTH: Final = 4.0
 _LEAST_SLICES: Final = 4
+_OFTEN_REPEATED: Final = 0.01  # share of a text that is passages of several documents
 
 
 def facts_of(corpus: TokenizedText) -> dict[str, Any]:
@@ -170,7 +171,23 @@ def _unusual(report: PreparationReport) -> list[str]:
                 f"in {_first(other, 5, of=len(other))} documents are {_OTHER_LENGTH:g} times longer or shorter than "
                 f"usual (about {usual_length:,.0f} words); if they are of another kind, words change with that"
             )
-    return lines
+    return lines + _repeated(report.repeated_passages)
+
+
+def _repeated(shares: Mapping[str, float]) -> list[str]:
+    """Return what to say of slices in which many documents share passages."""
+    if len(shares) < _LEAST_SLICES:
+        return []
+    usual = median(shares.values())
+    far = max(4 * 1.48 * median(abs(share - usual) for share in shares.values()), _OFTEN_REPEATED)
+    many = [label for label, share in shares.items() if share > usual + far]
+    if not many:
+        return []
+    return [
+        f"in {_first(many, 5, of=len(many))} up to {max(shares[label] for label in many):.1%} of the text is passages "
+        f"that five or more documents share, elsewhere about {usual:.1%}; letterheads, footers and formulas change the "
+        "company of their words when they come or go"
+    ]
 
 
 def _counted(number: int, what: str) -> str:

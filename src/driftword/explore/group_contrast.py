@@ -13,12 +13,12 @@ from driftword.basics import checks
 from driftword.basics.errors import OptionError
 from driftword.basics.process import available_cores
 from driftword.basics.progress import progress
-from driftword.corpus.groups import OTHERS, group_number
+from driftword.corpus.groups import group_number
 from driftword.explore import vectors
 from driftword.explore.intervals import CorpusLike, uncertainty, with_interval
 from driftword.explore.nearest_neighbors import neighbors_by_slice
 from driftword.explore.vectors import MIN_COUNT, Array
-from driftword.models.model import Model, as_model, corpus_of
+from driftword.models.model import Model, as_model, corpus_of, two_groups
 from driftword.models.significance_table import LEVEL
 
 _PERIOD = "give a slice, such as 1990, or the first and the last of a period, such as (1970, 1989)"
@@ -31,6 +31,7 @@ def contrast(
     word: str | None = None,
     groups: Sequence[str] | None = None,
     at: Any = None,
+    over_time: bool = False,
     n: int = 16,
     min_count: int = MIN_COUNT,
     intervals: bool = False,
@@ -56,6 +57,9 @@ def contrast(
         Two groups; by default the two that the model has, if it has no others.
     at
         A slice, or a period given by its first and its last slice, to which a ranking is limited; by default all.
+    over_time
+        Test instead whether the difference between the groups changed over time: what both groups have in common in
+        each slice does not count, and neither does a difference that stays as it is.
     n
         Number of words, or of neighbours of the word in each group.
     min_count
@@ -73,7 +77,9 @@ def contrast(
     -------
     Without a word: one row per word, significant ones first, by the lower end of their effect: word; difference,
     the cosine distance between its mean vectors in the two groups; effect, low, high, p and q as in `significance`, of
-    the groups instead of time; count_first and count_second, how often each group uses it, and documents.
+    the groups instead of time; count_first and count_second, how often each group uses it, and documents. With
+    `over_time`, these are of the change of the difference, and difference_early and difference_late, those of the first
+    and of the second half of the slices, take the place of difference.
 
     With a word: one row per slice: slice; similarity, the cosine between its vectors in the two groups (null where one
     of them does not use it in training text); count_first and count_second; and first and second, its neighbours in
@@ -82,10 +88,12 @@ def contrast(
     model = as_model(model)
     names = two_groups(model, groups)
     n, min_count = checks.whole("n", n, least=1), checks.whole("min_count", min_count)
-    intervals = checks.flag("intervals", intervals)
+    intervals, over_time = checks.flag("intervals", intervals), checks.flag("over_time", over_time)
     if word is not None:
-        if at is not None or words is not None:
-            raise OptionError("A single word is followed through all slices; leave out `at` and `words`, or `word`")
+        if at is not None or words is not None or over_time:
+            raise OptionError(
+                "A single word is followed through all slices; leave out `at`, `words` and `over_time`, or `word`"
+            )
         v = model.word_id(word)
         table = _through_time(model, names, v, n, min_count)
         if not intervals:
@@ -101,6 +109,10 @@ def contrast(
 
     n_slices = len(model.slices)
     chosen = np.arange(n_slices) if at is None else slices_of_period(model, at, option="at", remedy=_PERIOD)
+    if over_time and len(chosen) < 2:
+        raise OptionError(
+            "A difference changes over several slices; leave out `over_time`, or give a longer period as `at`"
+        )
     text = corpus_of(model, corpus)
     counts = [np.asarray(model.group(name).counts)[chosen].sum(axis=0, dtype=np.int64) for name in names]
     enough = np.minimum(*counts) >= max(min_count, 1)
@@ -115,49 +127,32 @@ def contrast(
     cell = np.where(group_of == second, slice_of + n_slices, slice_of)
     cell = np.where(np.isin(slice_of, chosen) & np.isin(group_of, (first, second)), cell, -1)
     design = word_tests.TestDesign(
-        np.repeat([0, 1], n_slices), permutations, seed, cells=cell, strata_of_slice=np.tile(np.arange(n_slices), 2),
-        clusters=units_of_evidence(text),
+        np.repeat([0, 1], n_slices), permutations, seed, cells=cell,
+        strata_of_slice=np.tile(np.arange(n_slices) - chosen[0], 2), clusters=units_of_evidence(text),
+        parting=over_time,
     )  # fmt: skip
     place = word_tests.torch_device(engine, device)
     with progress(show=checks.show_progress(show_progress)) as bar:
         scores = word_tests.score_documents(model, text, design, threads=threads, bar=bar, device=place)
         found = word_tests.run_tests(scores, tested, design, threads=threads, bar=bar, device=place)
+    half = (len(chosen) + 1) // 2
+    compared = {"difference": chosen}
+    if over_time:
+        compared = {"difference_early": chosen[:half], "difference_late": chosen[half:]}
     table = word_tests.results_table(model, found, of_all=named is None).with_columns(
-        difference=pl.Series(_differences(model, names, chosen)[tested]).fill_nan(None),
+        *(_differences(model, names, slices, tested).alias(name) for name, slices in compared.items()),
         count_first=pl.Series(counts[0][tested]),
         count_second=pl.Series(counts[1][tested]),
     )
     significant = (pl.coalesce("q", "p") <= LEVEL).fill_null(value=False)
-    size = pl.when(significant).then("low").otherwise("difference")
+    size = pl.when(significant).then("low").otherwise("effect" if over_time else "difference")
     table = table.sort(significant, size, descending=True, nulls_last=True, maintain_order=True)
-    columns = ("word", "difference", "effect", "low", "high", "p", "q", "count_first", "count_second", "documents")
+    columns = ("word", *compared, "effect", "low", "high", "p", "q", "count_first", "count_second", "documents")
     return table.select(*columns).head(n)
 
 
-def two_groups(model: Model, groups: Any) -> tuple[str, str]:
-    """Return the two groups that are compared, as a user names them or by default."""
-    if (group := model.provenance.group) is not None:
-        raise OptionError(f"The model is that of a group, {checks.quoted(group)}; ask the one that has all groups")
-    if not model.groups:
-        raise OptionError(
-            "The model has no groups; name the column that says who speaks as `group` of `prepare`, and fit again"
-        )
-    if groups is None:
-        named = [name for name in model.groups if name != OTHERS]
-        if len(named) != 2:
-            raise OptionError(f"The model has {len(model.groups)} groups; name two of them with `groups`")
-        return named[0], named[1]
-    given = checks.several("groups", groups, remedy="name two groups, such as ('left', 'right')")
-    if len(given) != 2:
-        raise OptionError(f"`groups` is {checks.shown(groups)}; name two groups of {', '.join(model.groups)}")
-    first, second = (model.groups[group_number(model.groups, name)] for name in given)
-    if first == second:
-        raise OptionError(f"'{first}' is compared with itself; name two different groups")
-    return first, second
-
-
-def _differences(model: Model, names: Sequence[str], chosen: Array) -> Array:
-    """Return the cosine distance between the mean vectors of every word in two groups; NaN where one has none."""
+def _differences(model: Model, names: Sequence[str], chosen: Array, words: Array) -> pl.Series:
+    """Return the cosine distance between the mean vectors of words in two groups; null where one has none."""
     means, observed = [], np.ones(len(model.words), dtype=bool)
     for name in names:
         group = model.group(name)
@@ -168,7 +163,8 @@ def _differences(model: Model, names: Sequence[str], chosen: Array) -> Array:
         for t, weight in zip(chosen.tolist(), weights, strict=True):
             mean += weight[:, None] * (vectors.slice_vectors(group, t) - vectors.mean(model, t))
         means.append(vectors.unit(mean))
-    return np.where(observed, 1 - (means[0] * means[1]).sum(axis=1).astype(np.float64), np.nan)
+    distance = np.where(observed, 1 - (means[0] * means[1]).sum(axis=1).astype(np.float64), np.nan)
+    return pl.Series(distance[words]).fill_nan(None)
 
 
 def _through_time(model: Model, names: Sequence[str], v: int, n: int, min_count: int) -> pl.DataFrame:

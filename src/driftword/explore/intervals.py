@@ -97,6 +97,18 @@ def with_interval(
     )
 
 
+def chosen_excess(drawn: Array, n: int) -> float:
+    """Return by how much the similarities of the n nearest words are too large because these words were chosen.
+
+    `drawn`, ``(candidates, draws)``, are similarities as they would be with other documents. Those that are the largest
+    in a draw are compared with what they are on average.
+    """
+    if not len(drawn):
+        return 0.0
+    nearest = np.argsort(-drawn, axis=0)[:n]
+    return float((np.take_along_axis(drawn, nearest, axis=0) - drawn.mean(axis=1)[nearest]).mean())
+
+
 def support(chosen: Any, n: int, scores: Array, allowed: Array) -> list[float]:
     """Return the share of draws, the columns of `scores`, in which each chosen word is among the n nearest."""
     scores = np.where(allowed[:, None], scores, -np.inf)

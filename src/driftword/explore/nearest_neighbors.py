@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
@@ -13,12 +13,17 @@ from driftword.basics import checks
 from driftword.basics.errors import OptionError
 from driftword.corpus.slices import At
 from driftword.explore import vectors
-from driftword.explore.intervals import CorpusLike, support, uncertainty
+from driftword.explore.intervals import CorpusLike, chosen_excess, support, uncertainty
 from driftword.explore.slice_selection import representative_slices
 from driftword.explore.vectors import ALL, MIN_COUNT, Array
 from driftword.models.model import Model, as_model
 
+if TYPE_CHECKING:
+    from driftword.inference.uncertainty import Uncertainty
+
 METRICS: Final = ("cosine", "uncentered", "paper")
+#: To tell what being chosen adds: words that might have been, at least and for each that is, and draws.
+_CANDIDATES, _TIMES, _DRAWS = 30, 3, 50
 
 
 def neighbors(
@@ -55,7 +60,7 @@ def neighbors(
         vectors are interpolated.
     intervals
         Also give the support of each neighbour: how often it would be among the `n` nearest with other documents of the
-        same kind. This reads the corpus.
+        same kind; and its similarity without what being chosen adds. This reads the corpus.
     corpus
         The corpus that the model was fitted to, or its path; by default where it was then.
     group
@@ -65,7 +70,10 @@ def neighbors(
     -------
     One row per slice and neighbour: slice, rank, word, similarity, and its count in the slice; and whether the word
     asked about is observed in the training text of the slice: where it is not, its neighbours are a guess. With
-    intervals also support, a share of draws of the word's own vector; those of the neighbours are taken as they are.
+    intervals also support, a share of draws of the word's own vector; those of the neighbours are taken as they are;
+    and similarity_elsewhere, what the similarity would be in other documents of the same kind: the nearest words are
+    also those that noise makes near, and this is less by what draws of all vectors show of that, on average over the
+    neighbours of a slice.
     """
     model = as_model(model, group)
     intervals, min_count = checks.flag("intervals", intervals), checks.whole("min_count", min_count)
@@ -73,13 +81,38 @@ def neighbors(
     v = model.word_id(word)
     n, metric = checks.whole("n", n, least=1), checks.one_of("metric", metric, METRICS)
     drawn = uncertainty(model, corpus).vectors(v).astype(np.float32) if intervals else None
-    tables = []
+    tables, candidates = [], {}
     for t in shown:
-        scores = similarities(model, t, [v], metric)[:, 0]
+        scores, allowed = similarities(model, t, [v], metric)[:, 0], _allowed(model, t, min_count, [v])
         draws = None if drawn is None else _similarities_to(model, t, drawn[:, t if model.moves else 0], metric)
-        table = _nearest_table(model, t, scores, _allowed(model, t, min_count, [v]), n=n, draws=draws)
+        table = _nearest_table(model, t, scores, allowed, n=n, draws=draws)
         tables.append(table.with_columns(observed=pl.lit(bool(model.vocabulary.observed[t, v]))))
-    return pl.concat(tables)
+        candidates[t] = vectors.top(scores, allowed, max(_CANDIDATES, _TIMES * n))
+    if not intervals:
+        return pl.concat(tables)
+    both = _drawn_similarities(uncertainty(model, corpus), v, candidates, metric=metric)
+    return pl.concat(
+        table.with_columns(similarity_elsewhere=pl.col("similarity") - chosen_excess(both[t], n))
+        for t, table in zip(shown, tables, strict=True)
+    )
+
+
+def _drawn_similarities(draw: Uncertainty, v: int, others: dict[int, Array], *, metric: str) -> dict[int, Array]:
+    """Draw the vectors of a word and of others, which are given by slice; return similarities, ``(others, draws)``."""
+    model = draw.model
+    place = {t: t if model.moves else 0 for t in others}
+    center = {t: vectors.mean(model, t) if metric == "cosine" else 0.0 for t in others}
+    found = {t: np.empty((len(words), _DRAWS)) for t, words in others.items()}
+    own = draw.vectors(v)[:_DRAWS]
+    for w in np.unique(np.concatenate(list(others.values()))).tolist():
+        rows = np.asarray(model.rho_of(w), dtype=np.float64) + draw.draws(w, _DRAWS)  # for all slices at once
+        for t, words in others.items():
+            for i in np.flatnonzero(words == w):
+                query, other = (one[:, place[t]] - center[t] for one in (own, rows))
+                length = np.linalg.norm(query, axis=1) if metric == "paper" else 1.0
+                query = np.sign(query) if metric == "paper" else vectors.unit(query)
+                found[t][i] = np.einsum("dk,dk->d", query, vectors.unit(other)) / length
+    return found
 
 
 def neighborhoods(

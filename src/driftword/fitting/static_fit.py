@@ -28,17 +28,24 @@ MOST_PASSES: Final = 4
 
 
 def static_vectors(
-    model: Model, corpus: Corpus, *, threads: int, device: str | None = None, bar: Progress | None = None
+    model: Model,
+    corpus: Corpus,
+    *,
+    threads: int,
+    device: str | None = None,
+    bar: Progress | None = None,
+    seed: int = 0,
 ) -> StaticVectors:
     """Return the static vectors of a model, which are fitted and kept with it at their first use."""
     if model.static is not None:
         return model.static
-    # The same seed whatever is tested; and one start, as neighbours, for which several are better, are not asked for.
+    # By default the same seed whatever the model was fitted with, so that its test is the same; and one start, as
+    # neighbours, for which several are better, are not asked for.
     spec = Spec(model="static", dim=model.spec.dim, context=model.spec.context, starts=1)
     passes = min(max(math.ceil(ENOUGH / max(corpus.expected_tokens(), 1)), 1), MOST_PASSES)
     machine = {"threads": threads, "reproducible": True, "half_precision": False, "device": device}
     job = plan_job(
-        corpus.without_groups(), spec, passes=passes, seed=0, engine="cpu" if device is None else "torch",
+        corpus.without_groups(), spec, passes=passes, seed=seed, engine="cpu" if device is None else "torch",
         machine=machine,
     )  # fmt: skip
     training = Training(job, job.start_alone, None, resumable=False)

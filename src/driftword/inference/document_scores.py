@@ -36,6 +36,7 @@ DIRECTIONS: Final = 64  # in which contexts are compared: those in which embeddi
 DOCUMENT_PRIOR: Final = 1_000
 SLICE_PRIOR: Final = 50  # documents that the neighbours of a slice count for, and the whole text again
 REACH: Final = 0.1  # share of all slices that neighbours are apart
+_AT_ONCE: Final = 8_192  # positions whose contexts are held at a time
 _POSITIONS: Final = 96  # whose chances are computed at a time
 _LEAST_VARIANCE: Final = 1e-4  # of the largest: directions with less count as having this much
 
@@ -69,9 +70,13 @@ class DocumentScores:
         seed: int,
         pool: ThreadPoolExecutor,
         threads: int,
+        without: Array | None = None,
     ) -> None:
         self.text = text
         alpha, self.rho = _coordinates(vectors)
+        if without is not None:  # words that say nothing about those near them: as much as any word does
+            share = np.bincount(text.ids, minlength=len(alpha)) / max(len(text.ids), 1)
+            alpha[without] = np.einsum("v,vk->k", share, alpha)
         self.dim = min(alpha.shape[1], DIRECTIONS)
         sums = np.zeros((len(text.sizes), self.dim), dtype=np.float32)
         first = np.ascontiguousarray(alpha[:, : self.dim])  # less to keep in the processor's cache
@@ -112,6 +117,21 @@ class DocumentScores:
             text.for_kernels, self._context_model, text.positions(v), self.rho[v]
         )
         return Scores(document, text.slice_of[document], contexts, weights)
+
+    def of_positions(self, positions: Array, v: int) -> tuple[Array, Array]:
+        """Return the relative contexts of positions, ``(n, K)``, and how surprising word v would be at each."""
+        relative, surprise = np.empty((len(positions), self.dim)), np.empty(len(positions))
+        text, room = self.text.for_kernels, min(len(positions), _AT_ONCE)
+        contexts = np.zeros((self.rho.shape[1], room), dtype=np.float32)
+        rows = np.zeros((room, self.dim + 1), dtype=np.float32)
+        for first in range(0, len(positions), _AT_ONCE):
+            some = positions[first : first + _AT_ONCE]
+            n, end = len(some), first + len(some)
+            kernels.background(text, self._context_model, some, np.arange(n), 0, n, contexts, rows)
+            relative[first:end] = rows[:n, : self.dim]
+            eta = np.einsum("k,kn->n", self.rho[v], contexts[:, :n]).astype(np.float64)
+            surprise[first:end] = 1 / (1 + np.exp(np.clip(eta, -50, 50)))
+        return relative, surprise
 
     def group_ends(self, *, frequent: bool) -> Array:
         """Return where the positions of each group end that frequent words, or other words, need."""

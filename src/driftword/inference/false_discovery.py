@@ -16,12 +16,13 @@ _POOLED: Final = 400  # permuted values of every word that are pooled
 _ENOUGH: Final = 10  # permuted values at least as large as the observed one: a p-value is then taken as it is
 
 
-def false_discovery_rates(results: Sequence[TestResult], documents: Array) -> Array:
+def false_discovery_rates(results: Sequence[TestResult], documents: Array, *, among: int | None = None) -> Array:
     """Return for every word the false discovery rate if it and all words with more evidence are called changed.
 
     This is the procedure of Benjamini and Hochberg. It needs p-values far smaller than a word's own permutations can
     show, so those of words in a similar number of documents are pooled. A p-value that a word's own permutations can
-    show is taken from them.
+    show is taken from them. If the words are a choice among more, their number makes up for having chosen: the others
+    count as words without any evidence.
     """
     if not results:
         return np.zeros(0)
@@ -29,7 +30,7 @@ def false_discovery_rates(results: Sequence[TestResult], documents: Array) -> Ar
     n = np.array([len(result.null) for result in results])
     tail = np.where(p < (_ENOUGH + 1) / (n + 1), _pooled(results, z, documents), p)
     order = np.lexsort((-z, tail))
-    rates = tail[order] * len(tail) / np.arange(1, len(tail) + 1)
+    rates = tail[order] * (among or len(tail)) / np.arange(1, len(tail) + 1)
     rates = np.minimum.accumulate(rates[::-1])[::-1]
     rates = np.maximum(rates, p[order])  # no word is surer among many than alone
     result = np.empty(len(tail))

@@ -101,11 +101,11 @@ def read_documents(
     ids, offsets, _, _ = corpus.sample_chunks(chosen[order], pass_number=PASS, threads=threads)
     return DocumentText(
         ids.astype(np.int32), offsets, chunk_document[order].astype(np.int32), (units % n_slices).astype(np.int32),
-        units // n_slices, days, _calendar(corpus, days), n_slices, len(corpus.words),
+        units // n_slices, days, calendar_of(corpus, days), n_slices, len(corpus.words),
     )  # fmt: skip
 
 
-def _calendar(corpus: Corpus, days: Array) -> Array | None:
+def calendar_of(corpus: Corpus, days: Array) -> Array | None:
     """Return the first days of years or months, where documents are dated by these, or of slices without dates."""
     if not corpus.has_documents:
         return np.array(corpus.slices.first, dtype="datetime64[D]").astype(np.int64)

@@ -18,6 +18,7 @@ chance is added to the permuted sums with random signs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -134,7 +135,7 @@ def waves_over_time(word: WordDocuments, n_times: int) -> tuple[Array, Array]:
     """Return the cosines of time at the documents, or the means of their units, orthonormal, and their weights."""
     time = (np.arange(n_times) + 0.5) / n_times
     cosines = word.mean_of_units(np.cos(np.pi * time[:, None] * np.arange(1, WAVES + 1))[word.time])  # (D, WAVES)
-    columns = np.ascontiguousarray(_centered(cosines, word.strata_of_units).T)
+    columns = np.ascontiguousarray(centered(cosines, word.strata_of_units).T)
     kept = np.empty(WAVES, dtype=np.int64)
     n = kernels.orthonormal(columns, COLLINEAR, kept)
     return np.ascontiguousarray(columns[:n].T), 1 / (1.0 + kept[:n])
@@ -153,14 +154,19 @@ def center(word: WordDocuments, expected: Array) -> CenteredScores:
     # A text that uses a word fifty times must not count fifty times.
     root = np.sqrt(np.maximum(weight, LEAST_WEIGHT))
     rest /= root
-    return CenteredScores(_centered(rest, word.strata_of_units), root[:, 0])
+    return CenteredScores(centered(rest, word.strata_of_units), root[:, 0])
 
 
 def prepare(word: WordDocuments, expected: Expected, smoothing: Smoothing, *, n_times: int) -> PreparedWord | None:
     """Prepare a test; None where nothing can be exchanged."""
     waves, weights = waves_over_time(word, n_times)
-    if not len(weights):
-        return None
+    return prepare_along(word, expected, smoothing, waves, weights) if len(weights) else None
+
+
+def prepare_along(
+    word: WordDocuments, expected: Expected, smoothing: Smoothing, waves: Array, weights: Array
+) -> PreparedWord:
+    """Prepare a test along some courses of time, ``(D, n)``, which are centred and of length one."""
     documents = center(word, expected.mean)
     unit = slice(None) if word.units is None else word.units
     # Of each document's slice on the sums.
@@ -187,12 +193,20 @@ def run(word: PreparedWord, *, permutations: int, seed: int, v: int) -> TestResu
             return rotated(scores, waves, word.sums, own.spreads[:, 0], v=number, **options)
         return permuted(scores, waves, strata, v=number, **options)
 
-    at_once = permutations <= FIRST or (rotates and len(scores) > permutations)  # which takes no longer
+    at_once = rotates and len(scores) > permutations  # which takes no longer
+    return summarize(word, in_stages(exchange, word, permutations, at_once=at_once))
+
+
+def in_stages(
+    exchange: Callable[[int, int], TimeSums], word: PreparedWord, permutations: int, *, at_once: bool = False
+) -> TimeSums:
+    """Exchange dates a few times, and go on if few of these show as much dependence on time as the true dates."""
+    at_once = at_once or permutations <= FIRST
     found = exchange(0, permutations if at_once else FIRST)
-    if not at_once and (found.statistic(word.weights) >= own.statistic(word.weights)).sum() < ENOUGH_ABOVE:
+    if not at_once and (found.statistic(word.weights) >= word.own.statistic(word.weights)).sum() < ENOUGH_ABOVE:
         more = exchange(FIRST, permutations)
         found = TimeSums(*(np.concatenate(both, axis=1) for both in zip(found, more, strict=True)))
-    return summarize(word, found)
+    return found
 
 
 def signs(word: PreparedWord, begin: int, end: int, seed: int, v: int) -> Array:
@@ -277,8 +291,12 @@ def smooth_length(n: int) -> int:
         n -= 1
 
 
-def summarize(word: PreparedWord, exchanged: TimeSums) -> TestResult:
-    """Compare sums over time with those of exchanged dates."""
+def summarize(word: PreparedWord, exchanged: TimeSums, *, chance: float | None = None) -> TestResult:
+    """Compare sums over time with those of exchanged dates.
+
+    `chance` is what their squared lengths add up to on average by chance, where that is not `by_chance`.
+    """
+    chance = by_chance(word) if chance is None else chance
     statistic, null = float(word.own.statistic(word.weights)[0]), exchanged.statistic(word.weights)
     sums, squares = word.sums, word.squares
     deviation = max(float(null.std(ddof=1)), 1e-300) if len(null) > 1 else 1.0
@@ -288,7 +306,7 @@ def summarize(word: PreparedWord, exchanged: TimeSums) -> TestResult:
     free = documents - (1 if word.strata is None else len(np.unique(word.strata)))
     # As of an adjusted R²: with many waves and few documents, time explains much by chance.
     room = max(1 - n / max(free, 1), LEAST_ROOM)
-    effect = (float((sums**2).sum()) - by_chance(word)) / total / room
+    effect = (float((sums**2).sum()) - chance) / total / room
     # What the effect would be without each document (jackknife), as in a regression of the scores on the waves.
     leverage = np.minimum((word.waves**2).sum(axis=1) + 1 - free / documents, 1 - LEAST_ROOM)
     towards = np.einsum("dk,nk->dn", word.documents.scores, sums)
@@ -298,9 +316,9 @@ def summarize(word: PreparedWord, exchanged: TimeSums) -> TestResult:
     left = (total - float((sums**2).sum()) - rest / (1 - leverage)) / np.maximum(
         total - squares * documents / max(documents - 1, 1), 1e-300
     )
-    chance = float(shares.var(ddof=1)) / room**2 if len(shares) > 1 else 0.0
+    spread = float(shares.var(ddof=1)) / room**2 if len(shares) > 1 else 0.0
     # The jackknife counts what varies by chance twice; how much of that is taken away was chosen on simulated words.
-    variance = max((documents - 1) * float(left.var()) / room**2 - chance / 2, chance)
+    variance = max((documents - 1) * float(left.var()) / room**2 - spread / 2, spread)
     return TestResult(
         effect=effect,
         error=float(np.sqrt(variance)),
@@ -319,7 +337,7 @@ def by_chance(word: PreparedWord) -> float:
     return float((waves * squares / np.maximum(documents - 1, 1)).sum() + (word.noise**2).sum())
 
 
-def _centered(values: Array, strata: Array | None) -> Array:
+def centered(values: Array, strata: Array | None) -> Array:
     """Subtract the mean, or that of every stratum."""
     return np.asarray(values - _sums(values, strata) / _sums(np.ones((len(values), 1)), strata))
 

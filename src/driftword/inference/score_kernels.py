@@ -271,6 +271,96 @@ def permuted_lengths(scores, waves, begin, members, key, noise, signs, out, spre
 
 
 @njit(**_FAST)
+def permuted_residuals(scores, waves, constant, begin, members, key, noise, signs, out, spreads):
+    """Exchange residuals many times; write the squared lengths of sums along waves, and of all that is summed.
+
+    Both are (waves, permutations); the latter are of what is left when `constant` courses, (D, c), are taken away
+    again; these and the waves are orthonormal. Noise, (waves, blocks, dim), is added with random signs, (blocks,
+    permutations).
+    """
+    n, dim = scores.shape
+    n_waves, n_constant = waves.shape[1], constant.shape[1]
+    sums, means = np.empty((n_waves, dim), dtype=np.float32), np.empty((n_constant, dim), dtype=np.float32)
+    label, counter = np.empty(n, dtype=np.int64), uint64(0)
+    for p in range(out.shape[1]):
+        counter = exchange(begin, members, key, counter, label)
+        for k in range(dim):
+            for c in range(n_constant):
+                means[c, k] = float32(0.0)
+            for q in range(n_waves):
+                sums[q, k] = float32(0.0)
+                for j in range(len(signs)):
+                    sums[q, k] += signs[j, p] * noise[q, j, k]
+        for i in range(n):
+            row = scores[members[i]]
+            for q in range(n_waves):
+                size = waves[label[i], q]
+                for k in range(dim):
+                    sums[q, k] += size * row[k]
+            for c in range(n_constant):
+                size = constant[label[i], c]
+                for k in range(dim):
+                    means[c, k] += size * row[k]
+        for q in range(n_waves):
+            length = float32(0.0)
+            for k in range(dim):
+                length += sums[q, k] * sums[q, k]
+            out[q, p], spreads[q, p] = length, float32(0.0)
+        for i in range(n):
+            row, square = scores[members[i]], float32(0.0)
+            for k in range(dim):
+                rest = row[k]
+                for c in range(n_constant):
+                    rest -= constant[label[i], c] * means[c, k]
+                square += rest * rest
+            for q in range(n_waves):
+                spreads[q, p] += waves[label[i], q] * waves[label[i], q] * square
+
+
+@njit(**_FAST)
+def permuted_splits(scores, squares, place, squared_steps, factors, begin, members, key, noise, signs, out, spreads):
+    """Exchange dates many times; write the squared lengths of sums since each border, and of all that is summed.
+
+    Both are (borders, permutations). A document belongs to the sums of as many borders as its date has as `place`.
+    `squared_steps`, (D, borders), are those that dates have; `factors`, (borders,), scale the sums. Noise, (borders,
+    blocks, dim), is added with random signs, (blocks, permutations).
+    """
+    n, dim = scores.shape
+    borders = len(factors)
+    sums = np.empty((borders + 1, dim), dtype=np.float32)
+    since, row = np.empty((2, dim), dtype=np.float32)
+    spread = np.empty(borders, dtype=np.float32)
+    label = np.empty(n, dtype=np.int64)
+    counter = uint64(0)
+    for p in range(out.shape[1]):
+        counter = exchange(begin, members, key, counter, label)
+        for b in range(borders + 1):
+            for k in range(dim):
+                sums[b, k] = float32(0.0)
+        for b in range(borders):
+            spread[b] = float32(0.0)
+        for i in range(n):
+            here, scored, step = sums[place[label[i]]], scores[members[i]], squared_steps[label[i]]
+            for k in range(dim):
+                here[k] += scored[k]
+            for b in range(borders):
+                spread[b] += step[b] * squares[members[i]]
+        for k in range(dim):
+            since[k] = float32(0.0)
+        for b in range(borders - 1, -1, -1):
+            for k in range(dim):
+                since[k] += sums[b + 1, k]
+                row[k] = factors[b] * since[k]
+            for j in range(len(signs)):
+                for k in range(dim):
+                    row[k] += signs[j, p] * noise[b, j, k]
+            length = float32(0.0)
+            for k in range(dim):
+                length += row[k] * row[k]
+            out[b, p], spreads[b, p] = length, spread[b]
+
+
+@njit(**_FAST)
 def add_rows(rows, factors, place, out):
     """Add each row, times its factor, to the row of `out` that is its place."""
     for i in range(len(rows)):

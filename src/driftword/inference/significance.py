@@ -29,7 +29,9 @@ from driftword.models.model import Model, as_model, corpus_of
 from driftword.models.significance_table import LEVEL, SignificanceTable, ranked
 
 _QUICKEST: Final = 1e-3  # seconds that a core needs for a word, at least
+BEST: Final = "best"  # two periods, divided where they differ most
 _PERIODS: Final = "give two slices, such as (1950, 2000), or two periods, such as ((1946, 1960), (2000, 2015))"
+_OR_BEST: Final = f'{_PERIODS}, or "{BEST}"'
 
 
 def significance(
@@ -37,9 +39,10 @@ def significance(
     words: str | Sequence[str] | None = None,
     *,
     corpus: Corpus | str | os.PathLike[str] | None = None,
-    between: Sequence[Any] | None = None,
+    between: str | Sequence[Any] | None = None,
     within: str | None = None,
     clusters: str | None = None,
+    without: str | Sequence[str] | None = None,
     holdout: bool = False,
     permutations: int = 1000,
     seed: int = 0,
@@ -69,7 +72,8 @@ def significance(
         The corpus that the model was fitted to, or its path; by default where it was then.
     between
         Two slices, such as ``(1950, 2000)``, or two periods, each given by its first and its last slice: tests whether
-        the use of a word differs between them. By default all slices are compared.
+        the use of a word differs between them. ``"best"`` divides all slices in two where the word differs most; p
+        accounts for having looked at every border. By default all slices are compared.
     within
         Dates are exchanged only between documents with the same value in this column, such as ``"country"``, so that
         a change of who speaks is not taken for a change of use.
@@ -77,6 +81,10 @@ def significance(
         Documents with the same value in this column, such as the volume they were printed in, are one piece of
         evidence: they exchange their dates as a whole. By default the `unit` that the corpus was prepared with; without
         one, every document is a piece of evidence. Copies of a document never are, unless `prepare` kept them.
+    without
+        A word, or several, that are left out of contexts. Where *energy* changes, *oil* beside it gets other company;
+        ``significance(model, "oil", without="energy")`` asks whether its other company changed as well. Such a table is
+        not kept with the model.
     holdout
         Choose words on one half of the documents, drawn at random, and test these on the other: the table has the words
         that were significant in the first half, with all numbers from the second. It is not kept with the model.
@@ -104,7 +112,8 @@ def significance(
     the word is significant (q up to 0.05, or else p): change, the date of the first document of the new use, or the
     middle of a gradual change, with its 90% interval, change_low and change_high; last_before, the date of the last
     document before it; gradual, the probability that it was gradual, and if that is more likely than not,
-    change_begin and change_end, between which 10% to 90% of it happened (all null with `between`); and the number
+    change_begin and change_end, between which 10% to 90% of it happened (all null with `between`, except that
+    ``"best"`` gives change, the date of the first document since the border, and last_before); and the number
     of documents, or of units of evidence, and of slices in which the word occurs. A word in fewer than 8 of them,
     or in a single slice, is not tested: only these numbers are given. Then, for lists: documents_before and
     documents_since the change; lasting, the least share of those of either side that are not of its most crowded
@@ -126,22 +135,27 @@ def significance(
     if holdout and (words is not None or dask is not None):
         raise OptionError("With `holdout`, one half of the documents chooses the words; leave out `words` and `dask`")
     names = None if words is None else checks.words("words", words)
+    left_out = None if without is None else np.array([model.word_id(w) for w in checks.words("without", without)])
     named = None if names is None else np.array([model.word_id(word) for word in names], dtype=np.int64)
     if len(model.slices) < 2:
         raise OptionError("The model has a single slice, so nothing changes; prepare the corpus with shorter slices")
-    times = np.arange(len(model.slices)) if between is None else two_periods(model, between)
+    best = isinstance(between, str) and between == BEST
+    times = np.arange(len(model.slices)) if between is None or best else two_periods(model, between, remedy=_OR_BEST)
     text = None if corpus is None else corpus_of(model, corpus)  # checked, whether or not it is needed
     kept = model.significance
     asked = {"permutations": permutations, "seed": seed, "within": within, "clusters": clusters}
-    if between is None and not holdout and kept is not None and kept.options() == asked:
+    plain = between is None and not holdout and left_out is None
+    if plain and kept is not None and kept.options() == asked:
         return ranked(kept.table) if named is None else kept.table[named]
     text = text or corpus_of(model)
     if dask is not None and (model.path is None or text.path is None or text.shuffled is not None):
         raise OptionError("Workers of a cluster open the model and its corpus themselves; store both first")
-    strata = None if within is None else _strata(text, within)
+    strata = None if within is None else strata_of(text, within)
     together = units_of_evidence(text, clusters)
     tested = np.arange(len(model.words)) if named is None else np.unique(named)
-    design = TestDesign(times, permutations, seed, strata=strata, clusters=together, dated=between is None)
+    design = TestDesign(
+        times, permutations, seed, strata=strata, clusters=together, dated=between is None, best=best, without=left_out
+    )
     with progress(show=show_progress) as bar, compiling_shown(bar):
         if holdout:
             return ranked(_held_out(model, text, design, threads=threads, bar=bar, device=place))
@@ -154,7 +168,7 @@ def significance(
     if named is not None:
         return table[np.searchsorted(tested, named)]
     table = with_strength(table.with_columns(kind=pl.Series(word_kinds(text), dtype=pl.String)), model)
-    if between is None:
+    if plain:
         try:
             model.keep_significance(SignificanceTable(table, permutations, seed, within, clusters))
         except StoreError as error:
@@ -199,7 +213,7 @@ def takes_less_than(
     return read - began + (time.perf_counter() - read) * n_words / len(few) < seconds
 
 
-def _strata(corpus: Corpus, within: str) -> Array:
+def strata_of(corpus: Corpus, within: str) -> Array:
     """Return the stratum of every document: its value in a column, within which dates are exchanged."""
     strata = document_values(corpus, within, option="within")
     slices = np.zeros(int(strata.max()) + 1, dtype=np.int64) - 1
@@ -226,15 +240,15 @@ def units_of_evidence(corpus: Corpus, clusters: str | None = None) -> Array | No
     return values
 
 
-def two_periods(model: Model, between: Sequence[Any]) -> Array:
+def two_periods(model: Model, between: Any, *, remedy: str = _PERIODS) -> Array:
     """Return for every slice whether it is in the first of two periods (0), in the second (1), or in neither (-1).
 
     Each period is given as a slice, or as its first and last one.
     """
-    ends = checks.several("between", between, remedy=_PERIODS)
+    ends = checks.several("between", between, remedy=remedy)
     if len(ends) != 2 or isinstance(between, set | frozenset):
-        raise OptionError(f"`between` is {checks.shown(between)}; {_PERIODS}")
-    first, last = (slices_of_period(model, end, option="between", remedy=_PERIODS) for end in ends)
+        raise OptionError(f"`between` is {checks.shown(between)}; {remedy}")
+    first, last = (slices_of_period(model, end, option="between", remedy=remedy) for end in ends)
     if first[-1] >= last[0]:
         raise OptionError(f"`between` is {checks.shown(between)}; give two different periods, the earlier one first")
     times = np.full(len(model.slices), -1)

@@ -20,12 +20,18 @@ from driftword.basics.progress import Progress
 from driftword.corpus import Corpus
 from driftword.engines.registry import check_package, choose_engine
 from driftword.fitting.static_fit import static_vectors
-from driftword.inference import change_dates, permutation_test
+from driftword.inference import best_split, change_dates, parting, permutation_test
+from driftword.inference.best_split import Border
 from driftword.inference.change_dates import ChangeDate
 from driftword.inference.document_scores import FREQUENT, DocumentScores, Scores
 from driftword.inference.false_discovery import false_discovery_rates
 from driftword.inference.occurrences import Array, read_documents
-from driftword.inference.permutation_test import LEAST_DOCUMENTS, CenteredScores, TestResult, WordDocuments
+from driftword.inference.permutation_test import (
+    LEAST_DOCUMENTS,
+    CenteredScores,
+    TestResult,
+    WordDocuments,
+)
 from driftword.models.model import Model
 from driftword.models.significance_table import HALF_WIDTH, LEVEL, SCHEMA
 
@@ -47,6 +53,9 @@ class TestDesign:
     strata_of_slice: Array | None = None  # (slices,) the same, where slices decide
     clusters: Array | None = None  # of each document of the corpus: those of one are one piece of evidence
     dated: bool = False  # whether to find when words changed
+    best: bool = False  # whether to look for the border that divides the time best
+    without: Array | None = None  # ids of words that are left out of contexts
+    parting: bool = False  # whether times are groups, strata are slices, and groups part, or come together, over time
 
     @property
     def n_times(self) -> int:
@@ -86,7 +95,7 @@ class WordResult:
     documents: int
     slices: int
     test: TestResult | None = None  # None where it cannot be tested
-    change: ChangeDate | None = None
+    change: ChangeDate | Border | None = None
 
 
 def score_documents(
@@ -105,7 +114,10 @@ def score_documents(
     with pool_of(threads) as pool:
         text = read_documents(corpus, threads, cells=cells, n_cells=n_cells)
         half_window = model.spec.context // 2
-        return DocumentScores(vectors, text, half_window=half_window, seed=seed, pool=pool, threads=threads)
+        without = None if design is None else design.without
+        return DocumentScores(
+            vectors, text, half_window=half_window, seed=seed, pool=pool, threads=threads, without=without
+        )
 
 
 def run_tests(
@@ -117,7 +129,7 @@ def run_tests(
     bar.stage("testing words", total=len(words))
     results: dict[int, WordResult] = {}
     with pool_of(threads if device is not None else min(threads, THREADS)) as pool:
-        if device is None or design.clusters is not None:
+        if device is None or design.clusters is not None or design.best or design.parting:
             batches = [words[i : i + BATCH] for i in range(0, len(words), BATCH)]
             done = as_completed([pool.submit(_test_batch, scores, batch, design) for batch in batches])
             found: Iterator[dict[int, WordResult]] = (batch.result() for batch in done)
@@ -179,9 +191,20 @@ def _test_batch(scores: DocumentScores, words: Array, design: TestDesign) -> dic
     for frequent in (False, True):
         chosen = _testable(found, frequent=frequent)
         for v, expected in zip(chosen, scores.expected(np.array(chosen), frequent=frequent), strict=True):
+            test: Any = {"permutations": design.permutations, "seed": design.seed, "v": v}
+            if design.best:
+                days = scores.text.day[documents[v].scores.document]
+                split = best_split.run(documents[v], expected, scores.smoothing, days, **test)
+                found[v].test, found[v].change = split or (None, None)
+                continue
+            if design.parting:
+                assert design.strata_of_slice is not None
+                n_slices = int(design.strata_of_slice.max()) + 1
+                found[v].test = parting.run(documents[v], expected, scores.smoothing, n_slices=n_slices, **test)
+                continue
             word = permutation_test.prepare(documents[v], expected, scores.smoothing, n_times=design.n_times)
             if word is not None:
-                result = permutation_test.run(word, permutations=design.permutations, seed=design.seed, v=v)
+                result = permutation_test.run(word, **test)
                 found[v].test, found[v].change = result, design.change(scores, documents[v], word.documents, result)
     return found
 
@@ -244,8 +267,11 @@ def torch_device(engine: str, device: str | None) -> str | None:
     return str(find_device(device))
 
 
-def _dates(found: ChangeDate) -> tuple[date | float | None, ...]:
+def _dates(found: ChangeDate | Border) -> tuple[date | float | None, ...]:
     """Return when a word changed as a table has it; only what is more likely gradual has a beginning and an end."""
+    if isinstance(found, Border):
+        change, before = (date(1970, 1, 1) + timedelta(days=day) for day in (found.change, found.last_before))
+        return change, None, None, before, None, None, None
     change, low, high, before, begin, end = (
         date(1970, 1, 1) + timedelta(days=day)
         for day in (found.change, found.low, found.high, found.last_before, found.begin, found.end)
@@ -273,6 +299,7 @@ def results_table(model: Model, found: dict[int, WordResult], *, of_all: bool) -
             half = HALF_WIDTH * test.error
             values = (test.effect, test.effect - half, min(test.effect + half, 1.0), test.p, q.get(v))
             if q.get(v, test.p) <= LEVEL and word.change is not None:
-                dates, sides = _dates(word.change), (word.change.before, word.change.since, word.change.lasting)
+                dates = _dates(word.change)
+                sides = (word.change.before, word.change.since, getattr(word.change, "lasting", None))
         rows.append((model.words[v], *values, *dates, word.documents, word.slices, *sides, None, None))
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")

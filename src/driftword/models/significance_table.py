@@ -37,6 +37,7 @@ CHANGE_DATE: Final = (
     "change: when the documents of the new use begin, and its 90% interval where that is longer; of a gradual change, "
     "its middle"
 )
+BORDER: Final = "change: the first document since the border that divides the time of the word best"
 
 
 @dataclass(frozen=True)

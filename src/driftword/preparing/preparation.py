@@ -46,6 +46,7 @@ from driftword.preparing.copies import note_copies
 from driftword.preparing.languages import LanguageFilter
 from driftword.preparing.local_text import LocalText
 from driftword.preparing.phrases import find_and_join
+from driftword.preparing.repeated_passages import note_repeated
 from driftword.preparing.text_stages import ReadingRequest, ReadText, TextReader, WordIds
 from driftword.preparing.token_writer import TokenWriter
 from driftword.preparing.workers import Workers
@@ -140,6 +141,8 @@ def prepare(
         if options.copies != "keep":
             bar.stage("looking for copies")
             copies, token_writer.counts = note_copies(writer, token_writer.counts, drop=options.copies == "drop")
+        bar.stage("looking for repeated passages")
+        repeated = note_repeated(writer, laid.labels)
         _write_tables(writer, laid, tokenized, chosen, token_writer.counts)
         bar.stage("storing documents")
         stored.result()
@@ -154,6 +157,7 @@ def prepare(
                 _complete_report(found.report, slice_of, tokenized, chosen, token_writer, options=options),
                 copies=copies,
                 copies_dropped=options.copies == "drop",
+                repeated_passages=repeated,
             ),
             groups=names,
         )
