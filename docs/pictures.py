@@ -11,8 +11,9 @@ import os
 import sys
 from pathlib import Path
 
-import driftword as dw
 from playwright.sync_api import sync_playwright
+
+import driftword as dw
 
 HERE = Path(__file__).parent
 

@@ -37,10 +37,15 @@ ASKED: Final = {
     "plot": "letters.model ship -o ship.png",
     "export": "letters.model -o exported.bin",
     "significance": "letters.model --permutations 99",
+    "power": "letters.model ship --simulations 5",
     "contrast": "letters.model",
     "describe": "letters.model ship",
     "evidence": "letters.model ship",
     "collocates": "letters.model ship",
+    "senses": "letters.model ship",
+    "name-senses": "letters.model ship -n 2 1=vessel",
+    "export-uses": "letters.model ship -o uses.csv",
+    "score-senses": "letters.model ship judged.csv",
     "report": "letters.model -o letters.html",
     "plan": "letters.corpus",
 }
@@ -54,6 +59,8 @@ def write_letters(folder: Path) -> None:
         rows = [json.dumps({"text": text, "date": date.replace("185", decade)}) for text, date in letters()]
         (folder / name).write_text("\n".join(rows))
     (folder / "gold.tsv").write_text("ship\t0.1\nwheat\t0.2\ncourt\t0.3\n")
+    judged = [f"ship-{3 * d}-1\t{d % 2}" for d in range(20)]
+    (folder / "judged.csv").write_text("\n".join(["identifier\tcluster", *judged]))
     for period in (1, 2):
         corpus = folder / "semeval" / f"corpus{period}" / "lemma"
         corpus.mkdir(parents=True)

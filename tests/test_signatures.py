@@ -13,7 +13,7 @@ import driftword as dw
 
 #: What may be given by position after the first argument.
 AFTER: dict[str, tuple[str, ...]] = {
-    "model": ("word", "words", "others", "a", "b", "c", "gold", "source"),
+    "model": ("word", "words", "names", "others", "a", "b", "c", "gold", "source"),
     "corpus": ("spec",),
     "source": ("options",),
     "chart": ("path",),
@@ -35,7 +35,10 @@ BESIDES: dict[str, set[str]] = {
     "trajectory": {"metric", "min_count"},
     "contrast": {"words"},
 }
-FUNCTIONS = {"prepare-gold": "prepare_gold", "gold": "score_gold"}
+FUNCTIONS = {
+    "prepare-gold": "prepare_gold", "gold": "score_gold", "name-senses": "name_senses", "export-uses": "export_uses",
+    "score-senses": "score_senses",
+}  # fmt: skip
 
 
 def functions() -> Iterator[tuple[str, Any]]:

@@ -184,7 +184,7 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
         "equivalents": Call(dw.equivalents, {**asked, "word": "ship", "at": 1900, "to": [1901], "n": 2,
                                              "min_count": 0, **sure}),
         "contrast": Call(dw.contrast, {**asked, "groups": ("left", "right"), "word": None, "words": ["ship"],
-                                       "at": (1900, 1902), "n": 2, "intervals": False,
+                                       "at": (1900, 1902), "over_time": False, "n": 2, "intervals": False,
                                        "min_count": 1, "permutations": 19, "seed": 0, **learning, "engine": "cpu",
                                        "corpus": corpus}),
         "extend": Call(dw.extend, {
@@ -197,13 +197,29 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
         "describe": Call(dw.describe, {**asked, "words": ["ship"], "n": 2, "corpus": corpus}),
         "evidence": Call(dw.evidence, {**asked, "word": "ship", "n": 2, "by": "passages", "between": (1900, 1902),
                                        "width": 20, "corpus": corpus}),
+        "senses": Call(dw.senses, {**asked, "words": ["ship"], "n": 2, "by": "senses", "between": (1900, 1902),
+                                   "within": None, "groups": None, "passages": 2, "width": 20, "corpus": corpus,
+                                   "permutations": 19,
+                                   "seed": 0, "threads": 1, "show_progress": False}),
+        "name_senses": Call(dw.name_senses, {**asked, "word": "ship", "names": {1: "vessel"}, "merge": [(1, 2)],
+                                             "n": 3, "corpus": corpus}),
+        "export_uses": Call(dw.export_uses, {**asked, "word": "ship", "out": folder / "uses.csv", "n": 2, "width": 20,
+                                             "seed": 0, "corpus": corpus, "overwrite": True}),
+        "score_senses": Call(dw.score_senses, {
+            **asked, "word": "ship", "n": 2, "corpus": corpus,
+            "judgements": pl.DataFrame({"identifier": ["ship-0-1"], "cluster": [1]}),
+        }),
+        "plot.senses": Call(dw.plot.senses, {**asked, "word": "ship", "n": 2, "corpus": corpus}),
         "frequency": Call(dw.frequency, {**asked, "word": "ship", "group": "left"}),
         "movers": Call(dw.movers, {**asked, "at": 1901, "n": 2, "min_count": 0, "skip": 0, "group": None}),
         "neighborhoods": Call(dw.neighborhoods, {**asked, "words": ["ship"], "at": [1900], **near}),
         "neighbors": Call(dw.neighbors, {**asked, "word": "ship", "at": [1900], **near, **sure}),
         "significance": Call(dw.significance, {**asked, "corpus": corpus, "words": ["ship"], "between": (1900, 1902),
-                                               "within": None, "clusters": None, "holdout": False, "permutations": 19,
-                                               "seed": 0, **learning, "engine": "cpu", "dask": None}),
+                                               "within": None, "clusters": None, "without": None, "holdout": False,
+                                               "permutations": 19, "seed": 0, **learning, "dask": None}),
+        "power": Call(dw.power, {**asked, "corpus": corpus, "words": ["ship"], "share": 0.5, "since": 1901,
+                                 "within": None, "clusters": None, "level": 0.05, "simulations": 2, "permutations": 19,
+                                 "seed": 0, "threads": 1, "show_progress": False}),
         "similarity": Call(dw.similarity, {**asked, "word": "ship", "others": ["court"], "interpolated": True, **sure}),
         "towards": Call(dw.towards, {**asked, "word": "ship", "low": ["court"], "high": "judge", "interpolated": True,
                                      **sure}),
@@ -340,7 +356,8 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
 
 NAMES = [
     *("analogy", "changes", "contrast", "extend", "drift", "equivalents", "frequency", "movers", "neighborhoods"),
-    *("neighbors", "significance", "collocates", "describe", "evidence"),
+    *("neighbors", "power", "significance", "collocates", "describe", "evidence"),
+    *("senses", "name_senses", "export_uses", "score_senses", "plot.senses"),
     *("similarity", "towards", "trajectory", "export", "read_word2vec", "read_word2vec label", "read_word2vec file"),
     *("from_vectors", "from_vectors slice"),
     *(f"baselines.{name}" for name in dw.baselines.__all__),
@@ -366,6 +383,7 @@ NOT_CALLED = {
     *("Corpus.group_sizes", "Corpus.from_slice", "Corpus.without_groups", "Model.documents_of"),
     *("Corpus.chunks_of", "Corpus.sample_chunks"),
     "SliceVectors.to_gensim",
+    "Model.keep_sense_names",  # `name_senses` checks what is kept
     "benchmark",  # which fits for a minute; see tests/benchmarking
     *("Corpus.sampled", "Corpus.check_current", "Model.info", "Model.summary", "Model.check_current", "Model.cached"),
     *(

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from driftword.fitting.fitting import fit
     from driftword.fitting.planning import plan
     from driftword.fitting.tuning import tune
+    from driftword.inference.power import power
     from driftword.inference.significance import significance
     from driftword.models.model import Model
     from driftword.models.spec import Spec
@@ -54,6 +55,9 @@ if TYPE_CHECKING:
     from driftword.uses.collocates import collocates
     from driftword.uses.describing import describe
     from driftword.uses.driving_passages import evidence
+    from driftword.uses.judgements import export_uses, score_senses
+    from driftword.uses.sense_naming import name_senses
+    from driftword.uses.senses import senses
 
 __version__ = "0.1.0"
 
@@ -70,6 +74,7 @@ _MODULES = {
         "StoreError", "UnknownSliceError", "UnknownWordError",
     ),
     "fitting.evaluation": ("evaluate",),
+    "inference.power": ("power",),
     "inference.significance": ("significance",),
     "explore": (
         "analogy", "changes", "contrast", "drift", "equivalents", "frequency", "movers", "neighborhoods", "neighbors",
@@ -89,6 +94,9 @@ _MODULES = {
     "uses.collocates": ("collocates",),
     "uses.describing": ("describe",),
     "uses.driving_passages": ("evidence",),
+    "uses.judgements": ("export_uses", "score_senses"),
+    "uses.sense_naming": ("name_senses",),
+    "uses.senses": ("senses",),
 }  # fmt: skip
 #: Public modules.
 _PARTS = ("baselines", "plot")
@@ -99,9 +107,10 @@ __all__ = [
     "PrepareOptions", "Slices", "SourceError", "Spec", "StoreError", "TextVectorizer", "UnknownSliceError",
     "UnknownWordError",
     "analogy", "baselines", "benchmark", "card", "changes", "collocates", "compare", "contrast", "describe", "drift",
-    "equivalents", "evaluate", "evidence", "export", "extend", "fit", "frequency", "from_vectors", "movers",
-    "neighborhoods", "neighbors", "plan", "plot", "prepare", "prepare_gold", "read_gold", "read_word2vec", "report",
-    "score_gold", "significance", "similarity", "towards", "trajectory", "tune",
+    "equivalents", "evaluate", "evidence", "export", "export_uses", "extend", "fit", "frequency", "from_vectors",
+    "movers", "name_senses", "neighborhoods", "neighbors", "plan", "plot", "power", "prepare", "prepare_gold",
+    "read_gold", "read_word2vec", "report", "score_gold", "score_senses", "senses", "significance", "similarity",
+    "towards", "trajectory", "tune",
 ]  # fmt: skip
 
 

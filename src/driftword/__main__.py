@@ -16,8 +16,8 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     open_missing_streams()
     run_watched()
-    if sys.argv[1:2] == ["explore"]:
-        # Its products are small, and readers come at once: idle threads of NumPy would only be in the way.
+    if sys.argv[1:2] in (["explore"], ["senses"]):
+        # Products are small, and many are asked for at once: idle threads of NumPy would only be in the way.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from driftword.cli import main as run
 

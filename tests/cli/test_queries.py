@@ -52,6 +52,7 @@ def test_which_words_changed(model: Path, small: dw.Corpus) -> None:
     done = run("significance", out, "-n", "3", "--permutations", "99")
     assert "words that were tested" in done
     assert "q: false discovery rate over all words (5% or less: significant)" in " ".join(done.split())
+    assert "ship" in run("significance", out, "ship", "--between", "best", "--permutations", "99")
     periods = run("significance", out, "ship", "--between", "1850:1854,1855:1859", "--json")
     assert json.loads(periods)[0]["word"] == "ship"
     for options, message in (

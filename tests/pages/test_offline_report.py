@@ -39,8 +39,9 @@ def test_a_report_is_one_file_that_fetches_nothing(small_model: dw.Model, small:
         assert all(keyword.lower() == word for _, _, keyword, *_ in passages)
         path = dw_explore.displacement(small_model, word)["distance"]
         assert embedded(page)["pages"][word]["distance"] == pytest.approx(path.to_list(), abs=6e-4)
-    assert page.partition('id="data">')[0].count('<svg class="figure') == 1 + 6 * len(words)
-    assert page.count('<path class="interval s0"') == len(words)
+    of_senses = sum(dw.senses(small_model, word, corpus=small).height > 1 for word in words)
+    assert page.partition('id="data">')[0].count('<svg class="figure') == 1 + 6 * len(words) + of_senses
+    assert page.count('<path class="interval s0"') == len(words) + of_senses
     assert page.count('<svg class="sparkline"') == 3  # one for each of the words that changed most
     assert page.count("<noscript>") == len(words)
     assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", page)

@@ -19,7 +19,7 @@ from driftword.uses.describing import typical
 from driftword.uses.driving_passages import plainness
 from driftword.uses.sides import AFTER, Sides, find_sides
 from driftword.uses.usage_vectors import FAR, NEAR, usage_vectors, windows
-from driftword.uses.word_frequency import frequency_ratio
+from driftword.uses.word_frequency import frequency_p, frequency_ratio
 
 NUCLEI = {
     "prison": ("warden", "guard", "inmate", "sentence", "lock", "iron", "bars", "convict"),
@@ -282,7 +282,10 @@ def test_intervals_of_frequency_hold_ratios_of_bursty_words() -> None:
         made = dw.Corpus.from_ids(
             ["word", "other"], ids, offsets, chunk_slice=chunk_slice, chunk_split=["train"] * 160, slices=[1900, 1950]
         )
-        sides = Sides(made, "word", np.flatnonzero(ids == 0), np.empty(0), None, date(1950, 1, 1), significant=True)  # type: ignore[arg-type]
+        sides = Sides(
+            corpus=made, word="word", positions=np.flatnonzero(ids == 0), since=np.empty(0), vectors_of=None,  # type: ignore[arg-type]
+            change=date(1950, 1, 1), significant=True,
+        )  # fmt: skip
         found = frequency_ratio(sides)
         # What the rates are on average, in text whose length grows with the word's own occurrences.
         expected = (6 / 156) / (3 / 153)
@@ -369,3 +372,23 @@ def test_commands_answer_for_people_and_programs(model: dw.Model, tmp_path: Path
     wrong = run_here("evidence", path, "sell")
     assert wrong.returncode == 2
     assert "did you mean 'cell'" in wrong.stderr
+
+
+@pytest.mark.slow
+def test_frequencies_that_do_not_change_seem_to_in_one_case_of_twenty(tmp_path: Path) -> None:
+    """Words come in bursts, so that occurrences are no evidence of their own; every second one changes."""
+    random, p = np.random.default_rng(0), []
+    n, words = 120, [f"w{i}" for i in range(60)]
+    late = np.arange(n) * 6 // n >= 3
+    ids = []
+    for d in range(n):
+        rate = random.gamma(0.7, 1 / 0.7, 60) * np.where((np.arange(60) % 2 == 1) & late[d], 3.0, 1.0)
+        ids.append(np.r_[np.repeat(np.arange(60), random.poisson(3 * rate)), np.full(400, 60)])
+    corpus = dw.Corpus.from_ids(
+        [*words, "filler"], np.concatenate(ids), np.r_[0, np.cumsum([len(part) for part in ids])],
+        chunk_slice=np.arange(n) * 6 // n, chunk_split=["train"] * n, slices=range(1900, 1906),
+    )  # fmt: skip
+    p = np.array([frequency_p(corpus, v) for v in range(60)], dtype=float)
+    assert (p[::2] <= 0.05).mean() < 0.2
+    assert 0.3 < p[::2].mean() < 0.7
+    assert (p[1::2] <= 0.05).mean() > 0.8

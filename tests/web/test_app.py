@@ -107,6 +107,7 @@ def test_only_change_points_of_high_rank_are_listed(reader: TestClient, small_mo
     assert seen == {True, False}
 
 
+@pytest.mark.slow
 def test_what_entered_and_what_left_is_marked(reader: TestClient, small_model: dw.Model) -> None:
     marked = 0
     for word in small_model.words:

@@ -18,6 +18,7 @@ from driftword.explore.drift_ranking import DriftRanking
 from driftword.models.model import Model
 from driftword.models.significance_table import (
     ALONE,
+    BORDER,
     BY_CHANCE,
     CHANGE_DATE,
     DATES,
@@ -101,10 +102,10 @@ def print_significance(table: pl.DataFrame, tested: pl.DataFrame, console: Conso
     )
     if shown["q"].is_null().all() and shown["p"].is_not_null().any():
         shown = shown.drop("q")
-    if table["change"].is_not_null().any():
+    if table["change_low"].is_not_null().any():
         interval = ["" if low == high else f"{low} to {high}" for low, high in ends]
         shown.insert_column(shown.columns.index("change") + 1, pl.Series("90% interval", interval, dtype=pl.String))
-    else:
+    elif table["change"].is_null().all():
         shown = shown.drop("change")
     print_table(shown, console)
     found = int((tested["q"] <= LEVEL).sum())
@@ -130,7 +131,17 @@ def print_significance(table: pl.DataFrame, tested: pl.DataFrame, console: Conso
     console.print(
         "effect: share of the variation between documents that time explains beyond chance, with its 90% interval; "
         + sure
-        + (f"; {CHANGE_DATE}" if "change" in shown.columns else ""),
+        + (f"; {CHANGE_DATE if '90% interval' in shown.columns else BORDER}" if "change" in shown.columns else ""),
+        style="dim",
+    )
+
+
+def print_power(table: pl.DataFrame, console: Console, *, level: float) -> None:
+    """Print how often changes would have been found."""
+    print_table(table, console, digits=2)
+    console.print(
+        "\npower: how often a change of this share of a word's occurrences, from that slice on, would have been found "
+        f"with these documents (p up to {level:g})",
         style="dim",
     )
 
@@ -153,13 +164,17 @@ def print_contrast(table: pl.DataFrame, console: Console, found: pl.DataFrame | 
         return
     print_table(table, console)
     called = int((table["q"] <= LEVEL).sum())
-    summary = "None of these words is used differently by more than chance"
+    over_time = "difference_early" in table.columns
+    what, explains = "used differently", "the groups explain"
+    if over_time:
+        what, explains = "used more, less or otherwise differently over time", "a change of their difference explains"
+    summary = f"None of these words is {what} by more than chance"
     if called:
-        verb = "is" if called == 1 else "are"
-        summary = f"{called:,} of these words {verb} used differently, {SIGNIFICANT}"
+        summary = f"{called:,} of these words {'is' if called == 1 else 'are'} {what}, {SIGNIFICANT}"
     console.print(
-        f"\n{summary}; difference: cosine distance between the groups' mean vectors; effect: share of the variation "
-        "between documents that the groups explain beyond chance, with its 90% interval; q: false discovery rate",
+        f"\n{summary}; difference: cosine distance between the groups' mean vectors"
+        f"{', in the earlier and the later half of the slices' if over_time else ''}; effect: share of the variation "
+        f"between documents that {explains} beyond chance, with its 90% interval; q: false discovery rate",
         style="dim",
     )
 
@@ -307,45 +322,6 @@ def print_passages(passages: pl.DataFrame, console: Console) -> None:
         line.append(visible(row["keyword"]), style="bold")
         line.append(right)
         console.print(line, soft_wrap=False, no_wrap=True, crop=console.is_terminal)
-
-
-def print_sentences(table: pl.DataFrame, console: Console) -> None:
-    """Print what changed in words, a sentence each."""
-    for row in table.iter_rows(named=True):
-        word, _, rest = visible(row["sentence"]).partition(":")
-        console.print(Text.assemble((word, "bold"), f":{rest} "), Text(f"({row['verdict']})", style="dim"))
-    if table.height:
-        console.print(
-            "\nEach word that is named occurs near the word in the years in brackets, at least five times, in at least "
-            "three documents. driftword evidence shows the passages.",
-            style="dim",
-        )
-
-
-def print_evidence(table: pl.DataFrame, sentences: pl.DataFrame | None, console: Console) -> None:
-    """Print the passages of both sides of a change, below the sentence that says what it is."""
-    if sentences is not None:
-        console.print(Text(visible(sentences["sentence"][0])), style="bold")
-    for side, rows in table.group_by("side", maintain_order=True):
-        console.print(f"\n[bold]{side[0]}[/bold]")
-        for row in rows.iter_rows(named=True):
-            when = row["slice"] if row["date"] is None else row["date"]
-            console.print(
-                Text.assemble(
-                    (f"{when}  ", "dim"), visible(row["left"]), (visible(row["keyword"]), "bold"), visible(row["right"])
-                )
-            )
-
-
-def print_collocates(table: pl.DataFrame, console: Console) -> None:
-    """Print the company of both sides of a change."""
-    shown = table.with_columns(pl.col("first", "last").dt.year().cast(pl.String)).drop("p", "slices")
-    print_table(shown, console)
-    console.print(
-        "\nlog_ratio: how many times as usual on this side, to base 2; association: how many times as often as "
-        "anywhere; q: false discovery rate over all collocates, documents as the unit of evidence",
-        style="dim",
-    )
 
 
 def chart(values: Sequence[float], *, ascii_only: bool = False) -> list[str]:

@@ -189,7 +189,7 @@ def question(function: Callable[..., Any]) -> Callable[..., None]:
         "as_csv": (Annotated[bool, CSV], False),
     }
     add_parameters(ask, function, formats)
-    return command(function.__name__, no_args_is_help=True)(ask)
+    return command(function.__name__.replace("_", "-"), no_args_is_help=True)(ask)
 
 
 def add_parameters(

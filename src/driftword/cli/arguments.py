@@ -102,3 +102,11 @@ def read_numbers(name: str, text: str) -> list[int]:
         return [int(part) for part in comma_separated(text)]
     except ValueError as error:
         raise OptionError(f"`{name}` is '{text}'; write whole numbers separated by commas, such as 2,8") from error
+
+
+def read_shares(text: str) -> list[float]:
+    """Read --share: numbers separated by commas."""
+    try:
+        return [float(part) for part in comma_separated(text)]
+    except ValueError as error:
+        raise OptionError(f"`share` is '{text}'; write shares separated by commas, such as 0.2,0.5") from error

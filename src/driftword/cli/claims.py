@@ -1,4 +1,4 @@
-"""Commands that test claims: which words changed, and which ones two groups use differently."""
+"""Commands that test claims: which words changed, whether a change would have been found, and what groups part on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ import typer
 from driftword.basics import checks
 from driftword.basics.checks import comma_separated
 from driftword.cli.app import Answer, question
-from driftword.cli.arguments import DASK, DEVICE, ENGINE, INTERVALS, MODEL, THREADS, WHERE_CORPUS, periods
+from driftword.cli.arguments import DASK, DEVICE, ENGINE, INTERVALS, MODEL, THREADS, WHERE_CORPUS, periods, read_shares
+
+WITHIN = typer.Option(
+    metavar="COLUMN",
+    help="Exchange dates only between documents with the same value in this column.",
+    show_default=False,
+)
+CLUSTERS = typer.Option(
+    metavar="COLUMN", help="Documents with the same value in this column are one piece of evidence.", show_default=False
+)
 
 
 @question
@@ -21,23 +30,16 @@ def significance(
         str | None,
         typer.Option(
             metavar="FIRST,LAST",
-            help="Compare two slices, such as 1950,2000, or two periods, such as 1946:1960,2000:2015.",
+            help="Compare two slices, such as 1950,2000, or two periods, such as 1946:1960,2000:2015; or best: all "
+            "slices, divided in two where a word differs most.",
             show_default="all of the time",
         ),
     ] = None,
-    within: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="Exchange dates only between documents with the same value in this column.",
-            show_default=False,
-        ),
-    ] = None,
-    clusters: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="Documents with the same value in this column are one piece of evidence.",
-            show_default=False,
-        ),
+    within: Annotated[str | None, WITHIN] = None,
+    clusters: Annotated[str | None, CLUSTERS] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(help="Words to leave out of contexts, such as energy where oil is asked about."),
     ] = None,
     holdout: Annotated[
         bool,
@@ -72,22 +74,74 @@ def significance(
 
       driftword significance un.model --between 1946:1960,2000:2015 --csv > changed.csv
 
+      driftword significance sotu.model energy --between best
+
       driftword significance archive.model --dask tcp://scheduler:8786   (words tested by the workers of a cluster)
     """
     from driftword.cli import answers
+    from driftword.inference.significance import BEST
     from driftword.inference.significance import significance as test
     from driftword.models.model import Model
 
     names = comma_separated(words) or None
     model = Model.open(path)
     text = model.open_corpus(corpus)
+    compared = between if between == BEST else periods(between)
     table = test(
-        model, names, corpus=text, between=periods(between), within=within, clusters=clusters, holdout=holdout,
+        model, names, corpus=text, between=compared, within=within, clusters=clusters,
+        without=comma_separated(without) or None, holdout=holdout,
         permutations=permutations, seed=seed, threads=threads, engine=engine, device=device, dask=dask,
     )  # fmt: skip
     shown = table if names else table.head(checks.whole("n", n, least=1))
     which = "named" if names else "held out" if holdout else "all"
     return Answer(shown, lambda shown, console: answers.print_significance(shown, table, console, which=which))
+
+
+@question
+def power(
+    path: Annotated[str, MODEL],
+    words: Annotated[list[str], typer.Argument(help="Words.")],
+    share: Annotated[
+        str, typer.Option(metavar="SHARES", help="Share of a word's occurrences that changes, or several.")
+    ] = "0.2,0.33,0.5,1",
+    since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SLICE", help="The slice with which the change begins.", show_default="half of its documents before"
+        ),
+    ] = None,
+    within: Annotated[str | None, WITHIN] = None,
+    clusters: Annotated[str | None, CLUSTERS] = None,
+    level: Annotated[float, typer.Option(help="The largest p that counts as found.")] = 0.05,
+    simulations: Annotated[int, typer.Option(help="How many changes are simulated.")] = 200,
+    permutations: Annotated[int, typer.Option(help="How many times dates are exchanged in each.")] = 199,
+    seed: Annotated[int, typer.Option(help="Seed of the simulations.")] = 0,
+    corpus: Annotated[str | None, WHERE_CORPUS] = None,
+    threads: Annotated[int | None, THREADS] = None,
+) -> Any:
+    """Say how often a change of words would have been found, if there had been one.
+
+    Some of the word's occurrences since a slice are replaced by those of other words of similar frequency, many times,
+    and each time the word is tested as by significance. "power" is the share of these changes that are found. Where it
+    is small, "not significant" says little: the word has too few documents, or they differ too much.
+
+    [bold]Examples[/bold]
+
+      driftword power sotu.model november
+
+      driftword power sotu.model november chance --share 0.33 --since 1930
+    """
+    from driftword.cli import answers
+    from driftword.inference.power import power as simulate
+    from driftword.models.model import Model
+
+    model = Model.open(path)
+    table = simulate(
+        model, comma_separated(words), share=read_shares(share), since=since, corpus=model.open_corpus(corpus),
+        within=within, clusters=clusters, level=level, simulations=simulations, permutations=permutations, seed=seed,
+        threads=threads,
+    )  # fmt: skip
+    return Answer(table, lambda table, console: answers.print_power(table, console, level=level))
 
 
 @question
@@ -107,6 +161,9 @@ def contrast(
             show_default="all of the time",
         ),
     ] = None,
+    over_time: Annotated[
+        bool, typer.Option("--over-time", help="Test whether the difference between the groups changed over time.")
+    ] = False,
     n: Annotated[int, typer.Option("-n", help="How many words, or how many neighbours of the word.")] = 16,
     min_count: Annotated[int, typer.Option(help="Only words that occur at least this often in both groups.")] = 5,
     intervals: Annotated[bool, INTERVALS] = False,
@@ -121,13 +178,19 @@ def contrast(
 
     The model needs groups: prepare the corpus with --group, the column that says who speaks. Documents of the same
     slice exchange their groups, many times: if both groups use a word in the same way, that makes no difference. Then
-    "effect", its 90% interval, "p" and "q" are those of significance, with groups in place of time.
+    "effect", its 90% interval, "p" and "q" are those of significance, with groups in place of time. With --over-time
+    they say whether the groups came to differ more, less, or in another way: a difference that stays as it is does not
+    count, nor does what changed for both alike.
 
     [bold]Examples[/bold]
 
       driftword contrast un.model --groups USA,RUS
 
       driftword contrast un.model --groups USA,RUS --at 1970:1989 -n 30
+
+      driftword contrast un.model --groups USA,RUS --over-time
+
+      driftword contrast un.model security --groups USA,RUS --over-time
 
       driftword contrast un.model security --groups USA,RUS
     """
@@ -142,6 +205,12 @@ def contrast(
     test: dict[str, Any] = {
         "permutations": permutations, "seed": seed, "threads": threads, "engine": engine, "device": device,
     }  # fmt: skip
+    if over_time:  # one word is tested like all
+        named = None if word is None else comma_separated([word])
+        table = explore.contrast(
+            model, named, groups=names, at=period, over_time=True, n=n, min_count=min_count, corpus=text, **test
+        )
+        return Answer(table, answers.print_contrast)
     table = explore.contrast(
         model, word=word, groups=names, at=period, n=n, min_count=min_count, intervals=intervals, corpus=text, **test
     )

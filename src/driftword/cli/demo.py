@@ -20,7 +20,7 @@ def demo(
 ) -> None:
     """Show driftword at work on two centuries of State of the Union addresses, and write a report."""
     from driftword import explore, plot
-    from driftword.cli import answers, terminal
+    from driftword.cli import answers, finding_answers, terminal
     from driftword.fitting.comparison import compare
     from driftword.inference.significance import significance
     from driftword.models.model import Model
@@ -42,10 +42,10 @@ def demo(
     model = Model.open(out / "dynamic-8.model")
     tested = significance(model, corpus=corpus)
     console.print("\n[bold]The words that changed most, and what changed in them[/bold]")
-    answers.print_sentences(describe(model, n=12, corpus=corpus), console)
+    finding_answers.print_sentences(describe(model, n=12, corpus=corpus), console)
     console.print("\n[bold]The passages that show it[/bold]")
     word = WORDS[0]
-    answers.print_evidence(evidence(model, word, corpus=corpus), describe(model, word, corpus=corpus), console)
+    finding_answers.print_evidence(evidence(model, word, corpus=corpus), describe(model, word, corpus=corpus), console)
     rates = dict(tested.select("word", "q").iter_rows())
     for word in WORDS:
         console.print(f"\n[bold]{word}[/bold] and its neighbours; its change is {verdict(rates[word])}")

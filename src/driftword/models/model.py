@@ -20,7 +20,7 @@ from driftword.basics.addresses import is_address, is_on_this_machine
 from driftword.basics.errors import DriftwordError, OptionError
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
-from driftword.corpus.groups import group_number
+from driftword.corpus.groups import OTHERS, group_number
 from driftword.corpus.slices import At
 from driftword.corpus.vocabulary import Vocabulary
 from driftword.models import storing
@@ -83,6 +83,7 @@ class Model(Embeddings):
         self._groups = dict(groups or {})
         self._significance: SignificanceTable | None = None
         self._static: StaticVectors | None = None
+        self._sense_names: dict[str, storing.SenseNames] | None = None
 
     # -- opening and saving ------------------------------------------------------------
 
@@ -120,6 +121,8 @@ class Model(Embeddings):
             storing.write_significance(writer, self.significance)
         if self.static is not None:
             write_static(writer, self.static)
+        if self.sense_names:
+            writer.meta["senses"] = self.sense_names
 
     def check_current(self) -> None:
         """Raise `StoreError` if the stored model has been replaced, removed or changed since it was opened.
@@ -154,6 +157,19 @@ class Model(Embeddings):
         """Keep vectors of a fit without dates: in this object and, if the model is stored, in its directory."""
         self._static = vectors
         self._amend(lambda writer: write_static(writer, vectors))
+
+    @property
+    def sense_names(self) -> dict[str, storing.SenseNames]:
+        """What a user has said about the senses of words: see `driftword.name_senses`."""
+        if self._sense_names is None:
+            self._sense_names = {} if self._store is None else storing.read_sense_names(self._store)
+        return self._sense_names
+
+    def keep_sense_names(self, word: str, names: storing.SenseNames | None) -> None:
+        """Keep what a user says about the senses of a word: in this object and, if it is stored, in its directory."""
+        kept = {other: value for other, value in self.sense_names.items() if other != word}
+        self._sense_names = kept if names is None else {**kept, word: names}
+        self._amend(lambda writer: writer.meta.update(senses=self._sense_names))
 
     def _amend(self, write: Callable[[store.Writer], None]) -> None:
         """Add to the stored model, if it is stored."""
@@ -352,3 +368,25 @@ def corpus_of(model: Model, corpus: Corpus | str | os.PathLike[str] | None = Non
     if text is None:
         raise OptionError(f"{why_no_corpus(model)}; name it with `corpus`")
     return model.documents_of(model.check_corpus(text))
+
+
+def two_groups(model: Model, groups: Any) -> tuple[str, str]:
+    """Return the two groups that are compared, as a user names them or by default."""
+    if (group := model.provenance.group) is not None:
+        raise OptionError(f"The model is that of a group, {checks.quoted(group)}; ask the one that has all groups")
+    if not model.groups:
+        raise OptionError(
+            "The model has no groups; name the column that says who speaks as `group` of `prepare`, and fit again"
+        )
+    if groups is None:
+        named = [name for name in model.groups if name != OTHERS]
+        if len(named) != 2:
+            raise OptionError(f"The model has {len(model.groups)} groups; name two of them with `groups`")
+        return named[0], named[1]
+    given = checks.several("groups", groups, remedy="name two groups, such as ('left', 'right')")
+    if len(given) != 2:
+        raise OptionError(f"`groups` is {checks.shown(groups)}; name two groups of {', '.join(model.groups)}")
+    first, second = (model.groups[group_number(model.groups, name)] for name in given)
+    if first == second:
+        raise OptionError(f"'{first}' is compared with itself; name two different groups")
+    return first, second

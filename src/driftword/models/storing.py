@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Required, TypedDict
+from typing import Annotated, Any, Final, Required, TypedDict
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -57,6 +58,27 @@ class _Test(TypedDict):
 @dataclass(frozen=True)
 class _Tested:
     significance: _Test
+
+
+MOST_SENSES: Final = 8  # of a word
+LONGEST_NAME: Final = 60  # letters that a figure has room for
+_Sense = Annotated[int, msgspec.Meta(ge=1, le=MOST_SENSES)]
+_Together = Annotated[list[_Sense], msgspec.Meta(min_length=2, max_length=MOST_SENSES)]
+_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_NAME)]
+
+
+class SenseNames(TypedDict):
+    """What a user has said about the senses of a word."""
+
+    n: _Sense | None  # the number of senses that was asked for
+    seed: Count
+    merged: Annotated[list[_Together], msgspec.Meta(max_length=MOST_SENSES)]  # numbers of senses that are one
+    names: dict[str, _Name]  # by number, after merging
+
+
+@dataclass(frozen=True)
+class _Named:
+    senses: dict[str, SenseNames] = field(default_factory=dict)
 
 
 def read(stored: store.Store) -> dict[str, Any]:
@@ -144,3 +166,8 @@ def write_significance(writer: store.Writer, found: SignificanceTable) -> None:
     """Write the result of a test of all words."""
     found.table.write_parquet(writer.folder / _SIGNIFICANCE)
     writer.meta["significance"] = found.options()
+
+
+def read_sense_names(stored: store.Store) -> dict[str, SenseNames]:
+    """Return the names that a user gave to senses of words."""
+    return stored.facts(_Named).senses

@@ -1,4 +1,4 @@
-"""What changed in a word, for its page: the sentence, and the passages that show it, before and since."""
+"""What changed in a word, for its page: the sentence, the passages that show it, and its senses."""
 
 from __future__ import annotations
 
@@ -6,19 +6,26 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Any, Final
 
+import numpy as np
 import polars as pl
 
 from driftword.basics.errors import OptionError
 from driftword.corpus import Corpus
 from driftword.models.model import Model
-from driftword.pages.content import Content
+from driftword.pages.content import Content, series_of
+from driftword.pages.figures import figure
 from driftword.pages.passage_content import passage_rows
+from driftword.uses.collocates import sense_company
 from driftword.uses.describing import describe_sides
 from driftword.uses.driving_passages import passages_of
+from driftword.uses.sense_shares import smooth_shares
 from driftword.uses.sides import AFTER, BEFORE, find_sides
+from driftword.uses.word_senses import by_passages, find_word_senses, known
 
 PASSAGES: Final = 3  # on either side
 WIDTH: Final = 160  # characters on either side of the word
+_COLLOCATES: Final = 5  # of each sense
+_LINES: Final = 6  # of senses in one figure
 
 
 def finding(model: Model, corpus: Corpus | None, word: str) -> Content | None:
@@ -37,14 +44,48 @@ def finding(model: Model, corpus: Corpus | None, word: str) -> Content | None:
         "significant": sides.significant,
         "fewest_documents": min(len(set(sides.document[sides.of_side(side)].tolist())) for side in (BEFORE, AFTER)),
         "passages": {side: _rows(passages.filter(pl.col("side") == side)) for side in (BEFORE, AFTER)},
+        "senses": word_senses(model, corpus, word),
     }
+
+
+def word_senses(model: Model, corpus: Corpus, word: str) -> Content | None:
+    """Return the senses of a word, with the figure of their shares; None where it occurs too rarely to have any."""
+    try:
+        found = find_word_senses(model, corpus, word)
+    except OptionError:
+        return None
+    smooth, passages = smooth_shares(found.counts, len(model.slices)), by_passages(found, n=PASSAGES, width=WIDTH)
+    series, told = [], []
+    for j, label in enumerate(found.labels):
+        inside = found.sense == j
+        share, low, high = ([known(float(v)) for v in values[:, j]] for values in smooth[:3])
+        line = series_of(label, share, smooth.counts.sum(axis=1).astype(int).tolist())
+        series.append(line | {"interval": (low, high)})
+        days = _first_and_last(found.uses.day[inside])
+        told.append({
+            "sense": j + 1, "name": found.names[j], "share": float(inside.mean()), "occurrences": int(inside.sum()),
+            "documents": len(set(found.uses.document[inside].tolist())), "first": days[0], "last": days[1],
+            "collocates": sense_company(found.uses, inside, _COLLOCATES),
+            "passages": _rows(passages.filter(pl.col("sense") == j + 1).drop("sense", "name")),
+        })  # fmt: skip
+    drawn = None
+    if found.number > 1:
+        drawn = figure(f"Senses of {word}", "share of its occurrences", "lines", series=series[:_LINES], height=260)
+    return {"senses": told, "figure": drawn}
+
+
+def _first_and_last(days: Any) -> tuple[str, str]:
+    """Return the first and the last of some days."""
+    return str(np.datetime64(int(days.min()), "D")), str(np.datetime64(int(days.max()), "D"))
 
 
 def add_finding(page: Content, found: Content | None) -> Content:
     """Add what changed in a word to the content of its page; its figure names the same company as the sentence."""
-    figure = page["figures"].get("trajectory")
-    if found is not None and found["significant"] and figure is not None:
-        figure["sides"] = found[BEFORE], found[AFTER]
+    trajectory = page["figures"].get("trajectory")
+    if found is not None and found["significant"] and trajectory is not None:
+        trajectory["sides"] = found[BEFORE], found[AFTER]
+    if found is not None and found["senses"] is not None and found["senses"]["figure"] is not None:
+        page["figures"]["senses"] = found["senses"].pop("figure")
     return page | {"finding": found}
 
 
@@ -64,7 +105,7 @@ def sentences(model: Model, corpus: Corpus | None, words: Sequence[str]) -> dict
 
 def _rows(table: pl.DataFrame) -> list[dict[str, Any]]:
     """Return passages as a page shows them."""
-    plain = table.drop("word", "side", "score", "text", "occurrence")
+    plain = table.drop("word", "side", "score", "text", "occurrence", strict=False)
     return [
         {**row, "score": round(score, 3), "occurrence": number}
         for row, score, number in zip(passage_rows(plain), table["score"], table["occurrence"], strict=True)

@@ -21,6 +21,7 @@ from driftword.models.significance_table import verdict
 from driftword.pages.content import Content, series_of
 from driftword.pages.figures import Figure, figure
 from driftword.pages.finding_content import sentences
+from driftword.uses.sense_space import sense_space
 
 RANKED: Final = "rank"  # the order of a table of drift, unless a reader chooses a column
 SORT_COLUMNS: Final = (RANKED, "drift", "effect", "word", "count_first", "count_last", "slices")
@@ -80,6 +81,8 @@ def warm_up(model: Model, corpus: Corpus | None = None) -> None:
     if model.moves:
         start(model, corpus=corpus)
         explore.farthest(model)
+    if corpus is not None and model.predicts:
+        sense_space(model, corpus)
 
 
 def _ranking(model: Model, begin: At | None, end: At | None, options: dict[str, Any]) -> Content:

@@ -1,11 +1,12 @@
 """Charts of what `explore` finds: they show in notebooks, and `save` writes them to files.
 
-It imports the rooms up to `explore` that read models; other rooms use the charts and `save`.
+It imports the rooms up to `uses` that read models; other rooms use the charts and `save`.
 """
 
 from driftword.plot.charts import KINDS, OPTIONS, WITHOUT_WORD, changes, drift, history, map, neighbors, trajectory
 from driftword.plot.line_charts import contrast, frequency, similarity
 from driftword.plot.saving import FORMATS, drawable, save
+from driftword.plot.sense_chart import senses
 
 __all__ = [
     "FORMATS",
@@ -21,6 +22,7 @@ __all__ = [
     "map",
     "neighbors",
     "save",
+    "senses",
     "similarity",
     "trajectory",
 ]

@@ -28,7 +28,17 @@ from driftword.plot.line_charts import BAND, WITHOUT_NOISE, movement, trajectori
 MAX_LISTS: Final = 8  # of neighbours in one figure
 MAX_ROWS: Final = 1_000  # in one figure
 WITHOUT_WORD: Final = ("drift", "history")
-KINDS: Final = ("trajectory", "neighbors", "similarity", "frequency", "map", "changes", "contrast", *WITHOUT_WORD)
+KINDS: Final = (
+    "trajectory",
+    "neighbors",
+    "similarity",
+    "frequency",
+    "map",
+    "changes",
+    "contrast",
+    "senses",
+    *WITHOUT_WORD,
+)
 #: What a user may choose for each kind, beside the word.
 OPTIONS: Final = {
     "trajectory": ("at", "n", "intervals", "groups"),
@@ -37,6 +47,7 @@ OPTIONS: Final = {
     "frequency": ("groups",),
     "contrast": ("intervals", "groups"),
     "map": ("n",),
+    "senses": ("n",),
     "changes": ("n",),
     "drift": ("n", "metric", "between", "min_count", "skip", "interpolated"),
 }

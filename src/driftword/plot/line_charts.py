@@ -14,9 +14,8 @@ from driftword import explore
 from driftword.basics import checks
 from driftword.basics.errors import OptionError
 from driftword.explore import vectors
-from driftword.explore.group_contrast import two_groups
 from driftword.explore.intervals import CorpusLike
-from driftword.models.model import Model, as_model, models_of_groups
+from driftword.models.model import Model, as_model, models_of_groups, two_groups
 from driftword.plot import layout
 from driftword.plot.layout import COLOURS, check_not_empty, finish, timed
 

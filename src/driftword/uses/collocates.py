@@ -25,13 +25,18 @@ from driftword.basics import checks
 from driftword.corpus import Corpus
 from driftword.corpus.function_words import function_words, is_number_word
 from driftword.models.model import Model, as_model, corpus_of
+from driftword.models.significance_table import LEVEL
 from driftword.uses.sides import AFTER, BEFORE, Sides, find_sides
 from driftword.uses.usage_vectors import FAR
+from driftword.uses.word_uses import WordUses
 
 Array = npt.NDArray[Any]
 WINDOW: Final = 5  # words on either side
 LEAST_COUNT: Final = 5  # occurrences with the collocate on its side, and documents with them
 LEAST_DOCUMENTS: Final = 3
+NAMED: Final = 3  # of each side
+_TYPICAL: Final = 1.0  # least log_ratio and association of a word that is named
+_MOST_RATIO, _MOST_ASSOCIATION = 4.0, 6.0  # beyond which more does not make a collocate more typical
 _SCHEMA: Final = {
     "word": pl.String, "side": pl.String, "count": pl.Int64, "count_other": pl.Int64, "documents": pl.Int64,
     "documents_other": pl.Int64, "log_ratio": pl.Float64, "association": pl.Float64, "p": pl.Float64, "q": pl.Float64,
@@ -138,6 +143,57 @@ def company(sides: Sides, *, window: int = WINDOW, function: bool = False) -> pl
     # Rates are over all that could have been listed; only then those that are rare on their side are left out.
     often = (pl.col("count") >= LEAST_COUNT) & (pl.col("documents") >= LEAST_DOCUMENTS)
     return table.filter(often).sort(pl.col("side") == AFTER, "p", pl.col("log_ratio").neg(), maintain_order=True)
+
+
+def typical(collocates: pl.DataFrame, n: int = NAMED) -> pl.DataFrame:
+    """Choose the collocates of a side that tell most about it, no two of them forms of one word."""
+    score = (
+        pl.min_horizontal("log_ratio", _MOST_RATIO)
+        * pl.min_horizontal("association", _MOST_ASSOCIATION)
+        * (1 + pl.col("slices")).log()
+    )
+    likely = collocates.filter((pl.col("log_ratio") >= _TYPICAL) & (pl.col("association") >= _TYPICAL))
+    likely = likely.sort(pl.col("q") <= LEVEL, score, descending=True, maintain_order=True)
+    chosen: list[int] = []
+    seen: set[str] = set()
+    for i, word in enumerate(likely["word"]):
+        parts = {fold(part) for part in word.split()}
+        if not parts & seen:
+            seen |= parts
+            chosen.append(i)
+        if len(chosen) == n:
+            break
+    return likely[chosen]
+
+
+def sense_company(uses: WordUses, inside: Array, n: int = NAMED, *, window: int = WINDOW) -> list[str]:
+    """Return the collocates that tell most about some occurrences of a word: beside the others, and beside all text."""
+    corpus, n_words = uses.corpus, len(uses.corpus.words)
+    near = uses.around[:, FAR - window : FAR + window + 1]
+    row, column = np.nonzero(near >= 0)
+    pairs = np.unique(row * np.int64(n_words) + near[row, column])
+    occurrence, collocate = pairs // n_words, pairs % n_words
+    own = inside[occurrence]
+    count = np.array([np.bincount(collocate[own == side], minlength=n_words) for side in (False, True)])
+    spread = np.unique(uses.document[occurrence[own]] * np.int64(n_words) + collocate[own]) % n_words
+    documents = np.bincount(spread, minlength=n_words)
+    size = np.bincount(inside, minlength=2)
+    hidden = _hidden(corpus, uses.word, function=False)
+    ids = [v for v in np.flatnonzero(documents >= LEAST_DOCUMENTS).tolist() if not hidden(corpus.words[v])]
+    text = corpus.counts.sum(axis=0, dtype=np.float64)
+    expected = (text + 1) / (text.sum() + 1) * 2 * window * size[1]
+    alone = size[0] == 0  # then nothing but all text can be compared with
+    table = pl.DataFrame(
+        {
+            "word": [corpus.words[v] for v in ids],
+            "log_ratio": [_TYPICAL if alone else _log_ratio(count[:, v], size, 1) for v in ids],
+            "association": np.log2((count[1, ids] + 0.5) / (expected[ids] + 0.5)),
+            "slices": documents[ids],  # how widely it is spread
+            "q": np.ones(len(ids)),
+        },
+        schema={name: _SCHEMA[name] for name in ("word", "log_ratio", "association", "slices", "q")},
+    )
+    return list(typical(table, n)["word"])
 
 
 def benjamini_hochberg(p: Array) -> Array:

@@ -21,13 +21,10 @@ from driftword.basics.errors import OptionError
 from driftword.corpus import Corpus
 from driftword.models.model import Model, as_model, corpus_of
 from driftword.models.significance_table import LEVEL
-from driftword.uses.collocates import company, fold
+from driftword.uses.collocates import company, typical
 from driftword.uses.sides import AFTER, BEFORE, Sides, find_sides
-from driftword.uses.word_frequency import FrequencyRatio, frequency_ratio
+from driftword.uses.word_frequency import FrequencyRatio, frequency_p, frequency_ratio
 
-NAMED: Final = 3  # words of each side
-_TYPICAL: Final = 1.0  # least log_ratio and association of a word that is named
-_MOST_RATIO, _MOST_ASSOCIATION = 4.0, 6.0  # beyond which more does not make a collocate more typical
 _NOTABLY: Final = 1.25  # times as frequent
 _SURE: Final = 1e-3
 _YEARS, _MONTHS = 3 * 366, 3 * 31  # days that a time is longer than, if it is told in years or months
@@ -36,7 +33,7 @@ _SCHEMA: Final[dict[str, Any]] = {
     "before": pl.List(pl.String), "before_first": pl.Date, "before_last": pl.Date,
     "after": pl.List(pl.String), "after_first": pl.Date, "after_last": pl.Date,
     "change": pl.Date, "change_low": pl.Date, "change_high": pl.Date, "q": pl.Float64,
-    "times_as_frequent": pl.Float64, "times_low": pl.Float64, "times_high": pl.Float64,
+    "times_as_frequent": pl.Float64, "times_low": pl.Float64, "times_high": pl.Float64, "frequency_p": pl.Float64,
 }  # fmt: skip
 
 
@@ -66,7 +63,8 @@ def describe(
     before, up to three words of the company that it had before its change, with the dates of their first and last
     occurrence near it, before_first and before_last; after, the same since then; change with its 90% interval, and q,
     as in `significance` (null where it was not tested, or no change was found); times_as_frequent it is since then as
-    before, with its 90% interval, times_low and times_high.
+    before, with its 90% interval, times_low and times_high; and frequency_p, of the claim that how often it occurs does
+    not depend on time (documents exchange their dates 1,000 times).
     """
     model = as_model(model)
     n = checks.whole("n", n, least=1)
@@ -85,7 +83,8 @@ def describe(
 def _describe(model: Model, corpus: Corpus, word: str) -> dict[str, Any]:
     """Return the row of a word."""
     try:
-        return describe_sides(model, find_sides(model, corpus, word))
+        facts = describe_sides(model, find_sides(model, corpus, word))
+        return facts | {"frequency_p": frequency_p(corpus, model.word_id(word))}
     except OptionError:
         sentence = f"{word}: it occurs in too few documents to say what changed"
         return {"word": word, "sentence": sentence, "verdict": "too few documents", **_tested(model, word)}
@@ -110,27 +109,6 @@ def _tested(model: Model, word: str) -> dict[str, Any]:
     """Return what a test found about a word."""
     row = {} if model.significance is None else model.significance.table.row(model.word_id(word), named=True)
     return {name: row.get(name) for name in ("change", "change_low", "change_high", "q")}
-
-
-def typical(collocates: pl.DataFrame, n: int = NAMED) -> pl.DataFrame:
-    """Choose the collocates of a side that tell most about it, no two of them forms of one word."""
-    score = (
-        pl.min_horizontal("log_ratio", _MOST_RATIO)
-        * pl.min_horizontal("association", _MOST_ASSOCIATION)
-        * (1 + pl.col("slices")).log()
-    )
-    likely = collocates.filter((pl.col("log_ratio") >= _TYPICAL) & (pl.col("association") >= _TYPICAL))
-    likely = likely.sort(pl.col("q") <= LEVEL, score, descending=True, maintain_order=True)
-    chosen: list[int] = []
-    seen: set[str] = set()
-    for i, word in enumerate(likely["word"]):
-        parts = {fold(part) for part in word.split()}
-        if not parts & seen:
-            seen |= parts
-            chosen.append(i)
-        if len(chosen) == n:
-            break
-    return likely[chosen]
 
 
 def _verdict(ratio: FrequencyRatio, *, changed: bool | None) -> str:

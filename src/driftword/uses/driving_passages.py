@@ -24,6 +24,7 @@ from driftword.corpus.passages import find_at
 from driftword.models.model import Model, as_model, corpus_of
 from driftword.uses.sides import AFTER, BEFORE, Sides, find_sides
 from driftword.uses.usage_vectors import FAR
+from driftword.uses.word_uses import WordUses
 
 Array = npt.NDArray[Any]
 #: Share of the occurrences of a side that show its use most plainly, from which the way is found again.
@@ -86,22 +87,26 @@ def passages_of(sides: Sides, *, n: int, by: str = "passages", width: int = 120)
     """Return the passages that show both sides; see `evidence`."""
     parts = []
     for side in (BEFORE, AFTER):
-        score = plainness(sides, side)
-        chosen, facts = (_plainest(sides, score, side, n), {}) if by == "passages" else _heaviest(sides, score, side, n)
-        columns = {"score": score[chosen], **facts}
-        lines, ranks = find_at(sides.corpus, sides.positions[chosen], width=width)
-        dated = pl.col("date") if "date" in lines.columns else pl.col("slice").alias("date")
-        ours = ("word", "side", "date", *columns, "text", "left", "keyword", "right", "slice", "document", "occurrence")
-        parts.append(
-            lines.select(
-                pl.lit(sides.word).alias("word"), pl.lit(side).alias("side"), dated,
-                *(pl.Series(name, values) for name, values in columns.items()),
-                pl.concat_str("left", "keyword", "right").alias("text"), "left", "keyword", "right", "slice",
-                "document", pl.Series("occurrence", [rank + 1 for rank in ranks], dtype=pl.Int64),
-                pl.exclude(ours),
-            )
-        )  # fmt: skip
+        score, here = plainness(sides, side), np.flatnonzero(sides.of_side(side))
+        chosen, facts = (plainest(sides, here, score, n), {}) if by == "passages" else _heaviest(sides, here, score, n)
+        parts.append(passage_lines(sides, chosen, {"side": side}, {"score": score[chosen], **facts}, width=width))
     return pl.concat(parts)
+
+
+def passage_lines(
+    uses: WordUses, chosen: Array, told: dict[str, Any], columns: dict[str, Any], *, width: int
+) -> pl.DataFrame:
+    """Return the text of occurrences, with what is told of all of them and columns with a value for each."""
+    lines, ranks = find_at(uses.corpus, uses.positions[chosen], width=width)
+    dated = pl.col("date") if "date" in lines.columns else pl.col("slice").alias("date")
+    parts = ("left", "keyword", "right")
+    ours = ("word", *told, "date", *columns, "text", *parts, "slice", "document", "occurrence")
+    return lines.select(
+        pl.lit(uses.word).alias("word"), *(pl.lit(value).alias(name) for name, value in told.items()), dated,
+        *(pl.Series(name, values) for name, values in columns.items()),
+        pl.concat_str(*parts).alias("text"), *parts, "slice", "document",
+        pl.Series("occurrence", [rank + 1 for rank in ranks], dtype=pl.Int64), pl.exclude(ours),
+    )  # fmt: skip
 
 
 def plainness(sides: Sides, side: str) -> Array:
@@ -134,15 +139,14 @@ def _along(vectors: Array, here: Array, there: Array, fold: Array) -> Array:
     return score
 
 
-def _plainest(sides: Sides, score: Array, side: str, n: int) -> Array:
-    """Choose the n highest scores of a side, each of another document, no two passages alike.
+def plainest(uses: WordUses, candidates: Array, score: Array, n: int) -> Array:
+    """Choose the n candidates with the highest scores, each of another document, no two passages alike.
 
     They come from different times, as far as there are enough: one document after the other may be of one event.
     """
-    candidates = np.flatnonzero(sides.of_side(side))
     candidates = candidates[np.argsort(-score[candidates], kind="stable")]
-    near = sides.around[:, FAR - _ALIKE_WITHIN : FAR + _ALIKE_WITHIN + 1]
-    room = float(np.ptp(sides.day[candidates])) / (_ROOM * n)
+    near = uses.around[:, FAR - _ALIKE_WITHIN : FAR + _ALIKE_WITHIN + 1]
+    room = float(np.ptp(uses.day[candidates])) / (_ROOM * n) if len(candidates) else 0.0
     chosen: list[int] = []
     for apart in (room, -1.0):
         for i in candidates.tolist():
@@ -150,15 +154,14 @@ def _plainest(sides: Sides, score: Array, side: str, n: int) -> Array:
                 break
             same = (near[chosen] == near[i]) & (near[i] >= 0)
             alike = same.sum(axis=1) > _ALIKE * max(int((near[i] >= 0).sum()), 1)
-            close = np.abs(sides.day[chosen] - sides.day[i]) <= apart
-            if not (sides.document[i] in sides.document[chosen] or alike.any() or close.any()):
+            close = np.abs(uses.day[chosen] - uses.day[i]) <= apart
+            if not (uses.document[i] in uses.document[chosen] or alike.any() or close.any()):
                 chosen.append(i)
     return np.array(sorted(chosen, key=lambda i: -score[i]), dtype=np.int64)
 
 
-def _heaviest(sides: Sides, score: Array, side: str, n: int) -> tuple[Array, dict[str, Array]]:
+def _heaviest(sides: Sides, here: Array, score: Array, n: int) -> tuple[Array, dict[str, Array]]:
     """Choose the n documents of a side with the largest sums of scores, each by its plainest passage."""
-    here = np.flatnonzero(sides.of_side(side))
     which = np.unique(sides.document[here], return_inverse=True)[1]
     total = np.bincount(which, score[here])
     best = np.argsort(-total, kind="stable")[:n]

@@ -13,55 +13,28 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from driftword.basics.errors import OptionError
 from driftword.corpus import Corpus
-from driftword.corpus.tokenized_text import chunks_of
 from driftword.models.model import Model
-from driftword.storage import shards
-from driftword.uses.usage_vectors import FAR, UsageVectors, usage_vectors, windows
+from driftword.uses.usage_vectors import UsageVectors, usage_vectors
+from driftword.uses.word_uses import Array, WordUses, find_uses
 
-Array = npt.NDArray[Any]
-MOST: Final = 20_000  # occurrences that are looked at, taken evenly from all
 _LEAST_DOCUMENTS: Final = 2  # on either side
 _LEAST_SHARE: Final = 0.1  # of the documents, on either side of a day that was not dated by a test
 
 BEFORE, AFTER = "before", "after"
 
 
-@dataclass(frozen=True)
-class Sides:
+@dataclass(frozen=True, kw_only=True)
+class Sides(WordUses):
     """Occurrences of a word, and whether each is since a change or before."""
 
-    corpus: Corpus
-    word: str
-    positions: Array  # (n,) of tokens, ascending
     since: Array  # (n,) bool
     vectors_of: UsageVectors
     change: date | None  # None between two periods
     significant: bool  # whether a test found this change
     periods: tuple[Array, Array] | None = None  # the slices of two periods
-
-    @cached_property
-    def chunk(self) -> Array:
-        """The chunk of each occurrence."""
-        return chunks_of(self.corpus, self.positions)
-
-    @cached_property
-    def document(self) -> Array:
-        """The document of each occurrence."""
-        return np.asarray(self.corpus.chunk_document[self.chunk])
-
-    @cached_property
-    def day(self) -> Array:
-        """The day of each occurrence, since 1970-01-01."""
-        return np.asarray(self.corpus.chunk_day[self.chunk])
-
-    @cached_property
-    def around(self) -> Array:
-        """The words around each occurrence, ``(n, 2 FAR + 1)``."""
-        return windows(self.corpus, self.positions, FAR)
 
     @cached_property
     def vectors(self) -> Array:
@@ -91,28 +64,26 @@ def find_sides(
     model: Model, corpus: Corpus, word: str, between: Sequence[Any] | None = None, at: date | None = None
 ) -> Sides:
     """Find the occurrences of a word before and since its change, or a day, or in two periods."""
-    v = model.word_id(word)
-    positions = _positions(corpus, v)
-    if not len(positions):
-        raise OptionError(f"'{model.words[v]}' does not occur in the corpus; name another word")
+    uses = find_uses(model, corpus, word)
     vectors_of, periods, significant = usage_vectors(model, corpus), None, False
     if between is not None:
         from driftword.inference.significance import two_periods  # Numba loads only where it is used
 
         times = two_periods(model, between)
-        slices = corpus.chunk_slice[chunks_of(corpus, positions)]
-        positions = positions[times[slices] >= 0]
-        since = times[corpus.chunk_slice[chunks_of(corpus, positions)]] == 1
+        uses = uses.among(times[uses.slice_of] >= 0)
+        since = times[uses.slice_of] == 1
         periods = np.flatnonzero(times == 0), np.flatnonzero(times == 1)
     else:
-        day = corpus.chunk_day[chunks_of(corpus, positions)]
         if at is None and model.significance is not None:
-            at = model.significance.table["change"][v]
+            at = model.significance.table["change"][model.word_id(word)]
             significant = at is not None
         if at is None:
-            at = _likeliest_day(corpus, positions, vectors_of)
-        since = day >= (at - date(1970, 1, 1)).days
-    found = Sides(corpus, model.words[v], positions, np.asarray(since), vectors_of, at, significant, periods)
+            at = _likeliest_day(uses, vectors_of)
+        since = uses.day >= (at - date(1970, 1, 1)).days
+    found = Sides(
+        corpus=corpus, word=uses.word, positions=uses.positions, since=np.asarray(since), vectors_of=vectors_of,
+        change=at, significant=significant, periods=periods,
+    )  # fmt: skip
     for side in (BEFORE, AFTER):
         if len(np.unique(found.document[found.of_side(side)])) < _LEAST_DOCUMENTS:
             where = "the two periods" if between is not None else "a change and since"
@@ -123,22 +94,10 @@ def find_sides(
     return found
 
 
-def _positions(corpus: Corpus, v: int) -> Array:
-    """Return where a word occurs, without copies of documents; of very frequent words, some of the places."""
-    positions = shards.find(corpus.tokens, v)
-    if len(corpus.copies):
-        document = corpus.chunk_document[chunks_of(corpus, positions)]
-        positions = positions[~np.isin(document, corpus.copies[:, 0])]
-    if len(positions) > MOST:
-        positions = positions[np.linspace(0, len(positions) - 1, MOST).astype(np.int64)]
-    return positions
-
-
-def _likeliest_day(corpus: Corpus, positions: Array, vectors_of: UsageVectors) -> date:
+def _likeliest_day(uses: WordUses, vectors_of: UsageVectors) -> date:
     """Return the day before and since which the occurrences of a word differ most."""
-    chunk = chunks_of(corpus, positions)
-    vectors = vectors_of.of(windows(corpus, positions, FAR)).astype(np.float64)
-    days, which = np.unique(corpus.chunk_day[chunk], return_inverse=True)
+    vectors = vectors_of.of(uses.around).astype(np.float64)
+    days, which = np.unique(uses.day, return_inverse=True)
     sums = np.zeros((len(days), vectors.shape[1]))
     np.add.at(sums, which, vectors - vectors.mean(axis=0))
     number = np.cumsum(np.bincount(which))

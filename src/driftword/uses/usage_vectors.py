@@ -25,9 +25,24 @@ _BACKGROUND: Final = 20_000  # occurrences of any words, from which it is known 
 _LEAST_VARIANCE: Final = 0.05  # of the mean, which is added to the variance in every direction
 
 
-class _Whitening(NamedTuple):
+class Whitening(NamedTuple):
+    """What makes the variance of contexts one in every direction."""
+
     mean: Array  # (K,)
     turn: Array  # (K, K)
+
+    @classmethod
+    def of(cls, rows: Array) -> Whitening:
+        """Learn it from contexts."""
+        values, axes = np.linalg.eigh(np.cov(rows.T.astype(np.float64)))
+        floor = _LEAST_VARIANCE * max(float(values.mean()), 1e-12)
+        return cls(rows.mean(axis=0), (axes / np.sqrt(np.maximum(values, 0) + floor)).astype(np.float32))
+
+    def of_length_one(self, rows: Array) -> Array:
+        """Return contexts whitened and scaled to length 1."""
+        white = (rows - self.mean) @ self.turn
+        white /= np.maximum(np.linalg.norm(white, axis=1, keepdims=True), 1e-9)
+        return np.asarray(white)
 
 
 class UsageVectors:
@@ -35,16 +50,12 @@ class UsageVectors:
 
     def __init__(self, corpus: Corpus, context_vectors: Array, seed: int = 0) -> None:
         self.corpus = corpus
-        share = corpus.counts.sum(axis=0, dtype=np.float64)
-        share /= max(share.sum(), 1)
-        alpha = np.asarray(context_vectors, dtype=np.float64)
-        weighted = (alpha - share @ alpha) * (_RARE / (_RARE + share))[:, None]
-        self._weighted = np.vstack([weighted, np.zeros(alpha.shape[1])]).astype(np.float32)  # the last is for -1: none
+        self._weighted = weigh_rare_words(corpus, context_vectors)
         number = np.arange(_BACKGROUND)
         drawn = randomness.uniform(randomness.key(seed, "contexts"), number) * corpus.n_tokens
         positions = np.unique(drawn.astype(np.int64))
         sums = self._sums(windows(corpus, positions, FAR))
-        self._whitening = [_whiten(part) for part in sums]
+        self._whitening = [Whitening.of(part) for part in sums]
         self.background = self._whiten(sums)  # (n, 2 K)
         chunk = chunks_of(corpus, positions)
         self.background_day, self.background_slice = corpus.chunk_day[chunk], corpus.chunk_slice[chunk]
@@ -61,12 +72,8 @@ class UsageVectors:
         return near, near + far
 
     def _whiten(self, sums: tuple[Array, Array]) -> Array:
-        parts = []
-        for part, (mean, turn), share in zip(sums, self._whitening, (1.0, _FAR_SHARE), strict=True):
-            white = (part - mean) @ turn
-            length = np.linalg.norm(white, axis=1, keepdims=True)
-            parts.append(share * white / np.maximum(length, 1e-9))
-        return np.hstack(parts).astype(np.float32)
+        near, far = (whitening.of_length_one(part) for part, whitening in zip(sums, self._whitening, strict=True))
+        return np.hstack([near, _FAR_SHARE * far]).astype(np.float32)
 
 
 def usage_vectors(model: Model, corpus: Corpus) -> UsageVectors:
@@ -86,8 +93,10 @@ def windows(corpus: Corpus, positions: Array, reach: int) -> Array:
     return around
 
 
-def _whiten(rows: Array) -> _Whitening:
-    """Return what makes the variance of rows one in every direction."""
-    values, axes = np.linalg.eigh(np.cov(rows.T.astype(np.float64)))
-    floor = _LEAST_VARIANCE * max(float(values.mean()), 1e-12)
-    return _Whitening(rows.mean(axis=0), axes / np.sqrt(np.maximum(values, 0) + floor))
+def weigh_rare_words(corpus: Corpus, context_vectors: Array) -> Array:
+    """Return the context vectors of all words, centred, rare words weighing more, and zeros for -1: no word."""
+    share = corpus.counts.sum(axis=0, dtype=np.float64)
+    share /= max(share.sum(), 1)
+    alpha = np.asarray(context_vectors, dtype=np.float64)
+    weighted = (alpha - share @ alpha) * (_RARE / (_RARE + share))[:, None]
+    return np.vstack([weighted, np.zeros(alpha.shape[1])]).astype(np.float32)

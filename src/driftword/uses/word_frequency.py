@@ -6,7 +6,7 @@ text has the interval that the differences between documents themselves allow fo
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,10 @@ from driftword.corpus import Corpus
 from driftword.corpus.tokenized_text import chunks_of
 from driftword.models.significance_table import HALF_WIDTH
 from driftword.storage import shards
-from driftword.uses.sides import Array, Sides
+from driftword.uses.sides import Sides
+from driftword.uses.word_uses import Array
+
+_PERMUTATIONS: Final = 1000
 
 
 class FrequencyRatio(NamedTuple):
@@ -23,6 +26,30 @@ class FrequencyRatio(NamedTuple):
     ratio: float
     low: float
     high: float
+
+
+def frequency_p(corpus: Corpus, v: int) -> float | None:
+    """Return p of the claim that how often a word occurs does not depend on time; None with too few documents.
+
+    Documents, or units of evidence, exchange their dates: the test of the shares of senses (`share_test`), with the
+    word and all other words in the place of two senses.
+    """
+    from driftword.inference.significance import units_of_evidence
+    from driftword.uses import share_test
+    from driftword.uses.sense_shares import SenseCounts
+
+    sizes = document_sizes(corpus)
+    document = corpus.chunk_document[chunks_of(corpus, shards.find(corpus.tokens, v))]
+    own = np.bincount(document, minlength=len(sizes)).astype(np.float64)
+    day, slice_of = np.zeros((2, len(sizes)), dtype=np.int64)
+    day[corpus.chunk_document], slice_of[corpus.chunk_document] = corpus.chunk_day, corpus.chunk_slice
+    original = sizes > 0
+    original[corpus.copies[:, 0]] = False
+    every = np.flatnonzero(original)
+    found = SenseCounts(np.c_[own, sizes - own][every], slice_of[every], day[every], every)
+    time, units = np.arange(len(corpus.slices)), units_of_evidence(corpus)
+    tested = share_test.run(found, time=time, strata=None, units=units, permutations=_PERMUTATIONS, seed=0, v=v)
+    return None if tested is None else tested.p
 
 
 def frequency_ratio(sides: Sides) -> FrequencyRatio:

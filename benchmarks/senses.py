@@ -1,0 +1,341 @@
+"""Are senses found, and their shares right? Measured where the answer is known.
+
+    python benchmarks/senses.py pairs un.corpus seed=0,1,2
+    python benchmarks/senses.py pairs un.corpus similar=1 seed=0,1,2
+    python benchmarks/senses.py pairs arxiv_ml.npz seed=0,1,2
+    python benchmarks/senses.py shares un.corpus seed=0,1,2
+    python benchmarks/senses.py shares un.corpus course=gradual seed=0,1,2
+    python benchmarks/senses.py shares un.corpus course=abrupt seed=0,1,2
+    python benchmarks/senses.py gold dwug_en
+
+pairs       Two words become one (a pseudo-word), and the model is fitted to that text. Adjusted Rand
+            index (ARI) of two senses with the two words: of `senses`, of the same search without the
+            space that is learnt (usage_vectors.py), and of spherical k-means in both; beside the
+            ceiling, a ridge regression on the same features that knows the words (five folds, by
+            documents). Then the number of senses: how many pseudo-words have two or more, and how
+            many words that were left alone have one. Some of these have several uses, too, so this
+            is not quite the truth. Pairs are of similar frequency (`factor` at most), drawn at random,
+            or (similar=1) each word with one of its ten nearest neighbours.
+shares      Documents exchange their dates. Occurrences of two words become a pseudo-word so that the
+            share of the second one is constant, or moves from .2 to .8, over half of the time or at
+            once; the others become another word. Root mean square error of the shares in slices
+            with 20 occurrences or more, how often their 90% interval holds the true share, and the
+            share of words with p <= .05; where shares change, how often the interval of the date
+            holds it.
+gold        DWUG English: 46 words with senses judged by people (Schlechtweg and others 2021). ARI
+            with its clusters and Spearman's correlation with its graded change, from its own little
+            text alone, beside k-means with two clusters, and chance.
+
+`words`, the number of pairs, `passes`, `engine` and `threads` can be given, too.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+import driftword as dw
+from driftword.corpus.tokenized_text import chunks_of
+from driftword.uses import share_test
+from driftword.uses.judgements import rand_index
+from driftword.uses.sense_clusters import find_senses
+from driftword.uses.sense_shares import SenseCounts, shares_by_slice
+from driftword.uses.sense_space import SenseSpace
+from driftword.uses.usage_vectors import UsageVectors
+from driftword.uses.word_uses import WordUses
+
+Array = npt.NDArray[Any]
+COUNTS = (200, 3_000)  # occurrences of each word of a pair
+SHARES = (0.2, 0.8)
+
+
+def opened(path: str) -> dw.Corpus:
+    """Return a corpus, or the abstracts of the paper's authors as one."""
+    if not path.endswith(".npz"):
+        return dw.Corpus.open(path)
+    data = np.load(path, allow_pickle=False)
+    splits = ("train", "valid", "test")
+    sizes = [np.diff(data[f"{split}_offsets"]) for split in splits]
+    year = np.concatenate([data[f"{split}_year"] for split in splits])
+    years = data["years"].tolist()
+    return dw.Corpus.from_ids(
+        data["words"].tolist(), np.concatenate([data[split] for split in splits]),
+        np.r_[0, np.cumsum(np.concatenate(sizes))], chunk_slice=np.searchsorted(years, year),
+        chunk_split=np.repeat(np.arange(3), [len(size) for size in sizes]), slices=years,
+    )  # fmt: skip
+
+
+def with_tokens(corpus: dw.Corpus, tokens: Array) -> dw.Corpus:
+    """Return the corpus with other words in the same places."""
+    return dw.Corpus.from_ids(
+        corpus.words, tokens, corpus.offsets, chunk_slice=corpus.chunk_slice, chunk_split=corpus.chunk_split,
+        slices=[label[:4] for label in corpus.slices.labels], chunk_document=corpus.chunk_document,
+        subsample=corpus.subsample,
+    )  # fmt: skip
+
+
+def draw_pairs(corpus: dw.Corpus, given: dict[str, Any], rng: np.random.Generator) -> tuple[Array, Array]:
+    """Return pairs of words, and as many words as there are pairs that are left alone."""
+    counts = np.asarray(corpus.counts).sum(axis=0)
+    plain = np.array([word.isalpha() and len(word) > 2 for word in corpus.words])
+    known = np.flatnonzero(plain & (counts >= COUNTS[0]) & (counts <= COUNTS[1]))
+    wanted, factor = int(given.get("words", 60)), float(given.get("factor", 2.0))
+    pairs: list[tuple[int, int]] = []
+    used: set[int] = set()
+    model = dw.fit(corpus, passes=2, engine=str(given.get("engine", "auto"))) if "similar" in given else None
+    for one in rng.permutation(known).tolist():
+        if one in used or len(pairs) == wanted:
+            continue
+        ratio = counts[known] / counts[one]
+        near = known[(ratio <= factor) & (ratio >= 1 / factor)]
+        if model is not None:
+            rho = np.asarray(model.rho[:]).mean(axis=0)
+            rho /= np.maximum(np.linalg.norm(rho, axis=1, keepdims=True), 1e-9)
+            near = near[np.argsort(-(rho[near] @ rho[one]))[1:11]]
+        near = np.array([v for v in near.tolist() if v != one and v not in used])
+        if len(near):
+            other = int(rng.choice(near))
+            pairs.append((one, other))
+            used |= {one, other}
+    alone = np.flatnonzero(plain & (counts >= 2 * COUNTS[0]) & (counts <= 2 * COUNTS[1]))
+    alone = np.array([v for v in rng.permutation(alone).tolist() if v not in used][:wanted])
+    return np.array(pairs), alone
+
+
+def agreement(one: Array, other: Array) -> float:
+    """Return the adjusted Rand index of two divisions."""
+    one, other = (np.unique(labels, return_inverse=True)[1] for labels in (one, other))
+    table = np.zeros((one.max() + 1, other.max() + 1))
+    np.add.at(table, (one, other), 1)
+    return rand_index(table)
+
+
+def ceiling(rows: Array, label: Array, document: Array, penalty: float = 1.0) -> Array:
+    """Return labels that a ridge regression predicts, each fold of the documents from the others."""
+    fold = np.random.default_rng(0).permutation(int(document.max()) + 1)[document] % 5
+    rows = np.c_[rows - rows.mean(axis=0), np.ones(len(rows))].astype(np.float64)
+    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    target, found = 2.0 * label - 1, np.zeros(len(rows))
+    for k in range(5):
+        rest = fold != k
+        gram = rows[rest].T @ rows[rest] + penalty * np.eye(rows.shape[1])
+        found[~rest] = rows[~rest] @ np.linalg.solve(gram, rows[rest].T @ target[rest])
+    return found > 0
+
+
+def two_means(rows: Array, *, centered: bool) -> Array:
+    """Divide rows into two by spherical k-means, the best of ten runs."""
+    rows = rows - rows.mean(axis=0) if centered else rows
+    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    rng, best = np.random.default_rng(0), (-np.inf, np.zeros(len(rows), dtype=np.int64))
+    for _ in range(10):
+        means = rows[rng.choice(len(rows), 2, replace=False)]
+        for _ in range(30):
+            label = (rows @ means.T).argmax(axis=1)
+            means = np.array([rows[label == k].sum(axis=0) + 1e-9 for k in (0, 1)])
+            means /= np.linalg.norm(means, axis=1, keepdims=True)
+        best = max(best, (float((rows @ means.T).max(axis=1).mean()), label), key=lambda one: one[0])
+    return best[1]
+
+
+def uses_of(corpus: dw.Corpus, v: int) -> WordUses:
+    """Return all occurrences of a word."""
+    positions = np.flatnonzero(np.asarray(corpus.tokens) == v)
+    return WordUses(corpus=corpus, word=corpus.words[v], positions=positions)
+
+
+def fit(corpus: dw.Corpus, given: dict[str, Any]) -> dw.Model:
+    """Fit a model to text with pseudo-words."""
+    return dw.fit(
+        corpus, passes=int(given.get("passes", 3)), engine=str(given.get("engine", "auto")),
+        threads=int(given["threads"]) if "threads" in given else None,
+    )  # fmt: skip
+
+
+def pairs(path: str, seed: int, given: dict[str, Any]) -> None:
+    """Find two words that have become one."""
+    corpus, rng = opened(path), np.random.default_rng(seed)
+    tokens = np.asarray(corpus.tokens)
+    chosen, alone = draw_pairs(corpus, given, rng)
+    merged = tokens.copy()
+    for one, other in chosen:
+        merged[tokens == other] = one
+    made = with_tokens(corpus, merged)
+    model = fit(made, given)
+    space, plain = SenseSpace(made, model.mean_alpha), UsageVectors(made, model.mean_alpha)
+    rows = []
+    for one, other in chosen.tolist():
+        uses = uses_of(made, one)
+        label = (tokens[uses.positions] == other).astype(np.int64)
+        places, vectors = space.of(uses.around), plain.of(uses.around)
+        rows.append((
+            agreement(find_senses(places, uses.document, uses.around, n=2).sense, label),
+            agreement(two_means(places, centered=False), label),
+            agreement(two_means(vectors, centered=True), label),
+            agreement(ceiling(places, label, uses.document), label),
+            agreement(ceiling(vectors, label, uses.document), label),
+            len(find_senses(places, uses.document, uses.around).alike),
+        ))  # fmt: skip
+    found = np.array(rows)
+    numbers = [
+        len(find_senses(space.of(uses.around), uses.document, uses.around).alike)
+        for uses in (uses_of(made, v) for v in alone)
+    ]
+    names = ("senses", "k-means, learnt space", "k-means, plain vectors", "ceiling", "ceiling, plain vectors")
+    print(
+        f"pairs {Path(path).name} seed={seed}", {k: v for k, v in given.items() if k != "seed"}, f"{len(found)} pairs"
+    )
+    for name, value in zip(names, found.mean(axis=0), strict=False):
+        print(f"  ARI {name:24} {value:.3f}")
+    print(f"  share of the ceiling {found[:, 0].mean() / found[:, 3].mean():.2f}")
+    several, single = (found[:, 5] > 1).mean(), (np.array(numbers) == 1).mean()
+    print(
+        f"  several senses of pseudo-words {several:.2f}, one of others {single:.2f}, mean {(several + single) / 2:.3f}"
+    )
+    print(
+        "  several senses:", ", ".join(made.words[v] for v, k in zip(alone, numbers, strict=True) if k > 1), flush=True
+    )
+
+
+def shares(path: str, seed: int, given: dict[str, Any]) -> None:
+    """Follow the shares of two words that have become one."""
+    corpus, rng = opened(path).shuffle_dates(seed), np.random.default_rng(seed)
+    tokens, n_slices = np.asarray(corpus.tokens), len(corpus.slices)
+    chosen, _ = draw_pairs(corpus, given, rng)
+    course, merged, days = str(given.get("course", "constant")), tokens.copy(), np.asarray(corpus.chunk_day)
+    first, last = int(days.min()), int(days.max())
+    truth, middles = {}, {}
+    for one, other in chosen.tolist():
+        border = int(rng.integers(round(0.3 * n_slices), round(0.7 * n_slices) + 1))
+        middles[one] = (corpus.slices.first[border] - date(1970, 1, 1)).days
+        middle, length = (middles[one] - first) / (last - first), 0.5 if course == "gradual" else 1e-6
+        low, high = SHARES if course != "constant" else (0.5, 0.5)
+        positions = np.flatnonzero((tokens == one) | (tokens == other))
+        time = (days[chunks_of(corpus, positions)] - first) / max(last - first, 1)
+        wanted = low + (high - low) * np.clip((time - middle) / length + 0.5, 0, 1)
+        # Both words are taken so often that the share of the second one is as wanted.
+        second = tokens[positions] == other
+        keep = np.where(second, wanted * (~second).sum(), (1 - wanted) * second.sum())
+        keep = rng.random(len(positions)) < keep / keep.max()
+        merged[positions] = np.where(keep, one, other)
+        truth[one] = second[keep], positions[keep]
+    made = with_tokens(corpus, merged)
+    model = fit(made, given)
+    space, time = SenseSpace(made, model.mean_alpha), np.arange(n_slices)
+    errors, raw, held, p, dated = [], [], [], [], []
+    for v, (second, positions) in truth.items():
+        uses = WordUses(corpus=made, word=made.words[v], positions=positions)
+        sense = find_senses(space.of(uses.around), uses.document, uses.around, n=2).sense
+        if (sense == second).mean() < 0.5:
+            sense = 1 - sense
+        found = SenseCounts.of(uses, sense, 2)
+        table = shares_by_slice(found, n_slices)
+        true = np.bincount(uses.slice_of, second, minlength=n_slices) / np.maximum(
+            np.bincount(uses.slice_of, minlength=n_slices), 1
+        )
+        many = table.counts.sum(axis=1) >= 20
+        errors += (table.share[many, 1] - true[many]).tolist()
+        centre = table.share[many, 1] - table.share[many, 1].mean() - (true[many] - true[many].mean())
+        raw += centre.tolist()
+        held += ((table.low[many, 1] <= true[many]) & (true[many] <= table.high[many, 1])).tolist()
+        result = share_test.run(found, time=time, strata=None, units=None, permutations=999, seed=seed, v=v)
+        p.append(1.0 if result is None else result.p)
+        change = share_test.when(uses, found, None) if p[-1] <= 0.05 else None
+        if change is not None and course != "constant":
+            dated.append(change.low <= middles[v] <= change.high)
+    print(f"shares {Path(path).name} seed={seed} {course}: {len(truth)} words, {len(errors)} slices")
+    error, of_course = (np.sqrt(np.mean(np.square(values))) for values in (errors, raw))
+    print(
+        f"  error of shares {error:.3f}, of their course {of_course:.3f}; interval holds the share {np.mean(held):.2f}"
+    )
+    print(f"  p <= .05: {np.mean(np.array(p) <= 0.05):.3f}", end="")
+    print(f"; interval holds the date {np.mean(dated):.2f} of {len(dated)}" if dated else "", flush=True)
+
+
+def gold(path: str) -> None:
+    """Compare with senses that people have judged."""
+    folder, targets = Path(path), {}
+    for file in sorted(folder.glob("data/*/uses.csv")):
+        table = pl.read_csv(file, separator="\t", quote_char=None, infer_schema=False)
+        targets[file.parent.name] = table
+    rows = []
+    for name, table in targets.items():
+        for row in table.iter_rows(named=True):
+            begin, end = (int(part) for part in row["indexes_target_token"].split(":"))
+            text = f"{row['context'][:begin]} target{name.replace('_', '')} {row['context'][end:]}"
+            rows.append(
+                {"text": text, "year": 1835 if row["grouping"] == "1" else 1985, "id": row["identifier"], "lemma": name}
+            )
+    every = pl.DataFrame(rows)
+    with tempfile.TemporaryDirectory() as made:
+        corpus = dw.prepare(
+            every,
+            text="text",
+            time="year",
+            slices="100y",
+            phrases=False,
+            copies="keep",
+            min_count=3,
+            out=f"{made}/dwug",
+        )
+        judge(corpus, dw.fit(corpus, passes=10), folder, targets)
+
+
+def judge(corpus: dw.Corpus, model: dw.Model, folder: Path, targets: Any) -> None:
+    """Compare senses with clusters of judgements."""
+    space, tokens = SenseSpace(corpus, model.mean_alpha), np.asarray(corpus.tokens)
+    identifiers = corpus.documents.select("id", "lemma").collect()
+    stats = pl.read_csv(folder / "stats/opt/stats_groupings.csv", separator="\t", infer_schema_length=None)
+    graded = dict(zip(stats["lemma"], stats["change_graded"].cast(pl.Float64), strict=True))
+    found = []
+    for name in targets:
+        word = f"target{name.replace('_', '')}"
+        if word not in corpus.word_index:
+            continue
+        positions = np.flatnonzero(tokens == corpus.word_index[word])
+        uses = WordUses(corpus=corpus, word=word, positions=positions)
+        judged = pl.read_csv(folder / f"clusters/opt/{name}.csv", separator="\t", quote_char=None, infer_schema=False)
+        cluster = dict(zip(judged["identifier"], judged["cluster"].cast(pl.Int64), strict=True))
+        label = np.array([cluster.get(identifiers["id"][int(d)], -1) for d in uses.document])
+        places, known = space.of(uses.around), label >= 0
+        senses = find_senses(places, uses.document, uses.around)
+        counts = np.array([np.bincount(senses.sense[uses.slice_of == t], minlength=len(senses.alike)) for t in (0, 1)])
+        shares_of = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+        means = np.array([places[uses.slice_of == t].mean(axis=0) for t in (0, 1)])
+        cosine = means[0] @ means[1] / np.linalg.norm(means, axis=1).prod()
+        found.append((
+            agreement(senses.sense[known], label[known]),
+            agreement(find_senses(places, uses.document, uses.around, n=2).sense[known], label[known]),
+            agreement(two_means(places, centered=True)[known], label[known]), len(senses.alike),
+            0.5 * np.abs(shares_of[0] - shares_of[1]).sum(), 1 - cosine, graded[name],
+        ))  # fmt: skip
+    values = np.array(found)
+    ranks = np.argsort(np.argsort(values[:, 4:], axis=0), axis=0)
+    print(f"gold {folder.name}: {len(values)} words, {corpus.n_tokens:,} words of text")
+    means = values.mean(axis=0)
+    print(f"  ARI: senses {means[0]:.3f}, two senses {means[1]:.3f}, k-means {means[2]:.3f}; number {means[3]:.1f}")
+    print(f"  Spearman with graded change: shares of senses {np.corrcoef(ranks[:, 0], ranks[:, 2])[0, 1]:.2f}, "
+          f"mean places {np.corrcoef(ranks[:, 1], ranks[:, 2])[0, 1]:.2f}", flush=True)  # fmt: skip
+
+
+def main(command: str, path: str, *options: str) -> None:
+    """Run one benchmark for every seed."""
+    given: dict[str, Any] = dict(option.split("=", 1) for option in options)
+    if command == "gold":
+        return gold(path)
+    for seed in str(given.get("seed", "0")).split(","):
+        {"pairs": pairs, "shares": shares}[command](path, int(seed), given)
+    return None
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3 or sys.argv[1] not in ("pairs", "shares", "gold"):
+        sys.exit(__doc__)
+    main(*sys.argv[1:])

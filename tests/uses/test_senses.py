@@ -1,0 +1,418 @@
+"""The senses of words, on text and on numbers in which they are known."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.uses.test_uses import CHANGE, TOPICS, corpus, is_new, model, sentence
+
+import driftword as dw
+from conftest import ROOT, run_here
+from driftword.basics.errors import OptionError, SourceError
+from driftword.uses import sense_words, share_test
+from driftword.uses.sense_clusters import _Groups, find_senses
+from driftword.uses.sense_shares import SenseCounts, shares_by_slice, smooth_shares
+from driftword.uses.sense_space import sense_space
+from driftword.uses.usage_vectors import FAR
+from driftword.uses.word_uses import find_uses
+
+sys.path.append(str(ROOT / "benchmarks"))
+
+from torture.resealed import read_meta, reseal
+
+__all__ = ["corpus", "model"]  # fixtures
+
+
+def directions(*sizes: int, spread: float = 0.7, seed: int = 0) -> tuple[Any, Any]:
+    """Return occurrences around directions that are at right angles, and the direction of each."""
+    random = np.random.default_rng(seed)
+    label = np.repeat(np.arange(len(sizes)), sizes)
+    places = np.zeros((len(label), 30), dtype=np.float32)
+    places[np.arange(len(label)), label] = 2.0
+    places += random.normal(size=places.shape, scale=spread / 2).astype(np.float32)
+    order = random.permutation(len(label))
+    return places[order], label[order]
+
+
+def documents(n: int) -> Any:
+    return np.arange(n) // 3
+
+
+@pytest.mark.parametrize("sizes", [(300,), (200, 100), (200, 100, 60), (400, 40)])
+def test_groups_that_differ_as_words_do_are_senses(sizes: tuple[int, ...]) -> None:
+    places, label = directions(*sizes)
+    found = find_senses(places, documents(len(places)))
+    assert len(found.alike) == len(sizes)
+    assert np.bincount(found.sense).tolist() == sorted(sizes, reverse=True)
+    assert len({(a, b) for a, b in zip(found.sense.tolist(), label.tolist(), strict=True)}) == len(sizes)
+    np.testing.assert_allclose(found.alike[~np.eye(len(sizes), dtype=bool)], 0, atol=0.15)
+    turn = np.linalg.qr(np.random.default_rng(1).normal(size=(30, 30)))[0].astype(np.float32)
+    np.testing.assert_array_equal(find_senses(places @ turn, documents(len(places))).sense, found.sense)
+
+
+def test_groups_that_are_alike_rare_or_of_few_documents_are_no_senses() -> None:
+    places, label = directions(200, 100)
+    alike = places + 1.5 * np.eye(30)[5]  # both have most of what they have in common
+    assert len(find_senses(alike, documents(300)).alike) == 1
+    assert len(find_senses(alike, documents(300), n=2).alike) == 2
+    rare, _ = directions(290, 10)
+    assert len(find_senses(rare, documents(300)).alike) == 1
+    four = np.where(label == 1, np.arange(300) % 4, 4 + np.arange(300))
+    assert len(find_senses(places, four).alike) == 1
+    assert len(find_senses(places, documents(300)).alike) == 2
+
+
+def test_as_many_as_were_asked_for_and_merged() -> None:
+    places, _ = directions(200, 100, 60)
+    for n in range(1, 9):
+        found = find_senses(places, documents(360), n=n)
+        assert np.bincount(found.sense).tolist() == sorted(np.bincount(found.sense), reverse=True)
+        assert len(found.alike) == n
+    one = find_senses(places, documents(360), n=3)
+    merged = find_senses(places, documents(360), n=3, merged=[[2, 3]])
+    assert len(merged.alike) == 2
+    np.testing.assert_array_equal(merged.sense == 0, one.sense == 0)
+
+
+def test_groups_that_become_one_are_counted_as_if_they_always_had_been() -> None:
+    places, _ = directions(50, 40, 30, 20)
+    group = np.random.default_rng(0).integers(0, 5, len(places))
+    groups = _Groups(places, documents(len(places)), group)
+    for i, j in ((1, 3), (0, 2)):
+        groups.join(i, j)
+        anew = _Groups(places, documents(len(places)), groups.group)
+        np.testing.assert_allclose(groups.cosines(), anew.cosines(), atol=1e-6)
+        np.testing.assert_array_equal(groups.within, anew.within)
+
+
+def test_words_near_an_occurrence_count_as_a_plain_loop_says() -> None:
+    """Naive Bayes beside the same in plain Python: every document is told from the other folds."""
+    random = np.random.default_rng(0)
+    n, n_words, k = 60, 12, 2
+    around = random.integers(-1, n_words, (n, 2 * FAR + 1))
+    document = np.arange(n) // 2
+    belongs = random.dirichlet([1, 1], n)
+    near = around[:, FAR - 5 : FAR + 6].copy()
+    near[:, 5] = -1
+    occurrence, place = np.nonzero(near >= 0)
+    words, word = np.unique(near[occurrence, place], return_inverse=True)
+    found = sense_words._said(occurrence, word, len(words), belongs, document % 5)
+    for i in range(0, n, 7):
+        others = document % 5 != document[i] % 5
+        size = belongs[others].sum(axis=0)
+        told = np.zeros(k)
+        for w in near[i][near[i] >= 0]:
+            counts = np.array([((near[others] == w).sum(axis=1) * belongs[others, j]).sum() for j in range(k)])
+            if counts.sum() >= 2:
+                rate = np.log((counts + 2 * counts.sum() / size.sum() + 1e-9) / (size + 2))
+                told += rate - rate.mean()
+        np.testing.assert_allclose(found[i], told, atol=1e-9)
+
+
+def test_words_move_occurrences_that_lie_between() -> None:
+    places, label = directions(150, 150, spread=1.6)
+    around = np.full((300, 2 * FAR + 1), -1)
+    around[:, FAR + 1 : FAR + 4] = label[:, None] * 5 + np.random.default_rng(0).integers(0, 5, (300, 3))
+    rows = places / np.linalg.norm(places, axis=1, keepdims=True)
+    first = (rows[:, 1] > rows[:, 0]).astype(np.int64)
+    after = sense_words.reassign(first, rows, around, documents(300))
+    assert (after == label).mean() > (first == label).mean() + 0.03
+    assert (after == label).mean() > 0.97
+
+
+def counted(share: Any, *, per_slice: int = 30, spread: float = 0.0, seed: int = 0) -> SenseCounts:
+    """Return documents with 1 to 6 occurrences each, whose shares of the first sense vary around those given."""
+    random = np.random.default_rng(seed)
+    slice_of = np.repeat(np.arange(len(share)), per_slice)
+    own = np.asarray(share)[slice_of]
+    if spread:
+        own = random.beta(own * (1 / spread - 1), (1 - own) * (1 / spread - 1))
+    size = random.integers(1, 7, len(slice_of))
+    first = random.binomial(size, own)
+    return SenseCounts(np.c_[first, size - first].astype(float), slice_of, 365 * slice_of, np.arange(len(slice_of)))
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.4])
+def test_intervals_of_shares_hold_them(spread: float) -> None:
+    """90% of them, also where documents prefer one sense, so that occurrences are no evidence of their own."""
+    share, held, sizes = np.linspace(0.2, 0.8, 8), [], []
+    for seed in range(60):
+        found = shares_by_slice(counted(share, spread=spread, seed=seed), 8)
+        np.testing.assert_allclose(found.share.sum(axis=1), 1)
+        held += ((found.low[:, 0] <= share) & (share <= found.high[:, 0])).tolist()
+        sizes.append((found.high - found.low).mean())
+    assert 0.85 < np.mean(held) < 0.97
+    assert (np.mean(sizes) > 0.185) == (spread > 0)
+
+
+def test_shares_without_text_are_unknown_and_smooth_ones_are_inside() -> None:
+    found = counted([0.2, 0.4, 0.5, 0.9])
+    here = found.slice_of != 2
+    found = SenseCounts(*(values[here] for values in found))
+    plain, smooth = shares_by_slice(found, 6), smooth_shares(found, 6)
+    assert np.isnan(plain.share[[2, 4, 5]]).all()
+    assert np.isnan(smooth.share[4:]).all()
+    assert np.isfinite(smooth.share[:4]).all()  # a gap is bridged
+    assert (smooth.low[:4] <= smooth.share[:4]).all()
+    assert (smooth.share[:4] <= smooth.high[:4]).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spread", [0.0, 0.4])
+def test_shares_that_do_not_change_seem_to_in_one_case_of_twenty(spread: float) -> None:
+    time = np.arange(8)
+
+    def p(share: Any, seed: int) -> float:
+        found = counted(share, per_slice=10, spread=spread, seed=seed)
+        result = share_test.run(found, time=time, strata=None, units=None, permutations=199, seed=0, v=seed)
+        assert result is not None
+        return result.p
+
+    same = np.array([p(np.full(8, 0.4), seed) for seed in range(200)])
+    assert 0.01 < (same <= 0.05).mean() < 0.1
+    changed = np.array([p(np.where(time < 4, 0.2, 0.7), seed) for seed in range(40)])
+    assert (changed <= 0.05).mean() > 0.9
+
+
+@pytest.mark.slow
+def test_occurrences_of_a_word_lie_together(model: dw.Model, corpus: dw.Corpus) -> None:
+    space = sense_space(model, corpus)
+    uses = {word: find_uses(model, corpus, word) for word in ("storm", "price")}
+    rows = {word: space.of(found.around) for word, found in uses.items()}
+    means = {word: places.mean(axis=0) / np.linalg.norm(places.mean(axis=0)) for word, places in rows.items()}
+    for word, other in (("storm", "price"), ("price", "storm")):
+        assert (rows[word] @ means[word] > rows[word] @ means[other]).mean() > 0.9
+
+
+@pytest.mark.slow
+def test_a_word_with_two_senses(model: dw.Model) -> None:
+    table = dw.senses(model, "cell")
+    assert table["sense"].to_list() == [1, 2]
+    assert table["share"].sum() == pytest.approx(1)
+    old, new = table.iter_rows(named=True)
+    if set(new["collocates"]) & set(TOPICS["prison"]):
+        old, new = new, old
+    assert set(old["collocates"]) <= set(TOPICS["prison"])
+    assert set(new["collocates"]) <= set(TOPICS["biology"])
+    assert new["first"].year >= CHANGE
+    assert new["p"] <= 0.01
+    assert abs(new["change"].year - CHANGE) <= 2
+    assert new["change_low"] <= new["change"] <= new["change_high"]
+    assert new["share_before"] < 0.02
+    assert abs(new["share_since"] - 0.7) < 0.1
+    assert table["occurrences"].sum() == 800
+    shares = dw.senses(model, "cell", by="slices")
+    assert shares.filter(pl.col("all") > 0).group_by("slice").agg(pl.col("share").sum())["share"].is_close(1).all()
+    inside = shares.filter((pl.col("sense") == new["sense"]) & (pl.col("slice") < str(CHANGE)))
+    assert inside["share"].max() < 0.1  # type: ignore[operator]
+    assert (shares["low"] <= shares["share"]).all()
+
+
+@pytest.mark.slow
+def test_occurrences_are_of_the_sense_of_their_sentence(model: dw.Model) -> None:
+    table = dw.senses(model, "cell", by="occurrences", width=60)
+    assert table.height == 800
+    new = np.array([is_new(f"{row['left']} cell {row['right']}") for row in table.iter_rows(named=True)])
+    sense = table["sense"].to_numpy()
+    right = max((new == (sense == k)).mean() for k in (1, 2))
+    assert right > 0.97
+    passages = dw.senses(model, "cell", by="passages", passages=4, width=60)
+    assert passages.group_by("sense").len()["len"].to_list() == [4, 4]
+    topics = {row["sense"]: is_new(row["text"]) for row in passages.iter_rows(named=True)}
+    assert set(topics.values()) == {True, False}
+    assert all(is_new(row["text"]) == topics[row["sense"]] for row in passages.iter_rows(named=True))
+
+
+@pytest.mark.slow
+def test_many_words_at_once(model: dw.Model) -> None:
+    every = dw.senses(model, permutations=9999)
+    assert every["word"][0] == "cell"
+    assert every["q"][0] <= 0.05
+    assert every["senses"][0] == 2
+    assert (every.filter(pl.col("word") != "cell")["q"].fill_null(1) > 0.05).all()
+    named = dw.senses(model, ["cell", "storm", "unicorn"], threads=2)
+    assert named["word"].to_list() == ["cell", "storm", "unicorn"]
+    assert named["senses"].to_list() == [2, 1, None]  # unicorns occur in two documents
+    assert named["q"].null_count() == 3  # no false discovery rate of words that were chosen
+    assert dw.senses(model, ["cell", "storm", "unicorn"], threads=1).equals(named)
+    between = dw.senses(model, "cell", between=((1900, 1935), (1945, 1975)))
+    assert between["p"].max() <= 0.01  # type: ignore[operator]
+    same = dw.senses(model, "cell", between=((1900, 1915), (1920, 1935)))
+    assert same["p"].min() > 0.01  # type: ignore[operator]
+    within = dw.senses(model, "cell", within="author")
+    assert within["p"].max() <= 0.01  # type: ignore[operator]
+
+
+def interrupted(*_: Any, **__: Any) -> Any:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.slow
+def test_names_are_kept_and_forgotten(model: dw.Model, tmp_path: Path) -> None:
+    copy = model.save(tmp_path / "named.model")
+    dw.name_senses(copy, "cell", {1: "gaol", 2: "organism"})
+    for opened in (copy, dw.Model.open(tmp_path / "named.model")):
+        assert dw.senses(opened, "cell", corpus=model.open_corpus())["name"].to_list() == ["gaol", "organism"]
+    drawn = json.dumps(dw.plot.senses(copy, "cell").to_dict())
+    assert "1 gaol" in drawn
+    assert "2 organism" in drawn
+    assert "1 gaol" not in json.dumps(dw.plot.senses(copy, "cell", n=3).to_dict())
+    dw.name_senses(copy, "cell", {1: "everything"}, merge=[(1, 2)])
+    assert dw.senses(copy, "cell")["name"].to_list() == ["everything"]
+    for names, merge, message in (
+        ({3: "third"}, [], "There are 2 senses of 'cell'; give other numbers"),
+        ({1: "same", 2: "same"}, [], "Two senses have the same name"),
+        ({1: "x" * 100}, [], "give one of 1 to 60 letters"),
+        ({}, [(1,)], "give the numbers of senses that are one"),
+        ({2: "second"}, [(1, 2)], "There are 2 senses of 'cell', 1 after merging"),
+    ):
+        with pytest.raises(OptionError, match=re.escape(message)):
+            dw.name_senses(copy, "cell", names, merge=merge)
+        assert dw.senses(copy, "cell")["name"].to_list() == ["everything"]  # what was kept is kept
+    with pytest.MonkeyPatch.context() as patched:  # interrupted while it looks for senses
+        patched.setattr("driftword.uses.sense_naming.find_word_senses", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            dw.name_senses(copy, "cell", {1: "other"})
+    assert dw.Model.open(tmp_path / "named.model").sense_names["cell"]["names"] == {"1": "everything"}
+    assert dw.name_senses(copy, "cell") == {}
+    assert dw.senses(copy, "cell")["name"].to_list() == [None, None]
+
+
+@pytest.mark.slow
+def test_people_judge(model: dw.Model, tmp_path: Path) -> None:
+    out = dw.export_uses(model, "cell", out=tmp_path / "cell.csv", n=60, width=60)
+    table = pl.read_csv(out, separator="\t", quote_char=None, infer_schema=False)
+    assert table.columns == ["lemma", "pos", "date", "grouping", "identifier", "context", "indexes_target_token"]
+    assert table.height == 60
+    for row in table.iter_rows(named=True):
+        begin, end = map(int, row["indexes_target_token"].split(":"))
+        assert row["context"][begin:end].casefold() == "cell"
+    judged = table.with_columns(cluster=pl.col("context").map_elements(lambda text: str(int(is_new(text))), pl.String))
+    score = dw.score_senses(model, "cell", judgements=judged)
+    assert score["judged"] == 60
+    assert score["rand_index"] > 0.85
+    assert score["accuracy"] > 0.95
+    judged.write_csv(tmp_path / "judged.csv", separator="\t", quote_style="never")
+    assert dw.score_senses(model, "cell", judgements=tmp_path / "judged.csv") == score
+    nothing = judged.with_columns(cluster=pl.lit("-1"))
+    with pytest.raises(OptionError, match="No judgement is of an occurrence"):
+        dw.score_senses(model, "cell", judgements=nothing)
+    with pytest.raises(SourceError, match="identifier and cluster are needed"):
+        dw.score_senses(model, "cell", judgements=judged.drop("cluster"))
+    with pytest.raises(dw.ExistsError):
+        dw.export_uses(model, "cell", out=out)
+
+
+@pytest.mark.slow
+def test_wrong_questions(model: dw.Model, tmp_path: Path) -> None:
+    for word, options, message in (
+        ("unicorn", {}, "senses need at least 20 occurrences in 8 documents"),
+        ("cell", {"n": 9}, "`n` is 9; it must be from 1 to 8"),
+        ("cell", {"by": "years"}, "by"),
+        ("cell", {"within": "editor"}, "editor"),
+    ):
+        with pytest.raises(OptionError, match=re.escape(message)):
+            dw.senses(model, word, **options)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="occurs in enough documents"):
+        dw.senses(model, ["unicorn"], by="senses")
+    untested = dw.Model(
+        model.rho, model.alpha, model.intercepts, vocabulary=model.vocabulary, spec=model.spec,
+        provenance=model.provenance,
+    )  # fmt: skip
+    with pytest.raises(OptionError, match="run `significance` first"):
+        dw.senses(untested, corpus=model.open_corpus())
+
+
+@pytest.mark.slow
+def test_on_the_command_line(model: dw.Model, tmp_path: Path) -> None:
+    assert model.location is not None
+    stored = model.save(tmp_path / "cells.model").location
+    shown = run_here("senses", stored, "cell").stdout
+    assert "p = " in shown
+    assert f"about {CHANGE}" in shown or f"about {CHANGE + 1}" in shown
+    assert "One sense: no two groups" in run_here("senses", stored, "storm").stdout
+    assert "gained" in run_here("senses", stored).stdout
+    assert "1 gaol, 2 organism" in run_here("name-senses", stored, "cell", "1=gaol", "2=organism").stdout
+    assert "1 gaol" in run_here("senses", stored, "cell").stdout
+    rows = json.loads(run_here("senses", stored, "cell", "--by", "slices", "--json").stdout)
+    assert {row["name"] for row in rows} == {"gaol", "organism"}
+    for wrong, message in (("1", "is not a number and a name"), ("x=y", "is not the number of a sense")):
+        done = run_here("name-senses", stored, "cell", wrong)
+        assert done.returncode == 2
+        assert message in " ".join(done.stderr.split())
+    out = tmp_path / "cell.csv"
+    assert "score-senses" in run_here("export-uses", stored, "cell", "-o", out).stdout
+    table = pl.read_csv(out, separator="\t", quote_char=None, infer_schema=False)
+    table.with_columns(cluster=pl.lit("1")).write_csv(tmp_path / "judged.csv", separator="\t", quote_style="never")
+    assert "accuracy" in run_here("score-senses", stored, "cell", tmp_path / "judged.csv").stdout
+
+
+@pytest.mark.slow
+def test_groups_that_mean_different_things(tmp_path: Path) -> None:
+    """A cell is of an organism in one half of the texts of B, and in no other; a guard is the same to both."""
+    random, rows = np.random.default_rng(0), []
+    for d in range(240):
+        author = "AB"[d % 2]
+        lines = [sentence(random, str(random.choice(list(TOPICS))), None) for _ in range(5)]
+        for _ in range(2):
+            new = author == "B" and random.random() < 0.6
+            lines.append(sentence(random, "biology" if new else "prison", "cell"))
+        rows.append({"text": " ".join(lines), "date": 1900 + d // 40, "author": author})
+    grouped = dw.prepare(
+        pl.DataFrame(rows), out=tmp_path / "c", slices="1y", phrases=False, min_count=2, group="author", copies="keep"
+    )
+    fitted = dw.fit(grouped, dw.Spec(dim=16, context=6), passes=3)
+    table = dw.senses(fitted, "cell", n=2, groups=("A", "B"), corpus=grouped)
+    assert table["p"].max() <= 0.01  # type: ignore[operator]
+    new = table.sort("share").row(0, named=True)
+    assert new["share_before"] < 0.05
+    assert new["share_since"] > 0.45
+    assert new["change"] is None
+    assert dw.senses(fitted, "cell", n=2, corpus=grouped)["p"].min() > 0.01  # type: ignore[operator]
+    with pytest.raises(OptionError, match="leave out `between` and `within`"):
+        dw.senses(fitted, "cell", groups=("A", "B"), between=(1900, 1901), corpus=grouped)
+    with pytest.raises(dw.DriftwordError, match="group"):
+        dw.senses(fitted, "cell", groups=("A", "C"), corpus=grouped)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"n": 10**9, "merged": [], "names": {}},
+        {"n": 2, "merged": [[]], "names": {}},
+        {"n": 2, "merged": [[1, 10**12]], "names": {}},
+        {"n": 2, "merged": [], "names": {"1": "x" * 10_000}},
+        {"n": "2", "merged": [], "names": {}},
+        [],
+    ],
+)
+def test_names_that_nobody_could_have_given_are_refused(model: dw.Model, tmp_path: Path, names: Any) -> None:
+    path = Path(str(model.save(tmp_path / "strange.model").path))
+    meta = read_meta(path)
+    meta["senses"] = {"cell": names if isinstance(names, list) else names | {"seed": 0}}
+    reseal(path, meta)
+    with pytest.raises(dw.DriftwordError, match="senses"):
+        dw.senses(dw.Model.open(path), "cell", corpus=model.open_corpus())
+
+
+@pytest.mark.slow
+def test_a_name_cannot_steer_a_terminal(model: dw.Model, tmp_path: Path) -> None:
+    path = Path(str(model.save(tmp_path / "strange.model").path))
+    meta = read_meta(path)
+    meta["senses"] = {"cell": {"n": 2, "seed": 0, "merged": [], "names": {"1": "\x1b[31mred"}}}
+    reseal(path, meta)
+    for options in ((), ("--by", "passages")):
+        shown = run_here("senses", path, "cell", *options).stdout
+        assert "red" in shown
+        assert "\x1b" not in shown
+    done = run_here("name-senses", path, "cell", f"{'9' * 5000}=x")
+    assert done.returncode == 2
+    assert "is not the number of a sense" in " ".join(done.stderr.split())
