@@ -141,6 +141,14 @@ def small_model(small: dw.Corpus, tmp_path_factory: pytest.TempPathFactory) -> d
     return dw.fit(small, dw.Spec(dim=8, context=4, rounds=2, prior_precision=0.1), passes=3, out=out)
 
 
+@pytest.fixture
+def small_background(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let tests of words expect contexts from a twelfth of the positions: quicker, and noisier than users have it."""
+    from driftword.inference import document_scores
+
+    monkeypatch.setattr(document_scores, "BACKGROUND", 20_000)
+
+
 def with_changes(model: dw.Model, changes: Mapping[str, str]) -> dw.Model:
     """Return a copy of a model in memory, in which a test found these words to have changed in these slices."""
     rows = []

@@ -68,7 +68,7 @@ def shorter_speeches(few_sentences: Callable[[], opening.Source], monkeypatch: p
     monkeypatch.setattr(opening, "_state_of_the_union", few_sentences)
 
 
-@pytest.mark.usefixtures("shorter_speeches")
+@pytest.mark.usefixtures("shorter_speeches", "small_background")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_snippets_run(page: Path, tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -112,7 +112,7 @@ def run(arguments: list[str]) -> None:
         Path(file).write_text(done.stdout, encoding="utf-8")
 
 
-@pytest.mark.usefixtures("shorter_speeches")
+@pytest.mark.usefixtures("shorter_speeches", "small_background")
 def test_notebooks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cell by cell, in an empty folder; what a cell ends with must be something that a notebook can show."""
     monkeypatch.chdir(tmp_path)

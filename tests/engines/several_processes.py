@@ -33,7 +33,7 @@ SPEC: dict[str, Any] = {"dim": 8, "context": 4, "rounds": 2, "block_size": 64, "
 def make_corpus(seed: int = 0) -> dw.Corpus:
     """Make text in which words follow each other by a rule that half of the words change in time."""
     random = np.random.default_rng(seed)
-    lengths = random.integers(80, 240, size=30 * SLICES)
+    lengths = random.integers(80, 240, size=16 * SLICES)
     slice_of = np.sort(random.integers(0, SLICES, size=len(lengths)))
     ids = []
     for length, t in zip(lengths, slice_of, strict=True):

@@ -337,7 +337,7 @@ def test_on_the_command_line(model: dw.Model, tmp_path: Path) -> None:
     shown = run_here("senses", stored, "cell").stdout
     assert "p = " in shown
     assert f"about {CHANGE}" in shown or f"about {CHANGE + 1}" in shown
-    assert "One sense: no two groups" in run_here("senses", stored, "storm").stdout
+    assert "One sense: however its occurrences are divided" in run_here("senses", stored, "storm").stdout
     assert "gained" in run_here("senses", stored).stdout
     assert "1 gaol, 2 organism" in run_here("name-senses", stored, "cell", "1=gaol", "2=organism").stdout
     assert "1 gaol" in run_here("senses", stored, "cell").stdout

@@ -59,7 +59,8 @@ def print_senses(table: pl.DataFrame, passages: pl.DataFrame, halves: float | No
     if table.height == 1:
         alike = "" if halves is None else f" (the two have a cosine of {halves:.2f}, different words of about 0)"
         console.print(
-            f"\nOne sense: however its occurrences are divided, the parts are alike. -n 2 divides it all the same{alike}.",
+            "\nOne sense: however its occurrences are divided, the parts are alike. "
+            f"-n 2 divides it all the same{alike}.",
             style="dim",
         )
     else:
