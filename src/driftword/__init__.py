@@ -19,9 +19,11 @@ if TYPE_CHECKING:
         UnknownWordError,
     )
     from driftword.benchmarking.gold_sets import prepare_gold, read_gold, score_gold
+    from driftword.benchmarking.judged_uses import gold_uses
     from driftword.benchmarking.suite import benchmark
     from driftword.corpus import Corpus, Slices
     from driftword.corpus.options import PrepareOptions
+    from driftword.encoding.encoding import encode
     from driftword.exchange.exporting import export
     from driftword.exchange.importing import from_vectors, read_word2vec
     from driftword.exchange.model_card import card
@@ -46,14 +48,18 @@ if TYPE_CHECKING:
     from driftword.fitting.fitting import fit
     from driftword.fitting.planning import plan
     from driftword.fitting.tuning import tune
+    from driftword.inference.combined import combine
     from driftword.inference.power import power
     from driftword.inference.significance import significance
     from driftword.models.model import Model
     from driftword.models.spec import Spec
+    from driftword.models.usage import Usage
     from driftword.pages.offline_report import report
     from driftword.preparing import prepare
+    from driftword.uses.brought_vectors import usage
     from driftword.uses.collocates import collocates
     from driftword.uses.describing import describe
+    from driftword.uses.drawn_occurrences import occurrences
     from driftword.uses.driving_passages import evidence
     from driftword.uses.judgements import export_uses, score_senses
     from driftword.uses.sense_naming import name_senses
@@ -64,6 +70,7 @@ __version__ = "0.1.0"
 #: Public names by the module that defines them; it is loaded when the first of them is used.
 _MODULES = {
     "benchmarking.gold_sets": ("prepare_gold", "read_gold", "score_gold"),
+    "benchmarking.judged_uses": ("gold_uses",),
     "benchmarking.suite": ("benchmark",),
     "fitting.comparison": ("compare",),
     "corpus": ("Corpus", "Slices"),
@@ -74,6 +81,8 @@ _MODULES = {
         "StoreError", "UnknownSliceError", "UnknownWordError",
     ),
     "fitting.evaluation": ("evaluate",),
+    "encoding.encoding": ("encode",),
+    "inference.combined": ("combine",),
     "inference.power": ("power",),
     "inference.significance": ("significance",),
     "explore": (
@@ -89,10 +98,13 @@ _MODULES = {
     "pages.offline_report": ("report",),
     "fitting.planning": ("plan",),
     "models.spec": ("Spec",),
+    "models.usage": ("Usage",),
     "exchange.text_vectors": ("TextVectorizer",),
     "fitting.tuning": ("tune",),
+    "uses.brought_vectors": ("usage",),
     "uses.collocates": ("collocates",),
     "uses.describing": ("describe",),
+    "uses.drawn_occurrences": ("occurrences",),
     "uses.driving_passages": ("evidence",),
     "uses.judgements": ("export_uses", "score_senses"),
     "uses.sense_naming": ("name_senses",),
@@ -105,12 +117,12 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 __all__ = [
     "BusyError", "Corpus", "DriftwordError", "DriftwordWarning", "ExistsError", "FitError", "Model", "OptionError",
     "PrepareOptions", "Slices", "SourceError", "Spec", "StoreError", "TextVectorizer", "UnknownSliceError",
-    "UnknownWordError",
-    "analogy", "baselines", "benchmark", "card", "changes", "collocates", "compare", "contrast", "describe", "drift",
-    "equivalents", "evaluate", "evidence", "export", "export_uses", "extend", "fit", "frequency", "from_vectors",
-    "movers", "name_senses", "neighborhoods", "neighbors", "plan", "plot", "power", "prepare", "prepare_gold",
-    "read_gold", "read_word2vec", "report", "score_gold", "score_senses", "senses", "significance", "similarity",
-    "towards", "trajectory", "tune",
+    "UnknownWordError", "Usage",
+    "analogy", "baselines", "benchmark", "card", "changes", "collocates", "combine", "compare", "contrast", "describe",
+    "drift", "encode", "equivalents", "evaluate", "evidence", "export", "export_uses", "extend", "fit", "frequency",
+    "from_vectors", "gold_uses", "movers", "name_senses", "neighborhoods", "neighbors", "occurrences", "plan", "plot",
+    "power", "prepare", "prepare_gold", "read_gold", "read_word2vec", "report", "score_gold", "score_senses", "senses",
+    "significance", "similarity", "towards", "trajectory", "tune", "usage",
 ]  # fmt: skip
 
 

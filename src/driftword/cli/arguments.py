@@ -12,6 +12,11 @@ from driftword.basics.errors import OptionError
 CORPUS = typer.Argument(
     help="A corpus directory, as made by [bold]prepare[/bold], or its address (s3://...).", show_default=False
 )
+SOURCE = typer.Argument(
+    metavar="MODEL",
+    help="A model directory, as made by [bold]fit[/bold], or vectors of occurrences, as made by [bold]encode[/bold].",
+    show_default=False,
+)
 MODEL = typer.Argument(help="A model directory, as made by [bold]fit[/bold], or its address.", show_default=False)
 JSON = typer.Option("--json", help="Write JSON for programs.")
 THREADS = typer.Option(help="Number of threads.", show_default="all cores")
@@ -39,7 +44,7 @@ MIN_COUNT_IN_SLICE = typer.Option(
 N = typer.Option("-n", help="How many words to show.")
 METRIC = typer.Option(
     help="relative (to words of similar frequency), absolute (the paper's), cosine, thirds, farthest, path, step, "
-    "neighbors or ranks.",
+    "neighbors or ranks; of vectors of occurrences: apd, prt, raw_apd or raw_prt.",
     show_default="relative",
 )
 BETWEEN = typer.Option(

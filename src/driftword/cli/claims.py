@@ -9,7 +9,19 @@ import typer
 from driftword.basics import checks
 from driftword.basics.checks import comma_separated
 from driftword.cli.app import Answer, question
-from driftword.cli.arguments import DASK, DEVICE, ENGINE, INTERVALS, MODEL, THREADS, WHERE_CORPUS, periods, read_shares
+from driftword.cli.arguments import (
+    DASK,
+    DEVICE,
+    ENGINE,
+    INTERVALS,
+    MODEL,
+    SOURCE,
+    THREADS,
+    WHERE_CORPUS,
+    periods,
+    read_shares,
+)
+from driftword.cli.opening import open_with_corpus
 
 WITHIN = typer.Option(
     metavar="COLUMN",
@@ -23,7 +35,7 @@ CLUSTERS = typer.Option(
 
 @question
 def significance(
-    path: Annotated[str, MODEL],
+    path: Annotated[str, SOURCE],
     words: Annotated[list[str] | None, typer.Argument(help="Only these words.", show_default="all words")] = None,
     n: Annotated[int, typer.Option("-n", help="How many words to show, where none are named.")] = 20,
     between: Annotated[
@@ -52,6 +64,13 @@ def significance(
     device: Annotated[str | None, DEVICE] = None,
     threads: Annotated[int | None, THREADS] = None,
     dask: Annotated[str | None, DASK] = None,
+    beside: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="A model, or vectors, of the same words: combine its test with this one.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> Any:  # fmt: skip
     """Test which words changed their use by more than chance.
 
@@ -77,21 +96,27 @@ def significance(
       driftword significance sotu.model energy --between best
 
       driftword significance archive.model --dask tcp://scheduler:8786   (words tested by the workers of a cluster)
+
+      driftword significance sotu.usage --beside sotu.model   (vectors of an encoder, and the model, as one test)
     """
     from driftword.cli import answers
-    from driftword.inference.significance import BEST
+    from driftword.inference.designs import BEST
     from driftword.inference.significance import significance as test
-    from driftword.models.model import Model
 
     names = comma_separated(words) or None
-    model = Model.open(path)
-    text = model.open_corpus(corpus)
+    model, text = open_with_corpus(path, corpus)
     compared = between if between == BEST else periods(between)
     table = test(
         model, names, corpus=text, between=compared, within=within, clusters=clusters,
         without=comma_separated(without) or None, holdout=holdout,
         permutations=permutations, seed=seed, threads=threads, engine=engine, device=device, dask=dask,
     )  # fmt: skip
+    if beside is not None:
+        from driftword.inference.combined import combine
+
+        other, its_text = open_with_corpus(beside, None)
+        both = combine(table, test(other, names, corpus=its_text, permutations=permutations, seed=seed))
+        return Answer(both if names else both.head(checks.whole("n", n, least=1)))
     shown = table if names else table.head(checks.whole("n", n, least=1))
     which = "named" if names else "held out" if holdout else "all"
     return Answer(shown, lambda shown, console: answers.print_significance(shown, table, console, which=which))

@@ -191,6 +191,38 @@ def gold(
     return Answer(table, print_agreement)
 
 
+@question
+def gold_uses(
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Folder of a data set of word usage graphs.")],
+    encoder: Annotated[
+        str | None, typer.Option(help="Also with vectors of this encoder, as in 'encode'.", show_default=False)
+    ] = None,
+    layers: Annotated[int, typer.Option(help="Take the mean of so many of its last layers.")] = 4,
+    pool: Annotated[str, typer.Option(help="word: the vector of the word; text: of all that is seen.")] = "word",
+    passes: Annotated[int, typer.Option(help="Passes of the fit to the text of the uses.")] = 10,
+    seed: Annotated[int, typer.Option(help="Seed of the fit, of exchanges, and of chance.")] = 0,
+    threads: Annotated[int | None, THREADS] = None,
+) -> Any:
+    """Compare changes and senses with what people have judged of single uses, in data sets that you have on disk.
+
+    Reads DWUG and its relatives in many languages: sentences of two periods, clusters of senses, and how far each word
+    changed. "spearman" is the rank correlation with the graded change and its 90% interval over words, "AUC" the chance
+    that a changed word has the larger score, and "rand_index" (adjusted) how well two senses agree with the clusters.
+    Chance and frequency are rows of their own.
+
+    [bold]Examples[/bold]
+
+      driftword gold-uses dwug_en
+
+      driftword gold-uses dwug_de --encoder ./bert-base-german-cased --csv > table.csv
+    """
+    from driftword.benchmarking.judged_uses import gold_uses as compare_uses
+
+    return compare_uses(
+        folder, encoder=encoder, layers=layers, pool=pool, passes=passes, seed=seed, threads=threads
+    )  # fmt: skip
+
+
 @command("prepare-gold", no_args_is_help=True)
 def make_corpus(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder with corpus1 and corpus2 in it.")],

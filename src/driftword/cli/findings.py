@@ -11,7 +11,8 @@ from driftword.basics.checks import comma_separated
 from driftword.basics.errors import OptionError
 from driftword.basics.visible_text import visible
 from driftword.cli.app import Answer, command, question
-from driftword.cli.arguments import MODEL, THREADS, WHERE_CORPUS, WORD, periods
+from driftword.cli.arguments import MODEL, SOURCE, THREADS, WHERE_CORPUS, WORD, periods
+from driftword.cli.opening import open_with_corpus
 
 _MOST_DIGITS = 9
 BETWEEN = typer.Option(
@@ -23,7 +24,7 @@ BETWEEN = typer.Option(
 
 @question
 def describe(
-    path: Annotated[str, MODEL],
+    path: Annotated[str, SOURCE],
     words: Annotated[
         list[str] | None, typer.Argument(help="Words.", show_default="those that changed most, after a test")
     ] = None,
@@ -44,17 +45,16 @@ def describe(
       driftword describe un.model -n 100 --csv > sentences.csv
     """
     from driftword.cli import finding_answers
-    from driftword.models.model import Model
     from driftword.uses.describing import describe as tell
 
-    model = Model.open(path)
-    table = tell(model, comma_separated(words) or None, n=n, corpus=model.open_corpus(corpus))
+    model, text = open_with_corpus(path, corpus)
+    table = tell(model, comma_separated(words) or None, n=n, corpus=text)
     return Answer(table, finding_answers.print_sentences)
 
 
 @question
 def evidence(
-    path: Annotated[str, MODEL],
+    path: Annotated[str, SOURCE],
     word: Annotated[str, WORD],
     n: Annotated[int, typer.Option("-n", help="How many passages, or documents, on either side.")] = 3,
     by: Annotated[
@@ -78,12 +78,10 @@ def evidence(
       driftword evidence un.model security --between 1946:1960,2000:2015
     """
     from driftword.cli import finding_answers
-    from driftword.models.model import Model
     from driftword.uses.describing import describe as tell
     from driftword.uses.driving_passages import evidence as find
 
-    model = Model.open(path)
-    text = model.open_corpus(corpus)
+    model, text = open_with_corpus(path, corpus)
     table = find(model, word, n=n, by=by, between=periods(between), width=width, corpus=text)
     sentences = tell(model, word, corpus=text) if between is None else None
     return Answer(table, lambda table, console: finding_answers.print_evidence(table, sentences, console))
@@ -91,7 +89,7 @@ def evidence(
 
 @question
 def collocates(
-    path: Annotated[str, MODEL],
+    path: Annotated[str, SOURCE],
     word: Annotated[str, WORD],
     n: Annotated[int, typer.Option("-n", help="How many collocates on either side.")] = 15,
     between: Annotated[str | None, BETWEEN] = None,
@@ -114,18 +112,16 @@ def collocates(
       driftword collocates sotu.model want --function --window 3
     """
     from driftword.cli import finding_answers
-    from driftword.models.model import Model
     from driftword.uses.collocates import collocates as find
 
-    model = Model.open(path)
-    text = model.open_corpus(corpus)
+    model, text = open_with_corpus(path, corpus)
     table = find(model, word, n=n, between=periods(between), window=window, function=function, corpus=text)
     return Answer(table, finding_answers.print_collocates)
 
 
 @question
 def senses(
-    path: Annotated[str, MODEL],
+    path: Annotated[str, SOURCE],
     words: Annotated[
         list[str] | None, typer.Argument(help="Words.", show_default="all that changed, after a test")
     ] = None,
@@ -171,12 +167,10 @@ def senses(
       driftword senses sotu.model
     """
     from driftword.cli import finding_answers
-    from driftword.models.model import Model
     from driftword.uses.senses import senses as find
     from driftword.uses.word_senses import by_passages, find_word_senses
 
-    model = Model.open(path)
-    text = model.open_corpus(corpus)
+    model, text = open_with_corpus(path, corpus)
     named = comma_separated(words)
     asked = named[0] if len(named) == 1 else named or None
     table = find(

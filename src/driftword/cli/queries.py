@@ -28,6 +28,7 @@ from driftword.cli.arguments import (
     WORD,
     WORDS,
     N,
+    periods,
     read_slices,
     two_slices,
 )
@@ -106,12 +107,21 @@ def drift(
       driftword drift sotu.model --between 1930,1950 --metric relative -n 30
 
       driftword drift sotu.model energy security
+
+      driftword drift sotu.usage --metric prt --between 1790:1849,1950:2026   (vectors of an encoder)
     """
     from driftword import explore
     from driftword.cli import answers
+    from driftword.models.usage import Usage, as_source
 
+    source = as_source(path)
+    if isinstance(source, Usage):
+        return explore.drift(
+            source, comma_separated(words) or None, n=n, metric=metric, between=periods(between), min_count=min_count,
+            skip=skip, interpolated=interpolated, intervals=intervals,
+        )  # fmt: skip
     ranking = explore.rank_drift(
-        path, comma_separated(words) or None, n=n, metric=metric, between=two_slices(between), min_count=min_count,
+        source, comma_separated(words) or None, n=n, metric=metric, between=two_slices(between), min_count=min_count,
         skip=skip, interpolated=interpolated, intervals=intervals,
         corpus=corpus,
     )  # fmt: skip

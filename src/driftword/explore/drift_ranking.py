@@ -23,10 +23,12 @@ from driftword.corpus.slices import At
 from driftword.explore import vectors
 from driftword.explore.drift_metrics import METRICS, UNCERTAIN, drift_interval, measure
 from driftword.explore.intervals import CorpusLike, uncertainty
+from driftword.explore.usage_distances import usage_drift
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.models.change_strength import least_documents
 from driftword.models.model import Model, as_model
 from driftword.models.significance_table import SignificanceTable
+from driftword.models.usage import Usage, as_source
 
 MOST_SKIPPED: Final = 200
 _TWO_SLICES: Final = "give two slices, such as (1900, 2000)"
@@ -80,12 +82,12 @@ class DriftRanking:
 
 
 def drift(
-    model: Model | str | os.PathLike[str],
+    model: Model | Usage | str | os.PathLike[str],
     words: str | Sequence[str] | None = None,
     *,
     n: int | None = 16,
     metric: str | None = None,
-    between: tuple[At, At] | None = None,
+    between: Sequence[Any] | None = None,
     min_count: int | None = None,
     skip: int | None = None,
     interpolated: bool = False,
@@ -98,7 +100,7 @@ def drift(
     Parameters
     ----------
     model
-        A dynamic or binned model, or its path.
+        A dynamic or binned model, or its path; or vectors of occurrences (see `usage`).
     words
         Only these words, however rare or frequent they are, unless `min_count` or `skip` is given too.
     n
@@ -111,9 +113,13 @@ def drift(
         slice at any time, for words that went and came back; ``"path"``: length of the whole trajectory; ``"step"``:
         its largest step; ``"neighbors"``: share of the 25 nearest neighbours that were replaced; ``"ranks"``: how
         differently the nearest neighbours are ranked. Where word counts are not known, the default is ``"cosine"``.
+        Of vectors of occurrences: ``"apd"``, the default, the average distance between occurrences of two periods, and
+        ``"prt"``, the distance between their means, both seen from the mean of all words in the directions in which
+        occurrences of the same word differ most; ``"raw_apd"`` and ``"raw_prt"`` take vectors as they are.
     between
         Two slices, such as ``(1900, 2000)``; by default the widest range with enough text: at least half as many words
-        must be comparable as in the best pair that is half of all slices apart.
+        must be comparable as in the best pair that is half of all slices apart. Of vectors of occurrences: two slices
+        or periods, as in `significance`; by default the first and the second half of the slices.
     min_count
         Only words that occur at least this often in the training text of both slices; 5 by default. Not asked of words
         that are ranked by a test.
@@ -142,9 +148,20 @@ def drift(
     Words are ranked by drift. Where the model has been tested and nothing else is asked for, words whose change is
     significant come first, whatever the two slices hold: the strongest changes of all, as `significance` lists them.
     With intervals there are also drift_low and drift_high, which leave out the noise of the fit itself.
+
+    Of vectors of occurrences: word; drift; z, in standard deviations from what it is if documents exchange their
+    periods, and p, the share of 999 exchanges with as large a drift; the two periods, first and last; occurrences in
+    both, and documents.
     """
+    source = as_source(model)
+    if isinstance(source, Usage):
+        if min_count is not None or skip is not None or interpolated or intervals or group is not None:
+            raise OptionError(
+                "Of vectors of occurrences, only `words`, `n`, `metric` and `between` are asked; leave out the others"
+            )
+        return usage_drift(source, words, n=n, metric=metric, between=between)
     return rank_drift(
-        model, words, n=n, metric=metric, between=between, min_count=min_count, skip=skip, interpolated=interpolated,
+        source, words, n=n, metric=metric, between=between, min_count=min_count, skip=skip, interpolated=interpolated,
         intervals=intervals, corpus=corpus, group=group,
     ).table  # fmt: skip
 

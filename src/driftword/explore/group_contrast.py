@@ -105,7 +105,7 @@ def contrast(
     permutations = checks.whole("permutations", permutations, least=19, most=1_000_000)
     seed, threads = checks.seed(seed), checks.threads(threads) or available_cores()
     from driftword.inference import word_tests  # Numba loads only where it is used
-    from driftword.inference.significance import slices_of_period, units_of_evidence
+    from driftword.inference.designs import slices_of_period, units_of_evidence
 
     n_slices = len(model.slices)
     chosen = np.arange(n_slices) if at is None else slices_of_period(model, at, option="at", remedy=_PERIOD)

@@ -109,6 +109,11 @@ def calendar_of(corpus: Corpus, days: Array) -> Array | None:
     """Return the first days of years or months, where documents are dated by these, or of slices without dates."""
     if not corpus.has_documents:
         return np.array(corpus.slices.first, dtype="datetime64[D]").astype(np.int64)
+    return calendar_of_days(days)
+
+
+def calendar_of_days(days: Array) -> Array | None:
+    """Return the first days of years or months, where all days are such; None where they are not."""
     distinct = np.unique(days).astype("datetime64[D]")
     for unit in ("Y", "M"):
         if len(distinct) and (distinct.astype(f"datetime64[{unit}]").astype("datetime64[D]") == distinct).all():

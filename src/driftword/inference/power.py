@@ -26,10 +26,10 @@ from driftword.basics.process import available_cores
 from driftword.basics.progress import progress
 from driftword.corpus import Corpus
 from driftword.inference import permutation_test, word_tests
+from driftword.inference.designs import strata_of, units_of_evidence
 from driftword.inference.document_scores import FREQUENT, DocumentScores, Expected, Scores
 from driftword.inference.occurrences import Array
 from driftword.inference.permutation_test import LEAST_DOCUMENTS, LEAST_WEIGHT, WordDocuments
-from driftword.inference.significance import strata_of, units_of_evidence
 from driftword.inference.word_tests import TestDesign
 from driftword.models.model import Model, as_model, corpus_of
 

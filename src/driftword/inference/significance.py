@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -14,28 +13,26 @@ import polars as pl
 
 from driftword.basics import checks, randomness
 from driftword.basics.dask_tasks import check_dask
-from driftword.basics.errors import DriftwordWarning, OptionError, StoreError
+from driftword.basics.errors import OptionError
 from driftword.basics.jit import compiling_shown
 from driftword.basics.process import available_cores
 from driftword.basics.progress import Progress, progress
 from driftword.corpus import Corpus
-from driftword.corpus.passages import document_values
 from driftword.corpus.word_kinds import word_kinds
 from driftword.inference import word_tests
-from driftword.inference.occurrences import Array
+from driftword.inference.designs import strata_of, times_compared, units_of_evidence
+from driftword.inference.usage_tests import test_usage
 from driftword.inference.word_tests import TestDesign
 from driftword.models.change_strength import with_strength
-from driftword.models.model import Model, as_model, corpus_of
+from driftword.models.model import Model, corpus_of
 from driftword.models.significance_table import LEVEL, SignificanceTable, ranked
+from driftword.models.usage import Usage, as_source
 
 _QUICKEST: Final = 1e-3  # seconds that a core needs for a word, at least
-BEST: Final = "best"  # two periods, divided where they differ most
-_PERIODS: Final = "give two slices, such as (1950, 2000), or two periods, such as ((1946, 1960), (2000, 2015))"
-_OR_BEST: Final = f'{_PERIODS}, or "{BEST}"'
 
 
 def significance(
-    model: Model | str | os.PathLike[str],
+    model: Model | Usage | str | os.PathLike[str],
     words: str | Sequence[str] | None = None,
     *,
     corpus: Corpus | str | os.PathLike[str] | None = None,
@@ -65,9 +62,10 @@ def significance(
     Parameters
     ----------
     model
-        A model of any kind, or its path.
+        A model of any kind, or its path; or vectors of occurrences (see `usage`), whose distances from the mean of
+        their word then take the place of contexts, as far as all words do not move at the same time.
     words
-        A word, or several; None tests the whole vocabulary.
+        A word, or several; None tests the whole vocabulary, or all words that have vectors.
     corpus
         The corpus that the model was fitted to, or its path; by default where it was then.
     between
@@ -120,7 +118,7 @@ def significance(
     time; and, where the whole vocabulary was tested, kind (word, name, phrase, function, number, fragment or
     foreign) and strength, by which words come first that have enough documents on both sides (null for others).
     """
-    model = as_model(model)
+    model = as_source(model)
     permutations = checks.whole("permutations", permutations, least=19, most=1_000_000)
     seed, threads = checks.seed(seed), checks.threads(threads) or available_cores()
     show_progress = checks.show_progress(show_progress)
@@ -128,6 +126,15 @@ def significance(
         check_dask(dask)
         if engine == "torch" or device is not None:
             raise OptionError("Workers of a cluster test words on their processors; leave out `engine` and `device`")
+    if isinstance(model, Usage):
+        if without is not None or checks.flag("holdout", holdout) or dask is not None or device is not None:
+            raise OptionError(
+                "Vectors of occurrences are tested as they are; leave out `without`, `holdout`, `dask` and `device`"
+            )
+        return test_usage(
+            model, words, corpus=corpus, between=between, within=within, clusters=clusters, permutations=permutations,
+            seed=seed, threads=threads, show_progress=show_progress,
+        )  # fmt: skip
     place = word_tests.torch_device(engine if dask is None else "cpu", device)
     within = checks.optional(checks.text, "within", within)
     clusters = checks.optional(checks.text, "clusters", clusters)
@@ -139,8 +146,7 @@ def significance(
     named = None if names is None else np.array([model.word_id(word) for word in names], dtype=np.int64)
     if len(model.slices) < 2:
         raise OptionError("The model has a single slice, so nothing changes; prepare the corpus with shorter slices")
-    best = isinstance(between, str) and between == BEST
-    times = np.arange(len(model.slices)) if between is None or best else two_periods(model, between, remedy=_OR_BEST)
+    times, best = times_compared(model, between)
     text = None if corpus is None else corpus_of(model, corpus)  # checked, whether or not it is needed
     kept = model.significance
     asked = {"permutations": permutations, "seed": seed, "within": within, "clusters": clusters}
@@ -169,10 +175,7 @@ def significance(
         return table[np.searchsorted(tested, named)]
     table = with_strength(table.with_columns(kind=pl.Series(word_kinds(text), dtype=pl.String)), model)
     if plain:
-        try:
-            model.keep_significance(SignificanceTable(table, permutations, seed, within, clusters))
-        except StoreError as error:
-            warnings.warn(f"The result is not kept with the model: {error}", DriftwordWarning, stacklevel=2)
+        word_tests.keep(model, SignificanceTable(table, permutations, seed, within, clusters))
     return ranked(table)
 
 
@@ -211,58 +214,3 @@ def takes_less_than(
     read = time.perf_counter()
     word_tests.run_tests(scores, few, design, threads=threads, bar=Progress(), device=place)
     return read - began + (time.perf_counter() - read) * n_words / len(few) < seconds
-
-
-def strata_of(corpus: Corpus, within: str) -> Array:
-    """Return the stratum of every document: its value in a column, within which dates are exchanged."""
-    strata = document_values(corpus, within, option="within")
-    slices = np.zeros(int(strata.max()) + 1, dtype=np.int64) - 1
-    of_chunk = strata[corpus.chunk_document]
-    slices[of_chunk] = corpus.chunk_slice
-    if (slices[of_chunk] == corpus.chunk_slice).all():
-        raise OptionError(
-            f"All documents with the same value in the column {checks.quoted(within)} are in one slice, so no "
-            "dates can be exchanged between them; name another column with `within`, or this one as `clusters`"
-        )
-    return strata
-
-
-def units_of_evidence(corpus: Corpus, clusters: str | None = None) -> Array | None:
-    """Return the unit of every document: its value in a column; without a value it is a unit of its own.
-
-    The column is the one given, or that of the corpus; None without either, where every document is a unit.
-    """
-    if (column := clusters or corpus.options.unit) is None:
-        return None
-    values = document_values(corpus, column, option="clusters")
-    alone = np.flatnonzero(values == 0)
-    values[alone] = int(values.max(initial=0)) + 1 + np.arange(len(alone))
-    return values
-
-
-def two_periods(model: Model, between: Any, *, remedy: str = _PERIODS) -> Array:
-    """Return for every slice whether it is in the first of two periods (0), in the second (1), or in neither (-1).
-
-    Each period is given as a slice, or as its first and last one.
-    """
-    ends = checks.several("between", between, remedy=remedy)
-    if len(ends) != 2 or isinstance(between, set | frozenset):
-        raise OptionError(f"`between` is {checks.shown(between)}; {remedy}")
-    first, last = (slices_of_period(model, end, option="between", remedy=remedy) for end in ends)
-    if first[-1] >= last[0]:
-        raise OptionError(f"`between` is {checks.shown(between)}; give two different periods, the earlier one first")
-    times = np.full(len(model.slices), -1)
-    times[first], times[last] = 0, 1
-    return times
-
-
-def slices_of_period(model: Model, period: Any, *, option: str, remedy: str) -> Array:
-    """Return the slices of a period that a user gives as one slice, or as the first and the last one."""
-    if not isinstance(period, list | tuple):
-        return np.array([model.slices.index(period)])
-    if len(period) != 2:
-        raise OptionError(f"`{option}` holds {checks.shown(period)}; {remedy}")
-    first, last = (model.slices.index(at) for at in period)
-    if first > last:
-        raise OptionError(f"`{option}` holds {checks.shown(period)}; give the first slice of a period first")
-    return np.arange(first, last + 1)

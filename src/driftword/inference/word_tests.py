@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ import polars as pl
 
 from driftword.basics import randomness
 from driftword.basics.dask_tasks import Tasks, check_workers, connect
-from driftword.basics.errors import OptionError, StoreError
+from driftword.basics.errors import DriftwordWarning, OptionError, StoreError
 from driftword.basics.process import available_cores
 from driftword.basics.progress import Progress
 from driftword.corpus import Corpus
@@ -32,12 +33,15 @@ from driftword.inference.permutation_test import (
     TestResult,
     WordDocuments,
 )
+from driftword.inference.usage_scores import UsageScores
 from driftword.models.model import Model
-from driftword.models.significance_table import HALF_WIDTH, LEVEL, SCHEMA
+from driftword.models.significance_table import HALF_WIDTH, LEVEL, SCHEMA, SignificanceTable
+from driftword.models.usage import Usage
 
 BATCH: Final = 64  # words whose expected contexts are computed at a time
 _DEVICE_BATCH: Final = 1024  # on a device
 THREADS: Final = 4  # that test words, at most: more wait for each other, so that it takes longer (docs/scale.md)
+AnyScores = DocumentScores | UsageScores
 _PARTS_PER_WORKER: Final = 3  # into which words are divided: each reads the text again, and the last one is waited for
 
 
@@ -62,7 +66,7 @@ class TestDesign:
         """The number of times."""
         return int(self.time.max()) + 1
 
-    def documents(self, scores: DocumentScores, v: int) -> WordDocuments:
+    def documents(self, scores: AnyScores, v: int) -> WordDocuments:
         """Return the documents of a word that are tested."""
         own = scores.of_word(v)
         here = self.time[own.slice_of] >= 0
@@ -79,7 +83,7 @@ class TestDesign:
         return WordDocuments(own, self.time[own.slice_of], strata, units)
 
     def change(
-        self, scores: DocumentScores, word: WordDocuments, centered: CenteredScores, result: TestResult
+        self, scores: AnyScores, word: WordDocuments, centered: CenteredScores, result: TestResult
     ) -> ChangeDate | None:
         """Return when a word changed, if that is wanted and the word may be significant."""
         if not self.dated or result.p > LEVEL:
@@ -121,7 +125,7 @@ def score_documents(
 
 
 def run_tests(
-    scores: DocumentScores, words: Array, design: TestDesign, *, threads: int, bar: Progress, device: str | None
+    scores: AnyScores, words: Array, design: TestDesign, *, threads: int, bar: Progress, device: str | None
 ) -> dict[int, WordResult]:
     """Test words, given by their ids, in threads or on a device of PyTorch; return what was found about each."""
     if len(words) > 1:
@@ -129,7 +133,8 @@ def run_tests(
     bar.stage("testing words", total=len(words))
     results: dict[int, WordResult] = {}
     with pool_of(threads if device is not None else min(threads, THREADS)) as pool:
-        if device is None or design.clusters is not None or design.best or design.parting:
+        plain = design.clusters is None and not design.best and not design.parting
+        if isinstance(scores, UsageScores) or device is None or not plain:
             batches = [words[i : i + BATCH] for i in range(0, len(words), BATCH)]
             done = as_completed([pool.submit(_test_batch, scores, batch, design) for batch in batches])
             found: Iterator[dict[int, WordResult]] = (batch.result() for batch in done)
@@ -184,7 +189,7 @@ def _run_on_worker(model: str, corpus: str, words: Array, design: TestDesign) ->
     return run_tests(scores, words, design, threads=1, bar=Progress(), device=None)
 
 
-def _test_batch(scores: DocumentScores, words: Array, design: TestDesign) -> dict[int, WordResult]:
+def _test_batch(scores: AnyScores, words: Array, design: TestDesign) -> dict[int, WordResult]:
     """Test a few words."""
     documents = {v: design.documents(scores, v) for v in words.tolist()}
     found = _untested(documents)
@@ -279,7 +284,7 @@ def _dates(found: ChangeDate | Border) -> tuple[date | float | None, ...]:
     return change, low, high, before, found.gradual, *((begin, end) if found.gradual > 0.5 else (None, None))
 
 
-def results_table(model: Model, found: dict[int, WordResult], *, of_all: bool) -> pl.DataFrame:
+def results_table(model: Model | Usage, found: dict[int, WordResult], *, of_all: bool) -> pl.DataFrame:
     """Return what was found about words as a table, in the order of their ids.
 
     A false discovery rate is one over a vocabulary. A few words that a user names may be the few that looked best, so
@@ -303,3 +308,11 @@ def results_table(model: Model, found: dict[int, WordResult], *, of_all: bool) -
                 sides = (word.change.before, word.change.since, getattr(word.change, "lasting", None))
         rows.append((model.words[v], *values, *dates, word.documents, word.slices, *sides, None, None))
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+def keep(source: Model | Usage, found: SignificanceTable) -> None:
+    """Keep the test of all words with a model, or with vectors; where it cannot be stored, warn."""
+    try:
+        source.keep_significance(found)
+    except StoreError as error:
+        warnings.warn(f"The result is not kept with what was tested: {error}", DriftwordWarning, stacklevel=3)

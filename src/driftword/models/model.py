@@ -378,15 +378,20 @@ def two_groups(model: Model, groups: Any) -> tuple[str, str]:
         raise OptionError(
             "The model has no groups; name the column that says who speaks as `group` of `prepare`, and fit again"
         )
+    return two_of(model.groups, groups)
+
+
+def two_of(known: Sequence[str], groups: Any) -> tuple[str, str]:
+    """Return two of the groups of a model or a corpus, as a user names them, or the two that there are."""
     if groups is None:
-        named = [name for name in model.groups if name != OTHERS]
+        named = [name for name in known if name != OTHERS]
         if len(named) != 2:
-            raise OptionError(f"The model has {len(model.groups)} groups; name two of them with `groups`")
+            raise OptionError(f"There are {len(known)} groups; name two of them with `groups`")
         return named[0], named[1]
     given = checks.several("groups", groups, remedy="name two groups, such as ('left', 'right')")
     if len(given) != 2:
-        raise OptionError(f"`groups` is {checks.shown(groups)}; name two groups of {', '.join(model.groups)}")
-    first, second = (model.groups[group_number(model.groups, name)] for name in given)
+        raise OptionError(f"`groups` is {checks.shown(groups)}; name two groups of {', '.join(known)}")
+    first, second = (known[group_number(known, name)] for name in given)
     if first == second:
         raise OptionError(f"'{first}' is compared with itself; name two different groups")
     return first, second

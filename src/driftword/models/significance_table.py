@@ -65,6 +65,11 @@ class SignificanceTable:
         return ranked(self.table.with_row_index("id"))["id"].to_numpy().astype(np.int64)
 
     @cached_property
+    def listed(self) -> list[str]:
+        """The words that lists show, those that changed most first."""
+        return self.table["word"].gather(self.order[np.isfinite(self.strength[self.order])]).to_list()
+
+    @cached_property
     def q(self) -> npt.NDArray[np.float64]:
         """The false discovery rate of each word; NaN where there are too few documents."""
         return self.table["q"].fill_null(float("nan")).to_numpy()

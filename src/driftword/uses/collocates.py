@@ -22,10 +22,12 @@ import numpy.typing as npt
 import polars as pl
 
 from driftword.basics import checks
+from driftword.basics.benjamini_hochberg import benjamini_hochberg
 from driftword.corpus import Corpus
 from driftword.corpus.function_words import function_words, is_number_word
-from driftword.models.model import Model, as_model, corpus_of
+from driftword.models.model import Model
 from driftword.models.significance_table import LEVEL
+from driftword.models.usage import Usage, as_source, corpus_of_source
 from driftword.uses.sides import AFTER, BEFORE, Sides, find_sides
 from driftword.uses.usage_vectors import FAR
 from driftword.uses.word_uses import WordUses
@@ -47,7 +49,7 @@ _ENDINGS: Final = re.compile(r"(?<=\w{3})(ations?|ing|ers?|ed|es|ies|ic|al|ly|y|
 
 
 def collocates(
-    model: Model | str | os.PathLike[str],
+    model: Model | Usage | str | os.PathLike[str],
     word: str,
     *,
     n: int | None = None,
@@ -61,7 +63,7 @@ def collocates(
     Parameters
     ----------
     model
-        A model of any kind, or its path.
+        A model of any kind, or its path; or vectors of occurrences (see `usage`).
     word
         The word. Where no test found a change (see `significance`), the sides are those before and since the day at
         which its occurrences differ most.
@@ -86,10 +88,10 @@ def collocates(
     over all collocates, with documents as the unit of evidence; slices in which it occurs on this side; first and last,
     the dates of its first and last occurrence there.
     """
-    model = as_model(model)
+    model = as_source(model)
     n = checks.optional(checks.whole, "n", n, least=1)
     window, function = checks.whole("window", window, least=1, most=FAR), checks.flag("function", function)
-    text = corpus_of(model, corpus)
+    text = corpus_of_source(model, corpus)
     found = company(find_sides(model, text, checks.text("word", word), between), window=window, function=function)
     if n is None:
         return found
@@ -194,14 +196,6 @@ def sense_company(uses: WordUses, inside: Array, n: int = NAMED, *, window: int 
         schema={name: _SCHEMA[name] for name in ("word", "log_ratio", "association", "slices", "q")},
     )
     return list(typical(table, n)["word"])
-
-
-def benjamini_hochberg(p: Array) -> Array:
-    """Return false discovery rates."""
-    order = np.argsort(p, kind="stable")
-    rates = np.empty(len(p))
-    rates[order] = np.minimum.accumulate((p[order] * len(p) / np.arange(1, len(p) + 1))[::-1])[::-1]
-    return np.minimum(rates, 1.0)
 
 
 def fold(word: str) -> str:

@@ -19,8 +19,9 @@ import polars as pl
 from driftword.basics import checks
 from driftword.basics.errors import OptionError
 from driftword.corpus import Corpus
-from driftword.models.model import Model, as_model, corpus_of
+from driftword.models.model import Model
 from driftword.models.significance_table import LEVEL
+from driftword.models.usage import Usage, as_source, corpus_of_source
 from driftword.uses.collocates import company, typical
 from driftword.uses.sides import AFTER, BEFORE, Sides, find_sides
 from driftword.uses.word_frequency import FrequencyRatio, frequency_p, frequency_ratio
@@ -38,7 +39,7 @@ _SCHEMA: Final[dict[str, Any]] = {
 
 
 def describe(
-    model: Model | str | os.PathLike[str],
+    model: Model | Usage | str | os.PathLike[str],
     words: str | Sequence[str] | None = None,
     *,
     n: int = 20,
@@ -49,7 +50,7 @@ def describe(
     Parameters
     ----------
     model
-        A model of any kind, or its path.
+        A model of any kind, or its path; or vectors of occurrences (see `usage`).
     words
         A word, or several; by default the n words that changed most, as `significance` ranks them.
     n
@@ -66,31 +67,30 @@ def describe(
     before, with its 90% interval, times_low and times_high; and frequency_p, of the claim that how often it occurs does
     not depend on time (documents exchange their dates 1,000 times).
     """
-    model = as_model(model)
+    model = as_source(model)
     n = checks.whole("n", n, least=1)
-    text = corpus_of(model, corpus)
+    text = corpus_of_source(model, corpus)
     found = model.significance
     if words is None:
         if found is None:
             raise OptionError("No words are named, and the model has not been tested; run `significance` first")
-        ranked = np.flatnonzero(np.isfinite(found.strength[found.order]))
-        names = [model.words[v] for v in found.order[ranked[:n]]]
+        names = found.listed[:n]
     else:
         names = [model.words[model.word_id(word)] for word in checks.words("words", words)]
     return pl.DataFrame([_describe(model, text, name) for name in names], schema=_SCHEMA)
 
 
-def _describe(model: Model, corpus: Corpus, word: str) -> dict[str, Any]:
+def _describe(model: Model | Usage, corpus: Corpus, word: str) -> dict[str, Any]:
     """Return the row of a word."""
     try:
         facts = describe_sides(model, find_sides(model, corpus, word))
-        return facts | {"frequency_p": frequency_p(corpus, model.word_id(word))}
+        return facts | {"frequency_p": frequency_p(corpus, corpus.word_id(word))}
     except OptionError:
         sentence = f"{word}: it occurs in too few documents to say what changed"
         return {"word": word, "sentence": sentence, "verdict": "too few documents", **_tested(model, word)}
 
 
-def describe_sides(model: Model, sides: Sides) -> dict[str, Any]:
+def describe_sides(model: Model | Usage, sides: Sides) -> dict[str, Any]:
     """Return what changed in a word, whose occurrences are given, as a row of `describe`."""
     word, found = sides.word, model.significance
     row = {} if found is None else found.table.row(model.word_id(word), named=True)
@@ -105,7 +105,7 @@ def describe_sides(model: Model, sides: Sides) -> dict[str, Any]:
     return {"word": word, "sentence": _sentence(word, facts, row, sides.change, changed=changed), **facts}
 
 
-def _tested(model: Model, word: str) -> dict[str, Any]:
+def _tested(model: Model | Usage, word: str) -> dict[str, Any]:
     """Return what a test found about a word."""
     row = {} if model.significance is None else model.significance.table.row(model.word_id(word), named=True)
     return {name: row.get(name) for name in ("change", "change_low", "change_high", "q")}

@@ -21,7 +21,8 @@ import polars as pl
 from driftword.basics import checks, randomness
 from driftword.corpus import Corpus
 from driftword.corpus.passages import find_at
-from driftword.models.model import Model, as_model, corpus_of
+from driftword.models.model import Model
+from driftword.models.usage import Usage, as_source, corpus_of_source
 from driftword.uses.sides import AFTER, BEFORE, Sides, find_sides
 from driftword.uses.usage_vectors import FAR
 from driftword.uses.word_uses import WordUses
@@ -39,7 +40,7 @@ _BY: Final = ("passages", "documents")
 
 
 def evidence(
-    model: Model | str | os.PathLike[str],
+    model: Model | Usage | str | os.PathLike[str],
     word: str,
     *,
     n: int = 3,
@@ -53,7 +54,7 @@ def evidence(
     Parameters
     ----------
     model
-        A model of any kind, or its path.
+        A model of any kind, or its path; or vectors of occurrences (see `usage`).
     word
         The word. Where no test found a change (see `significance`), the passages are those that differ most; they
         prove nothing.
@@ -76,10 +77,10 @@ def evidence(
     occurrences, and the score is the sum over these; text, and its parts left, keyword and right; slice, document, the
     number of the occurrence in it, and the documents' other columns.
     """
-    model = as_model(model)
+    model = as_source(model)
     n, by = checks.whole("n", n, least=1), checks.one_of("by", by, _BY)
     width = checks.whole("width", width, least=1)
-    text = corpus_of(model, corpus)
+    text = corpus_of_source(model, corpus)
     return passages_of(find_sides(model, text, checks.text("word", word), between), n=n, by=by, width=width)
 
 

@@ -18,13 +18,14 @@ from driftword.basics.progress import progress
 from driftword.corpus import Corpus
 from driftword.corpus.groups import group_number
 from driftword.inference.change_dates import ChangeDate
+from driftword.inference.designs import strata_of, two_periods, units_of_evidence
 from driftword.inference.false_discovery import false_discovery_rates
 from driftword.inference.permutation_test import TestResult
-from driftword.inference.significance import strata_of, two_periods, units_of_evidence
 from driftword.inference.word_tests import pool_of
-from driftword.models.model import Model, as_model, corpus_of, two_groups
+from driftword.models.model import Model, two_groups, two_of
 from driftword.models.significance_table import LEVEL
 from driftword.models.storing import MOST_SENSES
+from driftword.models.usage import Usage, as_source, corpus_of_source
 from driftword.uses import share_test
 from driftword.uses.collocates import sense_company
 from driftword.uses.sense_shares import SenseCounts, share_of
@@ -76,7 +77,7 @@ class ShareTests:
 
 
 def senses(
-    model: Model | str | os.PathLike[str],
+    model: Model | Usage | str | os.PathLike[str],
     words: str | Sequence[str] | None = None,
     *,
     n: int | None = None,
@@ -100,7 +101,7 @@ def senses(
     Parameters
     ----------
     model
-        A model of any kind, or its path.
+        A model of any kind, or its path; or vectors of occurrences (see `usage`).
     words
         A word, or several; None takes all words whose use changed significantly and that lists show, after a test of
         the whole vocabulary with `significance`.
@@ -143,7 +144,7 @@ def senses(
     By slices: share of each sense, its 90% interval with documents as the unit of evidence, and numbers of occurrences.
     By passages: those that are plainest, as `evidence` gives them. By occurrences: all of them with their senses.
     """
-    model = as_model(model)
+    model = as_source(model)
     n = checks.optional(checks.whole, "n", n, least=1, most=MOST_SENSES)
     by = checks.one_of("by", by if by is not None else "senses" if isinstance(words, str) else "words", BY)
     passages, width = checks.whole("passages", passages, least=1), checks.whole("width", width, least=1)
@@ -152,7 +153,7 @@ def senses(
     within = checks.optional(checks.text, "within", within)
     show_progress = checks.show_progress(show_progress)
     names = None if words is None else [model.words[model.word_id(word)] for word in checks.words("words", words)]
-    text = corpus_of(model, corpus)
+    text = corpus_of_source(model, corpus)
     group_of = None if groups is None else _groups_of_documents(model, text, groups)
     if group_of is not None and (between is not None or within is not None):
         raise OptionError("Groups are compared over all of the time; leave out `between` and `within`, or `groups`")
@@ -236,15 +237,16 @@ def _word_result(found: WordSenses, design: ShareTests, v: int) -> tuple[TestRes
     return test, row["documents"], row
 
 
-def _by_words(model: Model, names: Sequence[str], answers: Sequence[Any], *, of_all: bool) -> pl.DataFrame:
+def _by_words(model: Model | Usage, names: Sequence[str], answers: Sequence[Any], *, of_all: bool) -> pl.DataFrame:
     """Return a row for each word, with false discovery rates over the whole vocabulary if it was looked through."""
     rows = [{"word": name} if answer is None else answer[2] for name, answer in zip(names, answers, strict=True)]
     tested = [(i, answer) for i, answer in enumerate(answers) if answer is not None and answer[0] is not None]
     if of_all and tested:
-        assert model.significance is not None
+        assert model.significance is not None or isinstance(model, Usage)
+        among = len(tested) if model.significance is None else model.significance.table["p"].count()
         rates = false_discovery_rates(
             [answer[0] for _, answer in tested], np.array([answer[1] for _, answer in tested]),
-            among=model.significance.table["p"].count(),
+            among=among,
         )  # fmt: skip
         for (i, _), rate in zip(tested, rates.tolist(), strict=True):
             rows[i]["q"] = rate
@@ -255,22 +257,24 @@ def _by_words(model: Model, names: Sequence[str], answers: Sequence[Any], *, of_
     return table.sort((pl.col("q") <= LEVEL).fill_null(value=False), moved, descending=True, maintain_order=True)
 
 
-def _groups_of_documents(model: Model, corpus: Corpus, groups: Any) -> Array:
+def _groups_of_documents(model: Model | Usage, corpus: Corpus, groups: Any) -> Array:
     """Return for every document whether it is of the first group (0), of the second (1), or of neither (-1)."""
-    names = two_groups(model, groups)
-    numbers = [group_number(model.groups, name) for name in names]
+    names = two_of(corpus.groups, groups) if isinstance(model, Usage) else two_groups(model, groups)
+    numbers = [group_number(corpus.groups, name) for name in names]
     of_chunk = np.asarray(corpus.chunk_group)
     found = np.full(int(corpus.chunk_document.max(initial=0)) + 1, -1)
     found[corpus.chunk_document] = np.where(of_chunk == numbers[0], 0, np.where(of_chunk == numbers[1], 1, -1))
     return found
 
 
-def _changed_words(model: Model) -> list[str]:
-    """Return the words whose use changed, as lists show them."""
+def _changed_words(model: Model | Usage) -> list[str]:
+    """Return the words whose use changed, as lists show them; all that have vectors."""
+    if isinstance(model, Usage):
+        return list(model.words)
     found = model.significance
     if found is None:
         raise OptionError("No words are named, and the model has not been tested; run `significance` first")
-    return [model.words[v] for v in found.order[np.isfinite(found.strength[found.order])]]
+    return found.listed
 
 
 def _for_all(names: Sequence[str], answer: Callable[[str], Any], *, threads: int, show: bool | None) -> list[Any]:

@@ -17,7 +17,8 @@ import numpy as np
 from driftword.basics.errors import OptionError
 from driftword.corpus import Corpus
 from driftword.models.model import Model
-from driftword.uses.usage_vectors import UsageVectors, usage_vectors
+from driftword.models.usage import Usage
+from driftword.uses.usage_vectors import EncodedVectors, UsageVectors, usage_vectors
 from driftword.uses.word_uses import Array, WordUses, find_uses
 
 _LEAST_DOCUMENTS: Final = 2  # on either side
@@ -31,7 +32,7 @@ class Sides(WordUses):
     """Occurrences of a word, and whether each is since a change or before."""
 
     since: Array  # (n,) bool
-    vectors_of: UsageVectors
+    vectors_of: UsageVectors | EncodedVectors
     change: date | None  # None between two periods
     significant: bool  # whether a test found this change
     periods: tuple[Array, Array] | None = None  # the slices of two periods
@@ -39,7 +40,7 @@ class Sides(WordUses):
     @cached_property
     def vectors(self) -> Array:
         """The vector of each occurrence."""
-        return self.vectors_of.of(self.around)
+        return self.vectors_of.of(self.positions, self.around)
 
     @cached_property
     def background_shift(self) -> Array:
@@ -61,13 +62,13 @@ class Sides(WordUses):
 
 
 def find_sides(
-    model: Model, corpus: Corpus, word: str, between: Sequence[Any] | None = None, at: date | None = None
+    model: Model | Usage, corpus: Corpus, word: str, between: Sequence[Any] | None = None, at: date | None = None
 ) -> Sides:
     """Find the occurrences of a word before and since its change, or a day, or in two periods."""
     uses = find_uses(model, corpus, word)
     vectors_of, periods, significant = usage_vectors(model, corpus), None, False
     if between is not None:
-        from driftword.inference.significance import two_periods  # Numba loads only where it is used
+        from driftword.inference.designs import two_periods  # Numba loads only where it is used
 
         times = two_periods(model, between)
         uses = uses.among(times[uses.slice_of] >= 0)
@@ -94,9 +95,9 @@ def find_sides(
     return found
 
 
-def _likeliest_day(uses: WordUses, vectors_of: UsageVectors) -> date:
+def _likeliest_day(uses: WordUses, vectors_of: UsageVectors | EncodedVectors) -> date:
     """Return the day before and since which the occurrences of a word differ most."""
-    vectors = vectors_of.of(uses.around).astype(np.float64)
+    vectors = vectors_of.of(uses.positions, uses.around).astype(np.float64)
     days, which = np.unique(uses.day, return_inverse=True)
     sums = np.zeros((len(days), vectors.shape[1]))
     np.add.at(sums, which, vectors - vectors.mean(axis=0))

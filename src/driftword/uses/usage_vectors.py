@@ -16,6 +16,7 @@ from driftword.basics import randomness
 from driftword.corpus import Corpus
 from driftword.corpus.tokenized_text import chunks_of
 from driftword.models.model import Model
+from driftword.models.usage import Usage
 
 Array = npt.NDArray[Any]
 NEAR, FAR = 6, 20  # words on either side
@@ -60,7 +61,7 @@ class UsageVectors:
         chunk = chunks_of(corpus, positions)
         self.background_day, self.background_slice = corpus.chunk_day[chunk], corpus.chunk_slice[chunk]
 
-    def of(self, around: Array) -> Array:
+    def of(self, positions: Array, around: Array) -> Array:  # noqa: ARG002 - see `EncodedVectors`
         """Return the vectors of occurrences, given by the words around them, ``(n, 2 K)``; see `windows`."""
         return self._whiten(self._sums(around))
 
@@ -76,8 +77,23 @@ class UsageVectors:
         return np.hstack([near, _FAR_SHARE * far]).astype(np.float32)
 
 
-def usage_vectors(model: Model, corpus: Corpus) -> UsageVectors:
-    """Return the vectors of occurrences in a corpus, as a model has learnt to compare contexts."""
+class EncodedVectors:
+    """Vectors of occurrences that an encoder has made, in the place of `UsageVectors`."""
+
+    def __init__(self, usage: Usage) -> None:
+        self._usage = usage
+        self.background = usage.without_means  # (n, K)
+        self.background_day, self.background_slice = usage.day, usage.slice_of
+
+    def of(self, positions: Array, around: Array) -> Array:  # noqa: ARG002 - see `UsageVectors`
+        """Return the vectors of occurrences, given by their positions, ``(n, K)``."""
+        return np.asarray(self._usage.places[self._usage.rows_at(positions)])
+
+
+def usage_vectors(model: Model | Usage, corpus: Corpus) -> UsageVectors | EncodedVectors:
+    """Return vectors of occurrences, as a model has learnt to compare contexts, or as an encoder has made them."""
+    if isinstance(model, Usage):
+        return EncodedVectors(model)
     return model.cached(("usage vectors", corpus.fingerprint), lambda: UsageVectors(corpus, model.mean_alpha))
 
 

@@ -34,7 +34,7 @@ def frequency_p(corpus: Corpus, v: int) -> float | None:
     Documents, or units of evidence, exchange their dates: the test of the shares of senses (`share_test`), with the
     word and all other words in the place of two senses.
     """
-    from driftword.inference.significance import units_of_evidence
+    from driftword.inference.designs import units_of_evidence
     from driftword.uses import share_test
     from driftword.uses.sense_shares import SenseCounts
 

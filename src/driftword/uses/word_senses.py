@@ -12,6 +12,7 @@ import polars as pl
 from driftword.basics.errors import OptionError
 from driftword.corpus import Corpus
 from driftword.models.model import Model
+from driftword.models.usage import Usage
 from driftword.uses.collocates import sense_company
 from driftword.uses.driving_passages import passage_lines, plainest
 from driftword.uses.sense_clusters import find_senses
@@ -71,7 +72,7 @@ class WordSenses:
 
 
 def find_word_senses(
-    model: Model, corpus: Corpus, word: str, *, n: int | None = None, seed: int = 0, named: bool = True
+    model: Model | Usage, corpus: Corpus, word: str, *, n: int | None = None, seed: int = 0, named: bool = True
 ) -> WordSenses:
     """Find the senses of a word, as a user has numbered, merged and named them, or else as the text shows them."""
     uses = find_uses(model, corpus, word)
@@ -81,10 +82,13 @@ def find_word_senses(
             f"'{uses.word}' occurs {len(uses.positions)} times in {documents} documents; senses need at least "
             f"{LEAST_OCCURRENCES} occurrences in {LEAST_DOCUMENTS} documents: name a more frequent word"
         )
-    kept = model.sense_names.get(uses.word) if named else None
+    kept = model.sense_names.get(uses.word) if named and isinstance(model, Model) else None
     if kept is not None and n is not None and n != kept["n"]:
         kept = None  # another number is asked for than the one that was named
-    places = sense_space(model, corpus).of(uses.around)
+    if isinstance(model, Usage):
+        places = model.places[model.rows_at(uses.positions)]
+    else:
+        places = sense_space(model, corpus).of(uses.around)
     if kept is None:
         found = find_senses(places, uses.document, uses.around, n=n, seed=seed)
         names: tuple[str | None, ...] = (None,) * len(found.alike)

@@ -13,6 +13,7 @@ from driftword.basics.errors import OptionError
 from driftword.corpus import Corpus
 from driftword.corpus.tokenized_text import chunks_of
 from driftword.models.model import Model
+from driftword.models.usage import Usage
 from driftword.storage import shards
 from driftword.uses.usage_vectors import FAR, windows
 
@@ -58,9 +59,15 @@ class WordUses:
         return WordUses(corpus=self.corpus, word=self.word, positions=self.positions[chosen])
 
 
-def find_uses(model: Model, corpus: Corpus, word: str) -> WordUses:
-    """Find where a word occurs, without copies of documents; of very frequent words, some of the places."""
+def find_uses(model: Model | Usage, corpus: Corpus, word: str) -> WordUses:
+    """Find where a word occurs, without copies of documents; of very frequent words, some of the places.
+
+    Of vectors of occurrences, the places are those that have vectors.
+    """
     v = model.word_id(word)
+    if isinstance(model, Usage):
+        positions = np.unique(model.position[model.rows(v)])
+        return WordUses(corpus=corpus, word=model.words[v], positions=positions)
     positions = shards.find(corpus.tokens, v)
     if len(corpus.copies):
         document = corpus.chunk_document[chunks_of(corpus, positions)]
