@@ -114,7 +114,8 @@ def run(path: str, given: dict[str, Any], seed: int, folder: Path) -> dict[str, 
     return {
         name: report(name, found, planted, words)
         for name, found in {
-            "the model's": own, "vectors": by_vectors, "vectors, no controls": plain, "both": combine(own, by_vectors),
+            "the model's": own, "vectors": by_vectors, "vectors, no controls": plain,
+            "both": combine([own, by_vectors]),
         }.items()
     }  # fmt: skip
 

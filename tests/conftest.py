@@ -149,6 +149,42 @@ def small_background(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(document_scores, "BACKGROUND", 20_000)
 
 
+@pytest.fixture(scope="session")
+def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an encoder with random weights whose pieces are letters; one test process makes it for all."""
+    folder = of_this_run(tmp_path_factory, "shared") / "tiny-encoder"
+    with one_at_a_time(folder):
+        if not folder.exists():
+            make_encoder(folder)
+    return folder
+
+
+def make_encoder(folder: Path, *, layers: int = 4, seed: int = 0) -> None:
+    """Write an encoder in the format of Hugging Face."""
+    import torch
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+    letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *letters, *(f"##{letter}" for letter in letters)]
+    tokenizer = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]"))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    special = {"unk_token": "[UNK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=128, **special)
+    torch.manual_seed(seed)
+    config = BertConfig(
+        vocab_size=len(pieces), hidden_size=16, num_hidden_layers=layers, num_attention_heads=2, intermediate_size=32,
+        max_position_embeddings=128,
+    )  # fmt: skip
+    partial = folder.with_name(f"{folder.name}.partial")
+    BertModel(config).save_pretrained(partial)
+    fast.save_pretrained(partial)
+    partial.rename(folder)
+
+
 def with_changes(model: dw.Model, changes: Mapping[str, str]) -> dw.Model:
     """Return a copy of a model in memory, in which a test found these words to have changed in these slices."""
     rows = []

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from conftest import letters, run_here
+from conftest import letters, make_encoder, run_here
 
 #: What each command is asked; `demo` does what `prepare`, `fit` and `report` do, and `explore` starts a `Worker`.
 ASKED: Final = {
@@ -42,6 +42,8 @@ ASKED: Final = {
     "describe": "letters.model ship",
     "evidence": "letters.model ship",
     "collocates": "letters.model ship",
+    "encode": "letters.corpus ship --encoder encoder -n 9 --controls 1",
+    "gold-uses": "uses --passes 2",
     "senses": "letters.model ship",
     "name-senses": "letters.model ship -n 2 1=vessel",
     "export-uses": "letters.model ship -o uses.csv",
@@ -61,6 +63,12 @@ def write_letters(folder: Path) -> None:
     (folder / "gold.tsv").write_text("ship\t0.1\nwheat\t0.2\ncourt\t0.3\n")
     judged = [f"ship-{3 * d}-1\t{d % 2}" for d in range(20)]
     (folder / "judged.csv").write_text("\n".join(["identifier\tcluster", *judged]))
+    make_encoder(folder / "encoder")
+    (folder / "uses" / "data" / "ship").mkdir(parents=True)
+    head = "lemma\tdate\tgrouping\tidentifier\tcontext\tindexes_target_token"
+    uses = [f"ship\t18{50 + d}\t{d % 2}\t{d}\tthe ship sails\t4:8" for d in range(20)]
+    (folder / "uses" / "data" / "ship" / "uses.csv").write_text("\n".join([head, *uses]))
+    (folder / "uses" / "annotated_words.csv").write_text("word,change\nship,0.5\n")
     for period in (1, 2):
         corpus = folder / "semeval" / f"corpus{period}" / "lemma"
         corpus.mkdir(parents=True)

@@ -15,11 +15,11 @@ PAGE = Path(__file__).parent.parent / "docs" / "house.md"
 #: From the ground up; a module may import from the rooms before its own, and from its own.
 ROOMS = (
     "basics", "storage", "sources", "corpus", "preparing", "models", "engines", "fitting", "baselines", "inference",
-    "uses", "explore", "exchange", "benchmarking", "plot", "pages", "web", "cli",
+    "uses", "encoding", "explore", "exchange", "benchmarking", "plot", "pages", "web", "cli",
 )  # fmt: skip
 HEAD = """# The house
 
-Where things are in `src/driftword`: eighteen rooms, from the ground up. A module may import from its own room and from
+Where things are in `src/driftword`: nineteen rooms, from the ground up. A module may import from its own room and from
 those before it, never from a later one; a test proves it. Follow one sentence of text: a file (`sources`) becomes
 words (`preparing`) in a `corpus`, a round of blocks for an engine (`engines`, led by `fitting`), an embedding
 (`models`), an answer (`inference`, `uses`, `explore`), a figure (`plot`) and a page (`pages`, `web`) or a line in a

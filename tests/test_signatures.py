@@ -14,9 +14,10 @@ import driftword as dw
 #: What may be given by position after the first argument.
 AFTER: dict[str, tuple[str, ...]] = {
     "model": ("word", "words", "names", "others", "a", "b", "c", "gold", "source"),
-    "corpus": ("spec",),
+    "corpus": ("spec", "words"),
     "source": ("options",),
     "chart": ("path",),
+    "occurrences": ("vectors",), "tables": (),
     "vectors": (), "files": (), "folder": (), "path": (),
 }  # fmt: skip
 #: Options of every command, or of how a terminal differs from Python.
@@ -30,14 +31,15 @@ BESIDES: dict[str, set[str]] = {
     "fit": {"significance", "shuffle_dates", "tune"},
     "extend": {"significance"},
     "gold": {"column"},
-    "significance": {"n"},
+    "significance": {"n", "beside"},
+    "encode": {"model", "top"},
     "plan": {"dim", "spec"},
     "trajectory": {"metric", "min_count"},
     "contrast": {"words"},
 }
 FUNCTIONS = {
     "prepare-gold": "prepare_gold", "gold": "score_gold", "name-senses": "name_senses", "export-uses": "export_uses",
-    "score-senses": "score_senses",
+    "score-senses": "score_senses", "gold-uses": "gold_uses",
 }  # fmt: skip
 
 

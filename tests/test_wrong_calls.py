@@ -145,7 +145,9 @@ def stored(folder: Path) -> dw.Corpus:
 
 
 @pytest.fixture(scope="module")
-def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -> Iterator[dict[str, Call]]:
+def calls(
+    model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path, tiny_encoder: Path
+) -> Iterator[dict[str, Call]]:
     """Return a valid call of everything public, with all its arguments."""
     count = iter(range(10**9))
 
@@ -167,6 +169,14 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
     drawn = {"intervals": True, "corpus": corpus}
     learning = {"threads": 1, "engine": "cpu", "device": None, "show_progress": False}
     one_slice = model.at(1901)
+    drawn_occurrences = dw.occurrences(stored, ["ship", "judge"])
+    brought = dw.usage(drawn_occurrences, np.random.default_rng(0).normal(size=(drawn_occurrences.height, 3)))
+    uses = folder / "judged-uses"
+    (uses / "data" / "ship").mkdir(parents=True)
+    lines = [f"ship\t{1900 + i % 2}\t{1 + i % 2}\t{i}\tthe ship sails\t4:8" for i in range(12)]
+    head = "lemma\tdate\tgrouping\tidentifier\tcontext\tindexes_target_token"
+    (uses / "data" / "ship" / "uses.csv").write_text("\n".join([head, *lines]))
+    (uses / "annotated_words.csv").write_text("word,change\nship,0.5\n")
     chart = dw.plot.frequency(model, "ship")
     slices = model.slices
 
@@ -266,6 +276,35 @@ def calls(model: dw.Model, corpus: dw.Corpus, stored: dw.Corpus, folder: Path) -
         "score_gold": Call(dw.score_gold, {**asked, "gold": judged, "metric": "cosine", "between": (1900, 1902)}),
         "prepare_gold": Call(dw.prepare_gold, {"folder": folder / "pair", "out": fresh(),
                                                "periods": ["1900-1901", "1902-1903"], "overwrite": True}),
+        "occurrences": Call(dw.occurrences, {"corpus": stored, "words": ["ship"], "n": 2, "seed": 0, "width": 20,
+                                             "controls": 1}),
+        "usage": Call(dw.usage, {"occurrences": drawn_occurrences, "vectors": np.ones((drawn_occurrences.height, 2)),
+                                 "corpus": stored, "slices": "1y", "out": fresh(), "overwrite": True}),
+        "usage table": Call(lambda table: dw.usage(table, np.ones((2, 2))),
+                            {"table": pl.DataFrame({"word": ["a", "a"], "document": [0, 1], "date": [1900, 1901]})}),
+        "usage column": Call(
+            lambda values: dw.usage(
+                pl.DataFrame({"word": ["a", "a"], "document": [0, 1], "date": values}, strict=False), np.ones((2, 2))
+            ) if isinstance(values, list) and all(isinstance(v, str | int) for v in values) else None,
+            {"values": [1900, 1901]},
+        ),
+        "encode": Call(dw.encode, {
+            "corpus": stored, "words": ["ship"], "encoder": tiny_encoder, "n": 2, "seed": 0, "width": 20, "controls": 1,
+            "layers": 2, "pool": "word", "out": fresh(), "overwrite": True, "device": "cpu", "threads": 1,
+            "show_progress": False,
+        }),
+        "combine": Call(dw.combine, {"tables": [pl.DataFrame({"word": ["a"], "p": [0.5]})] * 2}),
+        "gold_uses": Call(dw.gold_uses, {"folder": uses, "encoder": None, "layers": 2, "pool": "word", "passes": 1,
+                                         "seed": 0, "threads": 1, "show_progress": False}),
+        "Usage.open": Call(dw.Usage.open, {"path": brought.save(fresh()).path, "corpus": stored}),
+        "Usage.save": Call(brought.save, {"path": fresh(), "overwrite": True}),
+        "Usage.word_id": Call(brought.word_id, {"word": "ship"}),
+        "significance of a Usage": Call(
+            lambda **options: dw.significance(brought, **options),
+            {"words": ["ship"], "between": (1900, 1902), "within": None, "clusters": None, "permutations": 19},
+        ),
+        "drift of a Usage": Call(lambda **options: dw.drift(brought, **options),
+                                 {"words": ["ship"], "n": 2, "metric": "apd", "between": (1900, 1902)}),
         "card": Call(dw.card, {**asked, "corpus": corpus, "score": True}),
         "plan": Call(dw.plan, {"corpus": corpus, "spec": spec, "tokens": None, "vocabulary": 50, "slices": 4,
                                "passes": 2, "cores": 2, "gpus": 0, "processes": 1, "dask_cores": 0, "core_speed": 1.0}),
@@ -361,7 +400,9 @@ NAMES = [
     *("similarity", "towards", "trajectory", "export", "read_word2vec", "read_word2vec label", "read_word2vec file"),
     *("from_vectors", "from_vectors slice"),
     *(f"baselines.{name}" for name in dw.baselines.__all__),
-    *("read_gold", "score_gold", "prepare_gold"),
+    *("read_gold", "score_gold", "prepare_gold", "gold_uses"),
+    *("occurrences", "usage", "usage table", "usage column", "encode", "combine"),
+    *("Usage.open", "Usage.save", "Usage.word_id", "significance of a Usage", "drift of a Usage"),
     *("card", "report", "evaluate", "compare", "plan", "tune", "fit", "prepare"),
     *("plot.contrast", "trajectory of groups", "plot.trajectory of groups"),
     *(f"plot.{name}" for name in ("changes", "drift", "frequency", "history", "map", "neighbors", "similarity")),
@@ -383,6 +424,7 @@ NOT_CALLED = {
     *("Corpus.group_sizes", "Corpus.from_slice", "Corpus.without_groups", "Model.documents_of"),
     *("Corpus.chunks_of", "Corpus.sample_chunks"),
     "SliceVectors.to_gensim",
+    *("Usage.rows", "Usage.rows_at", "Usage.keep_significance", "Usage.cached"),
     "Model.keep_sense_names",  # `name_senses` checks what is kept
     "benchmark",  # which fits for a minute; see tests/benchmarking
     *("Corpus.sampled", "Corpus.check_current", "Model.info", "Model.summary", "Model.check_current", "Model.cached"),

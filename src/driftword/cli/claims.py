@@ -115,7 +115,7 @@ def significance(
         from driftword.inference.combined import combine
 
         other, its_text = open_with_corpus(beside, None)
-        both = combine(table, test(other, names, corpus=its_text, permutations=permutations, seed=seed))
+        both = combine([table, test(other, names, corpus=its_text, permutations=permutations, seed=seed)])
         return Answer(both if names else both.head(checks.whole("n", n, least=1)))
     shown = table if names else table.head(checks.whole("n", n, least=1))
     which = "named" if names else "held out" if holdout else "all"

@@ -48,11 +48,9 @@ class Encoder:
                     "give an encoder that has a tokenizer.json"
                 )
             model, facts = self._load(transformers.AutoModel, use_safetensors=True, output_loading_info=True)
-        missing = sorted(name for name in facts["missing_keys"] if "pooler" not in name)
+        missing = [name for name in facts["missing_keys"] if "pooler" not in name]
         if missing or facts.get("mismatched_keys"):
-            raise SourceError(
-                f"The weights in '{self.folder}' lack {len(missing)} arrays, such as {missing[:1]}; get it anew"
-            )
+            raise SourceError(f"The weights in '{self.folder}' are not all there, or not its own; get the encoder anew")
         if getattr(model.config, "is_encoder_decoder", False):
             model = model.get_encoder()
         number = int(getattr(model.config, "num_hidden_layers", 1))

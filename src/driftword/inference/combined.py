@@ -7,6 +7,7 @@ same: the mean of tan((1/2 - p) pi) has nearly the same tail whatever the depend
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -16,10 +17,11 @@ from driftword.basics import checks
 from driftword.basics.benjamini_hochberg import benjamini_hochberg
 from driftword.basics.errors import OptionError
 
+_NEEDED: Final = {"word": pl.String, "p": pl.Float64}
 _MOST: Final = 0.99  # a p-value of 1 would outweigh any other
 
 
-def combine(*tables: pl.DataFrame) -> pl.DataFrame:
+def combine(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Combine tests of the same words into one, for instance of a model and of vectors of an encoder.
 
     Parameters
@@ -33,13 +35,17 @@ def combine(*tables: pl.DataFrame) -> pl.DataFrame:
     however the tests depend on each other); q, its false discovery rate over these words; and p_1, p_2 and so on, in
     the order of the tables.
     """
-    if len(tables) < 2:
-        raise OptionError(f"{len(tables)} tables were given; give at least two, each from `significance`")
-    for table in tables:
-        if not isinstance(table, pl.DataFrame) or not {"word", "p"} <= set(table.columns):
-            raise OptionError(f"A table is {checks.shown(table)}; give what `significance` returned")
-    both = tables[0].select("word", p_1="p")
-    for number, table in enumerate(tables[1:], start=2):
+    given = checks.several("tables", tables, remedy="give at least two tables, each from `significance`")
+    if len(given) < 2:
+        raise OptionError(f"`tables` holds {len(given)}; give at least two, each from `significance`")
+    for table in given:
+        if (
+            not isinstance(table, pl.DataFrame)
+            or not {"word": pl.String, "p": pl.Float64}.items() <= table.schema.items()
+        ):
+            raise OptionError(f"One of `tables` is {checks.shown(table)}; give what `significance` returned")
+    both: pl.DataFrame = given[0].select("word", p_1="p")
+    for number, table in enumerate(given[1:], start=2):
         both = both.join(table.select("word", pl.col("p").alias(f"p_{number}")), on="word")
     both = both.drop_nulls()
     if not both.height:

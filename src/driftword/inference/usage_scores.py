@@ -51,7 +51,9 @@ class UsageScores:
         self.text = UsageDocuments(units // self._n_slices, units % self._n_slices, day, calendar)
         self._rest = usage.without_means[self._kept].astype(np.float64)
         self.variance = np.einsum("nk,nk->k", self._rest, self._rest) / max(len(self._rest), 1)
-        self.smoothing: Smoothing = smooth(np.bincount(self.text.slice_of, minlength=self._n_slices))
+        # Every occurrence of a control word tells where those of a slice lie.
+        control = self._unit[self._word < 0]
+        self.smoothing: Smoothing = smooth(np.bincount(self.text.slice_of[control], minlength=self._n_slices))
 
     def of_word(self, v: int) -> Scores:
         """Return the scores of one word, by document."""

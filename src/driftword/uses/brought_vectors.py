@@ -103,9 +103,8 @@ def _of_table(table: pl.DataFrame, vectors: Any, rule: SliceRule | None) -> Usag
     if (words.str.strip_chars() == "").any():
         raise OptionError("Some occurrences have an empty word; leave them out")
     days = _days(table["date"])
-    known = table.with_columns(
-        word=words, date=days, document=table["document"].cast(pl.String).rank("dense").cast(pl.Int64) - 1
-    )
+    named = table["document"] if table["document"].dtype.is_integer() else table["document"].cast(pl.String)
+    known = table.with_columns(word=words, date=days, document=named.rank("dense").cast(pl.Int64) - 1)
     number = days.to_physical().to_numpy().astype(np.int32)
     if rule is None and "slice" in table.columns:
         labels = known.group_by("slice").agg(pl.col("date").min()).sort("date")["slice"].cast(pl.String).to_list()
