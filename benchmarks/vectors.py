@@ -104,7 +104,7 @@ def run(path: str, given: dict[str, Any], seed: int, folder: Path) -> dict[str, 
     words = [*planted["word"], *others(corpus, planted, seed)]
     began = time.perf_counter()
     own = dw.significance(model, corpus=corpus)
-    print(f"seed {seed}: {len(corpus.words)} words tested in {time.perf_counter() - began:.0f} s")
+    print(f"seed {seed}: {len(corpus.words)} words tested in {time.perf_counter() - began:.0f} s", flush=True)
     began = time.perf_counter()
     usage = dw.encode(corpus, words, encoder=given["encoder"], n=int(given.get("n", 200)), width=120, seed=seed)
     print(f"    {len(usage):,} occurrences encoded in {time.perf_counter() - began:.0f} s")

@@ -68,7 +68,7 @@ def write_letters(folder: Path) -> None:
     head = "lemma\tdate\tgrouping\tidentifier\tcontext\tindexes_target_token"
     uses = [f"ship\t18{50 + d}\t{d % 2}\t{d}\tthe ship sails\t4:8" for d in range(20)]
     (folder / "uses" / "data" / "ship" / "uses.csv").write_text("\n".join([head, *uses]))
-    (folder / "uses" / "annotated_words.csv").write_text("word,change\nship,0.5\n")
+    (folder / "uses" / "annotated_words.csv").write_text("word,change_graded\nship,0.5\n")
     for period in (1, 2):
         corpus = folder / "semeval" / f"corpus{period}" / "lemma"
         corpus.mkdir(parents=True)

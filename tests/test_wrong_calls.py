@@ -173,10 +173,10 @@ def calls(
     brought = dw.usage(drawn_occurrences, np.random.default_rng(0).normal(size=(drawn_occurrences.height, 3)))
     uses = folder / "judged-uses"
     (uses / "data" / "ship").mkdir(parents=True)
-    lines = [f"ship\t{1900 + i % 2}\t{1 + i % 2}\t{i}\tthe ship sails\t4:8" for i in range(12)]
+    lines = [f"ship\t{1900 + i % 2}\t{1 + i % 2}\t{i}\tthe ship sails to the harbour\t4:8" for i in range(60)]
     head = "lemma\tdate\tgrouping\tidentifier\tcontext\tindexes_target_token"
     (uses / "data" / "ship" / "uses.csv").write_text("\n".join([head, *lines]))
-    (uses / "annotated_words.csv").write_text("word,change\nship,0.5\n")
+    (uses / "annotated_words.csv").write_text("word,change_graded\nship,0.5\n")
     chart = dw.plot.frequency(model, "ship")
     slices = model.slices
 
@@ -285,7 +285,7 @@ def calls(
         "usage column": Call(
             lambda values: dw.usage(
                 pl.DataFrame({"word": ["a", "a"], "document": [0, 1], "date": values}, strict=False), np.ones((2, 2))
-            ) if isinstance(values, list) and all(isinstance(v, str | int) for v in values) else None,
+            ) if isinstance(values, list) and len(values) == 2 and all(isinstance(v, str | int) for v in values) else None,
             {"values": [1900, 1901]},
         ),
         "encode": Call(dw.encode, {

@@ -88,7 +88,8 @@ def encode(
     if not text.has_documents:
         raise OptionError("This corpus was made of ids, so it has no texts that an encoder could read")
     used = Encoder(
-        encoder, layers=checks.whole("layers", layers, least=1), pool=pool, device=device,
+        encoder, layers=checks.whole("layers", layers, least=1), pool=pool,
+        device=checks.optional(checks.text, "device", device),
         threads=checks.threads(threads),
     )  # fmt: skip
     with progress(show=checks.show_progress(show_progress)) as bar:

@@ -42,7 +42,7 @@ def usage_drift(
     """Return how far words moved between two slices or periods, those that moved most first; see `drift`."""
     from driftword.inference.designs import two_periods  # Numba loads only where it is used
 
-    metric = checks.one_of("metric", metric or METRICS[0], METRICS)
+    metric = checks.one_of("metric", METRICS[0] if metric is None else metric, METRICS)
     n = checks.optional(checks.whole, "n", n, least=1)
     asked = range(len(usage.words)) if words is None else [usage.word_id(w) for w in checks.words("words", words)]
     middle = len(usage.slices) // 2

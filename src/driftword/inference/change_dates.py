@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from driftword.inference import score_kernels as kernels
-from driftword.inference.document_scores import FREQUENT, DocumentScores
+from driftword.inference.document_scores import FREQUENT, TEMPERING, DocumentScores
 from driftword.inference.occurrences import Array
 from driftword.inference.permutation_test import CenteredScores, WordDocuments, center
 from driftword.models.significance_table import CONFIDENCE
@@ -29,8 +29,6 @@ from driftword.models.significance_table import CONFIDENCE
 SIZES: Final = np.geomspace(1e-3, 1e3, 7)
 #: Documents that the variances of all contexts count for, where a word has few of its own.
 VARIANCE_PRIOR: Final = 64
-#: Share of the evidence that counts: documents are neither normally distributed nor quite independent.
-TEMPERING: Final = 0.6
 #: Share of this that counts for the middle of a gradual change, which has not the shape of a ramp exactly.
 GRADUAL: Final = 0.4
 MOST_DAYS: Final = 256  # that are compared as days of an abrupt change; then those near the best are compared again
@@ -74,13 +72,16 @@ class ChangeDates:
         return find(documents.among(inside), days, self.scores.variance, self.scores.text.calendar)
 
 
-def find(documents: CenteredScores, day: Array, variance: Array, calendar: Array | None) -> ChangeDate | None:
+def find(
+    documents: CenteredScores, day: Array, variance: Array, calendar: Array | None, *, tempering: float = TEMPERING
+) -> ChangeDate | None:
     """Return when the use of a word changed; None where all documents have the same day.
 
     `day` is that of each document, `variance` that of all contexts, ``(K,)``. A calendar holds the days on which a
-    change can begin, such as the first of each year where documents are dated by years; None for every day.
+    change can begin, such as the first of each year where documents are dated by years; None for every day. `tempering`
+    is the share of the evidence that counts.
     """
-    course = Course.of(documents, day, variance)
+    course = Course.of(documents, day, variance, tempering=tempering)
     if course is None:
         return None
     days, filled, abrupt = _abrupt(course)
@@ -133,9 +134,12 @@ class Course:
     weights: Array  # (U,) of their documents
     sums: Array  # (U, K) of their scores
     noise: Array  # (K,) variance of scores
+    tempering: float = TEMPERING  # share of the evidence that counts
 
     @classmethod
-    def of(cls, documents: CenteredScores, day: Array, variance: Array) -> Course | None:
+    def of(
+        cls, documents: CenteredScores, day: Array, variance: Array, *, tempering: float = TEMPERING
+    ) -> Course | None:
         """Sum documents by day; None where there is one day only."""
         days, which, number = np.unique(day, return_inverse=True, return_counts=True)
         if len(days) < 2:
@@ -148,7 +152,7 @@ class Course:
         shape = variance * (own.sum() / max(float(variance.sum()), 1e-300))
         noise = np.maximum((n * own + VARIANCE_PRIOR * shape) / (n + VARIANCE_PRIOR), 1e-300)
         sums -= (weights / weights.sum())[:, None] * total
-        return cls(days.astype(np.float64), number, weights, sums, noise)
+        return cls(days.astype(np.float64), number, weights, sums, noise, tempering)
 
     def in_cells(self, most: int) -> Course:
         """Return the course of at most so many cells of time, each with about as many documents, and its mean day."""
@@ -160,7 +164,7 @@ class Course:
         number = np.add.reduceat(self.number, begin)
         days = np.add.reduceat(self.days * self.number, begin) / number
         weights, sums = (np.add.reduceat(values, begin) for values in (self.weights, self.sums))
-        return Course(days, number, weights, sums, self.noise)
+        return Course(days, number, weights, sums, self.noise, self.tempering)
 
     def evidence(self, projections: Array, norms: Array) -> Array:
         """Return the tempered log evidence for changes along some curves, over all sizes of the change.
@@ -171,7 +175,7 @@ class Course:
         by_size = np.empty((len(SIZES), len(norms)))
         sizes = SIZES * len(self.noise) / self.noise.sum()
         kernels.change_evidence(projections, norms, self.noise, sizes, by_size)
-        return log_mean_exp(TEMPERING * by_size, axis=0)
+        return log_mean_exp(self.tempering * by_size, axis=0)
 
 
 def log_mean_exp(values: Array, axis: int | None = None, chances: Array | None = None) -> Array:

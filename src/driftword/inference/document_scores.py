@@ -36,6 +36,8 @@ DIRECTIONS: Final = 64  # in which contexts are compared: those in which embeddi
 DOCUMENT_PRIOR: Final = 1_000
 SLICE_PRIOR: Final = 50  # documents that the neighbours of a slice count for, and the whole text again
 REACH: Final = 0.1  # share of all slices that neighbours are apart
+#: Share of the evidence of documents that counts for dates: they are neither normally distributed nor independent.
+TEMPERING: Final = 0.6
 _AT_ONCE: Final = 8_192  # positions whose contexts are held at a time
 _POSITIONS: Final = 96  # whose chances are computed at a time
 _LEAST_VARIANCE: Final = 1e-4  # of the largest: directions with less count as having this much
@@ -60,6 +62,8 @@ class Expected(NamedTuple):
 
 class DocumentScores:
     """Computes scores of any words; what they have in common is computed once."""
+
+    tempering = TEMPERING
 
     def __init__(
         self,

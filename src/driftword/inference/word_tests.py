@@ -89,7 +89,7 @@ class TestDesign:
         if not self.dated or result.p > LEVEL:
             return None
         day = np.rint(word.mean_of_units(scores.text.day[word.scores.document])).astype(np.int64)
-        return change_dates.find(centered, day, scores.variance, scores.text.calendar)
+        return change_dates.find(centered, day, scores.variance, scores.text.calendar, tempering=scores.tempering)
 
 
 @dataclass
