@@ -171,6 +171,9 @@ def calls(
     one_slice = model.at(1901)
     drawn_occurrences = dw.occurrences(stored, ["ship", "judge"])
     brought = dw.usage(drawn_occurrences, np.random.default_rng(0).normal(size=(drawn_occurrences.height, 3)))
+    positions = np.flatnonzero(np.asarray(corpus.tokens) == 0)
+    of_ids = pl.DataFrame({"word": ["ship"] * len(positions), "position": positions})
+    grouped = dw.usage(of_ids, np.random.default_rng(0).normal(size=(len(positions), 3)), corpus=corpus)
     uses = folder / "judged-uses"
     (uses / "data" / "ship").mkdir(parents=True)
     lines = [f"ship\t{1900 + i % 2}\t{1 + i % 2}\t{i}\tthe ship sails to the harbour\t4:8" for i in range(60)]
@@ -262,7 +265,7 @@ def calls(
                                     {"label": 1900}),
         "read_word2vec file": Call(lambda file: dw.read_word2vec({1900: file}), {"file": vectors}),
         "report": Call(dw.report, {**asked, "out": fresh(".html"), "corpus": None, "words": ["ship"], "n": 1,
-                                   **ranking, "title": "Letters", "passages": False, "overwrite": True,
+                                   **ranking, "title": "Letters", "passages": False, "usage": None, "overwrite": True,
                                    "show_progress": False}),
         "evaluate": Call(dw.evaluate, {**asked, "corpus": corpus, "split": "test", "by": "slice", "threads": 1,
                                        "engine": "reference", "device": None}),
@@ -283,10 +286,10 @@ def calls(
         "usage table": Call(lambda table: dw.usage(table, np.ones((2, 2))),
                             {"table": pl.DataFrame({"word": ["a", "a"], "document": [0, 1], "date": [1900, 1901]})}),
         "usage column": Call(
-            lambda values: dw.usage(
-                pl.DataFrame({"word": ["a", "a"], "document": [0, 1], "date": values}, strict=False), np.ones((2, 2))
-            ) if isinstance(values, list) and len(values) == 2 and all(isinstance(v, str | int) for v in values) else None,
-            {"values": [1900, 1901]},
+            lambda value: dw.usage(
+                pl.DataFrame({"word": ["a", "a"], "document": [0, 1], "date": [str(value), "1901"]}), np.ones((2, 2))
+            ) if isinstance(value, str | int) and not isinstance(value, bool) and (isinstance(value, str) or abs(value) < 10**40) else None,
+            {"value": 1900},
         ),
         "encode": Call(dw.encode, {
             "corpus": stored, "words": ["ship"], "encoder": tiny_encoder, "n": 2, "seed": 0, "width": 20, "controls": 1,
@@ -302,6 +305,11 @@ def calls(
         "significance of a Usage": Call(
             lambda **options: dw.significance(brought, **options),
             {"words": ["ship"], "between": (1900, 1902), "within": None, "clusters": None, "permutations": 19},
+        ),
+        "contrast of a Usage": Call(
+            lambda **options: dw.contrast(grouped, **options),
+            {"words": ["ship"], "groups": ("left", "right"), "at": (1900, 1902), "over_time": False, "n": 2,
+             "min_count": 1, "permutations": 19},
         ),
         "drift of a Usage": Call(lambda **options: dw.drift(brought, **options),
                                  {"words": ["ship"], "n": 2, "metric": "apd", "between": (1900, 1902)}),
@@ -402,7 +410,8 @@ NAMES = [
     *(f"baselines.{name}" for name in dw.baselines.__all__),
     *("read_gold", "score_gold", "prepare_gold", "gold_uses"),
     *("occurrences", "usage", "usage table", "usage column", "encode", "combine"),
-    *("Usage.open", "Usage.save", "Usage.word_id", "significance of a Usage", "drift of a Usage"),
+    *("Usage.open", "Usage.save", "Usage.word_id", "significance of a Usage", "drift of a Usage",
+      "contrast of a Usage"),
     *("card", "report", "evaluate", "compare", "plan", "tune", "fit", "prepare"),
     *("plot.contrast", "trajectory of groups", "plot.trajectory of groups"),
     *(f"plot.{name}" for name in ("changes", "drift", "frequency", "history", "map", "neighbors", "similarity")),

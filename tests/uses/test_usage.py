@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import driftword as dw
-from conftest import run_here
+from conftest import letters, run_here
 from driftword.basics.errors import OptionError, SourceError, StoreError, UnknownWordError
 from driftword.inference.usage_scores import UsageScores
 
@@ -269,3 +269,33 @@ def test_two_tests_become_one() -> None:
         assert 0.035 <= (dw.combine(tables)["p"] <= 0.05).mean() <= 0.056  # type: ignore[operator]
     with pytest.raises(OptionError, match="No word was tested in all tables"):
         dw.combine([one, other.filter(pl.col("word") == "d")])
+
+
+def test_groups_are_compared_and_reports_show_vectors(tmp_path: Path) -> None:
+    rows = [{"text": text, "date": day, "by": "AB"[i % 2]} for i, (text, day) in enumerate(letters(80))]
+    corpus = dw.prepare(pl.DataFrame(rows), out=tmp_path / "c", slices="5y", group="by", subsample=None)
+    table = dw.occurrences(corpus, ["the", "of"])
+    random, by_a = np.random.default_rng(0), table["by"].to_numpy() == "A"
+    vectors = random.normal(size=(table.height, WIDTH))
+    vectors[by_a & (table["word"].to_numpy() == "the"), 0] += 2.0
+    usage = dw.usage(table, vectors, corpus=corpus)
+    compared = dw.contrast(usage)
+    assert compared["word"].to_list() == ["the", "of"]
+    assert compared["p"][0] <= 0.01
+    assert compared["p"][1] > 0.05
+    assert dw.contrast(usage, "the", over_time=True)["p"][0] > 0.05
+    groups = dw.senses(usage, "the", n=2, groups=("A", "B"))
+    assert groups["p"].min() <= 0.01  # type: ignore[operator]
+    path = usage.save(tmp_path / "c.usage").path
+    assert run_here("contrast", path, "--csv").stdout.splitlines()[1].startswith("the,")
+    with pytest.raises(OptionError, match="leave out `word`"):
+        dw.contrast(usage, word="the")
+
+    model = dw.fit(corpus, dw.Spec(dim=4, context=4, rounds=1), passes=2, out=tmp_path / "m")
+    made_by = dw.Usage(
+        usage.occurrences, usage.vectors, usage.slices, corpus=corpus,
+        encoding={"encoder": "tiny", "checksum": "", "layers": 1, "pool": "word"},
+    )  # fmt: skip
+    report = dw.report(model, ["the"], out=tmp_path / "r.html", n=0, usage=made_by).read_text()
+    assert "the vectors of tiny" in report
+    assert "the vectors of tiny" not in dw.report(model, ["the"], out=tmp_path / "s.html", n=0).read_text()

@@ -171,7 +171,7 @@ def power(
 
 @question
 def contrast(
-    path: Annotated[str, MODEL],
+    path: Annotated[str, SOURCE],
     word: Annotated[
         str | None, typer.Argument(help="A word to follow through time.", show_default="all words, ranked")
     ] = None,
@@ -221,12 +221,10 @@ def contrast(
     """
     from driftword import explore
     from driftword.cli import answers
-    from driftword.models.model import Model
 
-    model = Model.open(path)
+    model, text = open_with_corpus(path, corpus)
     period = None if at is None else tuple(part.strip() for part in at.split(":")) if ":" in at else at
     names = comma_separated([groups]) if groups is not None else None
-    text = None if corpus is None else model.open_corpus(corpus)
     test: dict[str, Any] = {
         "permutations": permutations, "seed": seed, "threads": threads, "engine": engine, "device": device,
     }  # fmt: skip

@@ -127,6 +127,10 @@ def report(
     passages: Annotated[
         bool, typer.Option("--passages/--no-passages", help="Include passages, which may be under copyright.")
     ] = True,
+    usage: Annotated[
+        str | None,
+        typer.Option(help="Vectors of occurrences: find passages and senses by these.", show_default=False),
+    ] = None,
     corpus: Annotated[str | None, WHERE_CORPUS] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")] = False,
 ) -> None:
@@ -137,6 +141,8 @@ def report(
       driftword report sotu.model --out sotu.html
 
       driftword report sotu.model --words energy,"social security" -n 100 --no-passages
+
+      driftword report sotu.model --usage sotu.usage
     """
     _check_installed("report", "report", ("jinja2",))
     from driftword.cli import terminal
@@ -149,7 +155,8 @@ def report(
         terminal.warn(f"{why_no_corpus(model)}, so there are no passages; name it with --corpus")
     written = offline_report.report(
         model, out=out, corpus=text, words=comma_separated(words), n=n, between=two_slices(between), metric=metric,
-        min_count=min_count, skip=skip, interpolated=interpolated, title=title, passages=passages, overwrite=overwrite,
+        min_count=min_count, skip=skip, interpolated=interpolated, title=title, passages=passages, usage=usage,
+        overwrite=overwrite,
     )  # fmt: skip
     print(f"Wrote {visible(str(written))} ({written.stat().st_size / 1e6:.1f} MB)")
 

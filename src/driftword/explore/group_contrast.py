@@ -17,15 +17,17 @@ from driftword.corpus.groups import group_number
 from driftword.explore import vectors
 from driftword.explore.intervals import CorpusLike, uncertainty, with_interval
 from driftword.explore.nearest_neighbors import neighbors_by_slice
+from driftword.explore.usage_distances import usage_contrast
 from driftword.explore.vectors import MIN_COUNT, Array
-from driftword.models.model import Model, as_model, corpus_of, two_groups
+from driftword.models.model import Model, corpus_of, two_groups
 from driftword.models.significance_table import LEVEL
+from driftword.models.usage import Usage, as_source
 
 _PERIOD = "give a slice, such as 1990, or the first and the last of a period, such as (1970, 1989)"
 
 
 def contrast(
-    model: Model | str | os.PathLike[str],
+    model: Model | Usage | str | os.PathLike[str],
     words: str | Sequence[str] | None = None,
     *,
     word: str | None = None,
@@ -48,7 +50,7 @@ def contrast(
     Parameters
     ----------
     model
-        A model with groups (see `prepare`), or its path.
+        A model with groups (see `prepare`), or its path; or vectors of occurrences in a corpus with groups.
     words
         Rank only these words; by default all.
     word
@@ -85,10 +87,18 @@ def contrast(
     of them does not use it in training text); count_first and count_second; and first and second, its neighbours in
     each group. With intervals also similarity_low and similarity_high, for which all text is taken as it is.
     """
-    model = as_model(model)
+    model = as_source(model)
+    over_time = checks.flag("over_time", over_time)
+    if isinstance(model, Usage):
+        if word is not None or intervals or device is not None:
+            raise OptionError("Of vectors of occurrences, words are ranked; leave out `word`, `intervals` and `device`")
+        return usage_contrast(
+            model, words, groups=groups, at=at, over_time=over_time, n=n, min_count=min_count,
+            permutations=permutations, seed=seed, threads=threads, corpus=corpus,
+        )  # fmt: skip
     names = two_groups(model, groups)
     n, min_count = checks.whole("n", n, least=1), checks.whole("min_count", min_count)
-    intervals, over_time = checks.flag("intervals", intervals), checks.flag("over_time", over_time)
+    intervals = checks.flag("intervals", intervals)
     if word is not None:
         if at is not None or words is not None or over_time:
             raise OptionError(

@@ -20,10 +20,16 @@ import numpy as np
 import polars as pl
 
 from driftword.basics import checks, randomness
-from driftword.models.usage import Array, Usage
+from driftword.basics.errors import OptionError
+from driftword.corpus.groups import group_number
+from driftword.corpus.tokenized_text import chunks_of
+from driftword.models.model import two_of
+from driftword.models.significance_table import LEVEL
+from driftword.models.usage import Array, Usage, corpus_of_source
 
 METRICS: Final = ("apd", "prt", "raw_apd", "raw_prt")
 _PERMUTATIONS: Final = 999
+_PERIOD: Final = "give a slice, such as 1990, or the first and last slice of a period, such as (1970, 1989)"
 _SCHEMA: Final[dict[str, Any]] = {
     "word": pl.String, "drift": pl.Float64, "z": pl.Float64, "p": pl.Float64, "first": pl.String, "last": pl.String,
     "count_first": pl.Int64, "count_last": pl.Int64, "documents": pl.Int64,
@@ -63,6 +69,65 @@ def usage_drift(
         table.append((usage.words[v], *measured, *shown, *counts, len(np.unique(usage.document[own]))))
     found = pl.DataFrame(table, schema=_SCHEMA, orient="row").sort("drift", descending=True, nulls_last=True)
     return found if n is None else found.head(n)
+
+
+def usage_contrast(
+    usage: Usage,
+    words: str | Sequence[str] | None,
+    *,
+    groups: Sequence[str] | None,
+    at: Any,
+    over_time: bool,
+    n: int,
+    min_count: int,
+    permutations: int,
+    seed: int,
+    threads: int | None,
+    corpus: Any,
+) -> pl.DataFrame:
+    """Compare how two groups use words, by the vectors of their occurrences; see `contrast`."""
+    from driftword.inference import usage_tests, word_tests  # Numba loads only where it is used
+    from driftword.inference.designs import slices_of_period, units_of_evidence
+
+    text = corpus_of_source(usage, corpus)
+    names = two_of(text.groups, groups)
+    n, min_count = checks.whole("n", n, least=1), checks.whole("min_count", min_count)
+    permutations = checks.whole("permutations", permutations, least=19, most=1_000_000)
+    asked = np.arange(len(usage.words))
+    if words is not None:
+        asked = np.unique([usage.word_id(word) for word in checks.words("words", words)])
+    n_slices = len(usage.slices)
+    chosen = np.arange(n_slices) if at is None else slices_of_period(usage, at, option="at", remedy=_PERIOD)
+    first, second = (group_number(text.groups, name) for name in names)
+    group = np.asarray(text.chunk_group)[chunks_of(text, usage.position)]
+    inside = np.isin(usage.slice_of, chosen) & np.isin(group, (first, second))
+    cells = np.where(inside, usage.slice_of + n_slices * (group == second), -1)
+    counts = np.zeros((2, len(usage.words)), dtype=np.int64)
+    own = inside & (usage.word_of >= 0)
+    np.add.at(counts, ((group == second)[own].astype(np.int64), usage.word_of[own]), 1)
+    asked = asked[counts.min(axis=0)[asked] >= max(min_count, 1)]
+    if not len(asked):
+        raise OptionError(f"No word has {max(min_count, 1)} occurrences in both groups; lower `min_count`")
+    design = word_tests.TestDesign(
+        np.repeat([0, 1], n_slices), permutations, checks.seed(seed), cells=cells,
+        strata_of_slice=np.tile(np.arange(n_slices) - chosen[0], 2), clusters=units_of_evidence(text),
+        parting=over_time,
+    )  # fmt: skip
+    found = usage_tests.run(usage, asked, design, threads=checks.threads(threads) or 1)
+    rows = _unit(usage.places)
+    distances = []
+    for v in asked.tolist():
+        means = [rows[own & (usage.word_of == v) & (group == number)].sum(axis=0) for number in (first, second)]
+        distances.append(1 - float(np.dot(*(_unit(mean[None])[0] for mean in means))))
+    table = word_tests.results_table(usage, found, of_all=words is None).with_columns(
+        difference=pl.Series(distances),
+        count_first=pl.Series(counts[0][asked]),
+        count_second=pl.Series(counts[1][asked]),
+    )
+    significant = (pl.coalesce("q", "p") <= LEVEL).fill_null(value=False)
+    table = table.sort(significant, "low", descending=True, nulls_last=True, maintain_order=True)
+    columns = ("word", "difference", "effect", "low", "high", "p", "q", "count_first", "count_second", "documents")
+    return table.select(*columns).head(n)
 
 
 def _measure(

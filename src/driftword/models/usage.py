@@ -288,6 +288,18 @@ def corpus_of_source(source: Model | Usage, corpus: Corpus | str | os.PathLike[s
     return text
 
 
+def usage_of(given: Any, corpus: Corpus | None) -> Usage:
+    """Return vectors, opened where their path is given, of occurrences in a corpus."""
+    if not isinstance(given, Usage | str | os.PathLike):
+        raise OptionError(
+            f"`usage` is {checks.shown(given)}, which is no vectors of occurrences; give what `encode` made"
+        )
+    found = given if isinstance(given, Usage) else Usage.open(given)
+    if corpus is not None:
+        check_corpus(corpus, found.occurrences)
+    return found
+
+
 def check_corpus(corpus: Corpus, table: pl.DataFrame) -> Corpus:
     """Return a corpus if the occurrences are in it; raise `OptionError` if it is another one."""
     positions, words = table["position"].to_numpy(), table["word"].to_list()

@@ -12,6 +12,7 @@ import polars as pl
 from driftword.basics.errors import OptionError
 from driftword.corpus import Corpus
 from driftword.models.model import Model
+from driftword.models.usage import Usage
 from driftword.pages.content import Content, series_of
 from driftword.pages.figures import figure
 from driftword.pages.passage_content import passage_rows
@@ -28,27 +29,33 @@ _COLLOCATES: Final = 5  # of each sense
 _LINES: Final = 6  # of senses in one figure
 
 
-def finding(model: Model, corpus: Corpus | None, word: str) -> Content | None:
-    """Return what changed in a word; None without its texts, or where it occurs in too few of them."""
+def finding(model: Model, corpus: Corpus | None, word: str, usage: Usage | None = None) -> Content | None:
+    """Return what changed in a word; None without its texts, or where it occurs in too few of them.
+
+    Where its occurrences have vectors of an encoder, passages and senses are found in these.
+    """
     if corpus is None or len(model.slices) < 2 or not model.predicts:
         return None
+    source = usage if usage is not None and word in usage.words else model
     try:
         sides = find_sides(model, corpus, word)
+        shown = sides if source is model else find_sides(source, corpus, word, at=sides.change)
     except OptionError:
         return None
     facts = describe_sides(model, sides)
-    passages = passages_of(sides, n=PASSAGES, width=WIDTH)
+    passages = passages_of(shown, n=PASSAGES, width=WIDTH)
     return {
         **{name: str(value) if isinstance(value, date) else value for name, value in facts.items()},
         "told": facts["sentence"].partition(": ")[2],
         "significant": sides.significant,
         "fewest_documents": min(len(set(sides.document[sides.of_side(side)].tolist())) for side in (BEFORE, AFTER)),
         "passages": {side: _rows(passages.filter(pl.col("side") == side)) for side in (BEFORE, AFTER)},
-        "senses": word_senses(model, corpus, word),
+        "senses": word_senses(source, corpus, word),
+        "encoder": None if source is model or usage is None or usage.encoding is None else usage.encoding["encoder"],
     }
 
 
-def word_senses(model: Model, corpus: Corpus, word: str) -> Content | None:
+def word_senses(model: Model | Usage, corpus: Corpus, word: str) -> Content | None:
     """Return the senses of a word, with the figure of their shares; None where it occurs too rarely to have any."""
     try:
         found = find_word_senses(model, corpus, word)

@@ -26,6 +26,7 @@ from driftword.explore.drift_metrics import METRICS
 from driftword.explore.drift_ranking import check_between
 from driftword.explore.nearest_neighbors import near_words
 from driftword.models.model import Model, as_model
+from driftword.models.usage import Usage, usage_of
 from driftword.pages import content, finding_content, overview_content, passage_content
 from driftword.pages.content import Content
 from driftword.pages.figures import STATIC
@@ -55,6 +56,7 @@ def report(
     interpolated: bool = False,
     title: str | None = None,
     passages: bool = True,
+    usage: Usage | str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     show_progress: bool | None = None,
 ) -> Path:
@@ -85,6 +87,9 @@ def report(
         The name of the texts, as in "How words changed in the State of the Union". By default the name of the corpus.
     passages
         Include passages from the texts. Pass False where they must not be copied.
+    usage
+        Vectors of occurrences of the same texts (see `encode`), or their path: passages that show a change, and senses,
+        of the words that have any are then found by these.
     show_progress
         Show a progress bar. By default only where standard error is a terminal.
 
@@ -115,6 +120,7 @@ def report(
         everything = None
     elif everything is None:
         everything = model.open_corpus()
+    vectors = None if usage is None else usage_of(usage, everything)
     path = _checked_path(checks.path("out", out), overwrite=checks.flag("overwrite", overwrite))
     n = checks.whole("n", n, most=MAX_REPORTED)
     options: dict[str, Any] = {
@@ -140,7 +146,7 @@ def report(
         bar.stage("querying the model", total=len(included))
         texts = None if everything is None else model.documents_of(everything)
         for done, word in enumerate(included, 1):
-            found = finding_content.finding(model, texts, word)
+            found = finding_content.finding(model, texts, word, vectors)
             pages.append(finding_content.add_finding(content.word(model, word) | {"passages": []}, found))
             bar.update(done=done, facts=word)
         if everything is not None and texts is not None:
