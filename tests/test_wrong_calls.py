@@ -285,12 +285,6 @@ def calls(
                                  "corpus": stored, "slices": "1y", "out": fresh(), "overwrite": True}),
         "usage table": Call(lambda table: dw.usage(table, np.ones((2, 2))),
                             {"table": pl.DataFrame({"word": ["a", "a"], "document": [0, 1], "date": [1900, 1901]})}),
-        "usage column": Call(
-            lambda value: dw.usage(
-                pl.DataFrame({"word": ["a", "a"], "document": [0, 1], "date": [str(value), "1901"]}), np.ones((2, 2))
-            ) if isinstance(value, str | int) and not isinstance(value, bool) and (isinstance(value, str) or abs(value) < 10**40) else None,
-            {"value": 1900},
-        ),
         "encode": Call(dw.encode, {
             "corpus": stored, "words": ["ship"], "encoder": tiny_encoder, "n": 2, "seed": 0, "width": 20, "controls": 1,
             "layers": 2, "pool": "word", "out": fresh(), "overwrite": True, "device": "cpu", "threads": 1,
@@ -409,7 +403,7 @@ NAMES = [
     *("from_vectors", "from_vectors slice"),
     *(f"baselines.{name}" for name in dw.baselines.__all__),
     *("read_gold", "score_gold", "prepare_gold", "gold_uses"),
-    *("occurrences", "usage", "usage table", "usage column", "encode", "combine"),
+    *("occurrences", "usage", "usage table", "encode", "combine"),
     *("Usage.open", "Usage.save", "Usage.word_id", "significance of a Usage", "drift of a Usage",
       "contrast of a Usage"),
     *("card", "report", "evaluate", "compare", "plan", "tune", "fit", "prepare"),

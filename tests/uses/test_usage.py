@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 import driftword as dw
 from conftest import letters, run_here
-from driftword.basics.errors import OptionError, SourceError, StoreError, UnknownWordError
+from driftword.basics.errors import DriftwordError, OptionError, SourceError, StoreError, UnknownWordError
 from driftword.inference.usage_scores import UsageScores
 
 YEARS = range(1900, 1940)
@@ -169,6 +170,29 @@ def test_they_are_stored_with_their_test(small: dw.Corpus, tmp_path: Path) -> No
         dw.neighbors(tmp_path / "a.usage", "ship")
     with pytest.raises(StoreError, match="already exists"):
         usage.save(tmp_path / "a.usage")
+
+
+def test_what_a_stranger_wrote_is_checked(small: dw.Corpus, tmp_path: Path) -> None:
+    usage = topic_usage(small)
+    for number, (column, value, message) in enumerate([
+        ("position", 10**12, "not in the corpus that it names"),
+        ("position", -7, "documents, or positions, below 0"),
+        ("document", -3, "documents, or positions, below 0"),
+        ("slice", "1066", "numbers, or slices, that nothing of ours wrote"),
+        ("word", "unheard-of", "not in the corpus that it names"),
+    ]):  # fmt: skip
+        wrong = usage.occurrences.with_columns(pl.lit(value).alias(column))
+        with contextlib.suppress(DriftwordError):  # it opens what it wrote
+            dw.Usage(wrong, usage.vectors, usage.slices, corpus=small).save(tmp_path / f"{number}.usage")
+        with pytest.raises(StoreError, match=message):
+            dw.Usage.open(tmp_path / f"{number}.usage")
+    bad = np.asarray(usage.vectors).copy()
+    bad[0, 0] = np.inf
+    with pytest.raises(StoreError, match="numbers, or slices, that nothing"):
+        dw.Usage(usage.occurrences, bad, usage.slices, corpus=small).save(tmp_path / "bad.usage")
+    far = made(words=2).occurrences.with_columns(document=pl.col("document") * 10**15)
+    stored = dw.Usage(far, made(words=2).vectors, made(words=2).slices).save(tmp_path / "far.usage")
+    assert dw.significance(stored).height == 2
 
 
 def test_vectors_without_a_corpus_are_tested_within_their_own_columns() -> None:

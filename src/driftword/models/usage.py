@@ -127,7 +127,12 @@ class Usage:
             raise store.damaged(stored.folder, "it has numbers, or slices, that nothing of ours wrote")
         if min(numbers.row(0)) < -1:
             raise store.damaged(stored.folder, "it has documents, or positions, below 0")
-        text = _corpus_of(facts, corpus, table)
+        try:
+            text = _corpus_of(facts, corpus, table)
+        except OptionError as error:
+            if corpus is not None:
+                raise
+            raise store.damaged(stored.folder, "its occurrences are not in the corpus that it names") from error
         made = cls(
             table, vectors, slices, corpus=text, encoding=facts.encoding, path=stored.folder,
             corpus_facts=(facts.corpus, facts.corpus_path),
@@ -210,8 +215,9 @@ class Usage:
 
     @cached_property
     def document(self) -> Array:
-        """The document of each occurrence."""
-        return self.occurrences["document"].to_numpy()
+        """The document of each occurrence; without a corpus, numbered from 0."""
+        numbers = self.occurrences["document"]
+        return numbers.to_numpy() if self.corpus is not None else numbers.rank("dense").to_numpy().astype(np.int64) - 1
 
     @cached_property
     def day(self) -> Array:
@@ -327,4 +333,4 @@ def _corpus_of(facts: _Facts, given: Any, table: pl.DataFrame) -> Corpus | None:
         found = Corpus.open(Path(facts.corpus_path))
     except (DriftwordError, StoreError):
         return None
-    return found if found.fingerprint == facts.corpus else None
+    return check_corpus(found, table) if found.fingerprint == facts.corpus else None
