@@ -181,7 +181,7 @@ def test_what_a_stranger_wrote_is_checked(small: dw.Corpus, tmp_path: Path) -> N
         ("slice", "1066", "numbers, or slices, that nothing of ours wrote"),
         ("word", "unheard-of", "not in the corpus that it names"),
     ]):  # fmt: skip
-        wrong = usage.occurrences.with_columns(pl.lit(value).alias(column))
+        wrong = usage.occurrences.with_columns(pl.lit(value, dtype=usage.occurrences.schema[column]).alias(column))
         with contextlib.suppress(DriftwordError):  # it opens what it wrote
             dw.Usage(wrong, usage.vectors, usage.slices, corpus=small).save(tmp_path / f"{number}.usage")
         with pytest.raises(StoreError, match=message):
