@@ -6,7 +6,6 @@
     python benchmarks/senses.py shares un.corpus seed=0,1,2
     python benchmarks/senses.py shares un.corpus course=gradual seed=0,1,2
     python benchmarks/senses.py shares un.corpus course=abrupt seed=0,1,2
-    python benchmarks/senses.py gold dwug_en
 
 pairs       Two words become one (a pseudo-word), and the model is fitted to that text. Adjusted Rand
             index (ARI) of two senses with the two words: of `senses`, of the same search without the
@@ -22,9 +21,6 @@ shares      Documents exchange their dates. Occurrences of two words become a ps
             with 20 occurrences or more, how often their 90% interval holds the true share, and the
             share of words with p <= .05; where shares change, how often the interval of the date
             holds it.
-gold        DWUG English: 46 words with senses judged by people (Schlechtweg and others 2021). ARI
-            with its clusters and Spearman's correlation with its graded change, from its own little
-            text alone, beside k-means with two clusters, and chance.
 
 `words`, the number of pairs, `passes`, `engine` and `threads` can be given, too.
 """
@@ -32,14 +28,12 @@ gold        DWUG English: 46 words with senses judged by people (Schlechtweg and
 from __future__ import annotations
 
 import sys
-import tempfile
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 import driftword as dw
 from driftword.corpus.tokenized_text import chunks_of
@@ -259,83 +253,14 @@ def shares(path: str, seed: int, given: dict[str, Any]) -> None:
     print(f"; interval holds the date {np.mean(dated):.2f} of {len(dated)}" if dated else "", flush=True)
 
 
-def gold(path: str) -> None:
-    """Compare with senses that people have judged."""
-    folder, targets = Path(path), {}
-    for file in sorted(folder.glob("data/*/uses.csv")):
-        table = pl.read_csv(file, separator="\t", quote_char=None, infer_schema=False)
-        targets[file.parent.name] = table
-    rows = []
-    for name, table in targets.items():
-        for row in table.iter_rows(named=True):
-            begin, end = (int(part) for part in row["indexes_target_token"].split(":"))
-            text = f"{row['context'][:begin]} target{name.replace('_', '')} {row['context'][end:]}"
-            rows.append(
-                {"text": text, "year": 1835 if row["grouping"] == "1" else 1985, "id": row["identifier"], "lemma": name}
-            )
-    every = pl.DataFrame(rows)
-    with tempfile.TemporaryDirectory() as made:
-        corpus = dw.prepare(
-            every,
-            text="text",
-            time="year",
-            slices="100y",
-            phrases=False,
-            copies="keep",
-            min_count=3,
-            out=f"{made}/dwug",
-        )
-        judge(corpus, dw.fit(corpus, passes=10), folder, targets)
-
-
-def judge(corpus: dw.Corpus, model: dw.Model, folder: Path, targets: Any) -> None:
-    """Compare senses with clusters of judgements."""
-    space, tokens = SenseSpace(corpus, model.mean_alpha), np.asarray(corpus.tokens)
-    identifiers = corpus.documents.select("id", "lemma").collect()
-    stats = pl.read_csv(folder / "stats/opt/stats_groupings.csv", separator="\t", infer_schema_length=None)
-    graded = dict(zip(stats["lemma"], stats["change_graded"].cast(pl.Float64), strict=True))
-    found = []
-    for name in targets:
-        word = f"target{name.replace('_', '')}"
-        if word not in corpus.word_index:
-            continue
-        positions = np.flatnonzero(tokens == corpus.word_index[word])
-        uses = WordUses(corpus=corpus, word=word, positions=positions)
-        judged = pl.read_csv(folder / f"clusters/opt/{name}.csv", separator="\t", quote_char=None, infer_schema=False)
-        cluster = dict(zip(judged["identifier"], judged["cluster"].cast(pl.Int64), strict=True))
-        label = np.array([cluster.get(identifiers["id"][int(d)], -1) for d in uses.document])
-        places, known = space.of(uses.around), label >= 0
-        senses = find_senses(places, uses.document, uses.around)
-        counts = np.array([np.bincount(senses.sense[uses.slice_of == t], minlength=len(senses.alike)) for t in (0, 1)])
-        shares_of = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-        means = np.array([places[uses.slice_of == t].mean(axis=0) for t in (0, 1)])
-        cosine = means[0] @ means[1] / np.linalg.norm(means, axis=1).prod()
-        found.append((
-            agreement(senses.sense[known], label[known]),
-            agreement(find_senses(places, uses.document, uses.around, n=2).sense[known], label[known]),
-            agreement(two_means(places, centered=True)[known], label[known]), len(senses.alike),
-            0.5 * np.abs(shares_of[0] - shares_of[1]).sum(), 1 - cosine, graded[name],
-        ))  # fmt: skip
-    values = np.array(found)
-    ranks = np.argsort(np.argsort(values[:, 4:], axis=0), axis=0)
-    print(f"gold {folder.name}: {len(values)} words, {corpus.n_tokens:,} words of text")
-    means = values.mean(axis=0)
-    print(f"  ARI: senses {means[0]:.3f}, two senses {means[1]:.3f}, k-means {means[2]:.3f}; number {means[3]:.1f}")
-    print(f"  Spearman with graded change: shares of senses {np.corrcoef(ranks[:, 0], ranks[:, 2])[0, 1]:.2f}, "
-          f"mean places {np.corrcoef(ranks[:, 1], ranks[:, 2])[0, 1]:.2f}", flush=True)  # fmt: skip
-
-
 def main(command: str, path: str, *options: str) -> None:
     """Run one benchmark for every seed."""
     given: dict[str, Any] = dict(option.split("=", 1) for option in options)
-    if command == "gold":
-        return gold(path)
     for seed in str(given.get("seed", "0")).split(","):
         {"pairs": pairs, "shares": shares}[command](path, int(seed), given)
-    return None
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3 or sys.argv[1] not in ("pairs", "shares", "gold"):
+    if len(sys.argv) < 3 or sys.argv[1] not in ("pairs", "shares"):
         sys.exit(__doc__)
     main(*sys.argv[1:])

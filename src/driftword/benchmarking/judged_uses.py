@@ -193,11 +193,18 @@ def _score_corpus(
     add("own text", "effect", {word: value for word, value in effect.items() if value is not None})
     number, space = corpus.documents.select("row").collect()["row"].to_numpy(), sense_space(model, corpus)
     labels: dict[str, tuple[Array, Array]] = {}
+    moved = {}
     for word, name in known.items():
         found = find_uses(model, corpus, name)
-        row = number[found.document]
-        labels[word] = row, find_senses(space.of(found.around), found.document, found.around, n=2, seed=seed).sense
+        row, places = number[found.document], space.of(found.around)
+        sides = [places[found.slice_of == side] for side in (0, 1)]
+        labels[word] = row, find_senses(places, found.document, found.around, n=2, seed=seed).sense
         bar.update(more=1)
+        if not all(map(len, sides)):
+            continue
+        means = [side.mean(axis=0) for side in sides]
+        moved[word] = 1 - float(means[0] @ means[1] / max(np.linalg.norm(means[0]) * np.linalg.norm(means[1]), 1e-12))
+    add("own text", "prt", moved)
     add("own text", "senses", *_judge(uses, labels))
 
 
