@@ -42,10 +42,9 @@ def test_evidence_is_that_of_a_normal_distribution(seed: int, monkeypatch: pytes
     found, day = documents(25, change=3, shift=1.0, seed=seed, days=np.arange(5))
     n, root, size = len(found.root), found.root, 0.7
     monkeypatch.setattr(change_dates, "SIZES", np.array([size]) * VARIANCE.sum() / len(VARIANCE))
-    monkeypatch.setattr(change_dates, "TEMPERING", 1.0)
     course = change_dates.Course.of(found, day, VARIANCE)
     assert course is not None
-    course = change_dates.Course(course.days, course.number, course.weights, course.sums, VARIANCE)
+    course = change_dates.Course(course.days, course.number, course.weights, course.sums, VARIANCE, tempering=1.0)
     before, weight = np.cumsum(course.sums, axis=0)[:-1], np.cumsum(course.weights)[:-1]
     total = (root**2).sum()
     evidence = course.evidence(before, weight * (total - weight) / total)

@@ -156,7 +156,7 @@ def test_each_group_has_a_line_and_a_name() -> None:
         (lambda m: dw.plot.trajectory(m, "ship", groups=[]), "`groups` is empty; name at least one group"),
         (lambda m: dw.plot.trajectory(m, "ship", groups=5), "`groups` is 5; name one group or several"),
         (lambda m: dw.plot.frequency(m.group("a"), "ship", groups="a"), "The model is that of a group, 'a'"),
-        (lambda m: dw.plot.contrast(m, "ship"), "The model has 7 groups; name two of them"),
+        (lambda m: dw.plot.contrast(m, "ship"), "There are 7 groups; name two of them"),
         (
             lambda m: dw.plot.contrast(m, "ship", groups=["a", "b"]),
             "'ship' is not observed in both groups in any slice",

@@ -298,7 +298,7 @@ def test_vectors_of_occurrences_are_whitened_sums_of_context_vectors(model: dw.M
     made = usage_vectors(model, corpus)
     positions = np.flatnonzero(np.asarray(corpus.tokens) == corpus.word_index["cell"])[:5]
     around = windows(corpus, positions, FAR)
-    found = made.of(around)
+    found = made.of(positions, around)
     share = corpus.counts.sum(axis=0) / corpus.counts.sum()
     alpha = np.asarray(model.mean_alpha, dtype=np.float64)
     weighted = (alpha - share @ alpha) * (1e-3 / (1e-3 + share))[:, None]
