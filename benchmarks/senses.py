@@ -226,11 +226,10 @@ def shares(path: str, seed: int, given: dict[str, Any]) -> None:
     errors, raw, held, p, dated = [], [], [], [], []
     for v, (second, positions) in truth.items():
         uses = WordUses(corpus=made, word=made.words[v], positions=positions)
-        sense = find_senses(space.of(uses.around), uses.document, uses.around, n=2).sense
-        if (sense == second).mean() < 0.5:
-            sense = 1 - sense
-        found = SenseCounts.of(uses, sense, 2)
-        table = shares_by_slice(found, n_slices)
+        senses = find_senses(space.of(uses.around), uses.document, uses.around, n=2)
+        order = [0, 1] if (senses.sense == second).mean() >= 0.5 else [1, 0]
+        found = SenseCounts.of(uses, np.eye(2)[senses.sense][:, order])
+        table = shares_by_slice(SenseCounts.estimate(uses, senses.likely[:, order]), n_slices)
         true = np.bincount(uses.slice_of, second, minlength=n_slices) / np.maximum(
             np.bincount(uses.slice_of, minlength=n_slices), 1
         )

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -122,7 +123,7 @@ def test_words_move_occurrences_that_lie_between() -> None:
     around[:, FAR + 1 : FAR + 4] = label[:, None] * 5 + np.random.default_rng(0).integers(0, 5, (300, 3))
     rows = places / np.linalg.norm(places, axis=1, keepdims=True)
     first = (rows[:, 1] > rows[:, 0]).astype(np.int64)
-    after = sense_words.reassign(first, rows, around, documents(300))
+    after = sense_words.reassign(first, rows, around, documents(300)).argmax(axis=1)
     assert (after == label).mean() > (first == label).mean() + 0.03
     assert (after == label).mean() > 0.97
 
@@ -152,10 +153,57 @@ def test_intervals_of_shares_hold_them(spread: float) -> None:
     assert (np.mean(sizes) > 0.185) == (spread > 0)
 
 
+def test_shares_are_not_drawn_to_the_middle_by_occurrences_that_say_little() -> None:
+    """What an occurrence says is 2 to 1 to 20 to 1 for one sense, and it is right as often as that."""
+    share, errors, plain, held = np.linspace(0.15, 0.85, 10), [], [], []
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        slice_of = np.repeat(np.arange(10), 150)
+        second = random.random(len(slice_of)) < share[slice_of]
+        said = random.normal(np.where(second, 1.0, -1.0), 1.0)  # whose log likelihood ratio is twice as much
+        likely = 1 / (1 + np.exp(-2 * np.c_[-said, said]))
+        document = np.arange(len(slice_of)) // 2
+        uses: Any = SimpleNamespace(
+            slice_of=slice_of, document=document, day=365 * slice_of, corpus=SimpleNamespace(slices=range(10))
+        )
+        found = shares_by_slice(SenseCounts.estimate(uses, likely), 10)
+        hard = shares_by_slice(SenseCounts.of(uses, np.eye(2)[likely.argmax(axis=1)]), 10)
+        np.testing.assert_allclose(found.share.sum(axis=1), 1)
+        errors += (found.share[:, 1] - share).tolist()
+        plain += (hard.share[:, 1] - share).tolist()
+        held += ((found.low[:, 1] <= share) & (share <= found.high[:, 1])).tolist()
+    assert np.sqrt(np.mean(np.square(errors))) < 0.05 < 0.08 < np.sqrt(np.mean(np.square(plain)))
+    assert abs(np.polyfit(np.tile(share, 20), errors, 1)[0]) < 0.07  # no pull to the middle
+    assert 0.85 < np.mean(held) < 0.99
+
+
+def test_of_two_sides_the_shares_are_most_likely_ones() -> None:
+    random = np.random.default_rng(0)
+    likely = random.dirichlet([0.5, 0.5], 400)
+    side = np.repeat([0, 1], 200)
+    uses: Any = SimpleNamespace(
+        slice_of=side, document=np.arange(400), day=side, corpus=SimpleNamespace(slices=range(2))
+    )
+    found = SenseCounts.estimate(uses, likely, side)
+    of_one = likely / likely.mean(axis=0)
+    for k in (0, 1):
+        grid = np.linspace(0.001, 0.999, 999)
+        here = of_one[side == k]
+        # As if one more occurrence were like the whole.
+        usual = likely.mean(axis=0)[1]
+        score = [
+            np.log(g * here[:, 1] + (1 - g) * here[:, 0]).sum() + usual * np.log(g) + (1 - usual) * np.log1p(-g)
+            for g in grid
+        ]
+        best = grid[int(np.argmax(score))]
+        mean = (found.counts[side == k, 1].sum() + usual) / 201
+        assert mean == pytest.approx(best, abs=0.01)
+
+
 def test_shares_without_text_are_unknown_and_smooth_ones_are_inside() -> None:
     found = counted([0.2, 0.4, 0.5, 0.9])
     here = found.slice_of != 2
-    found = SenseCounts(*(values[here] for values in found))
+    found = SenseCounts(*(values[here] for values in found[:4]))
     plain, smooth = shares_by_slice(found, 6), smooth_shares(found, 6)
     assert np.isnan(plain.share[[2, 4, 5]]).all()
     assert np.isnan(smooth.share[4:]).all()

@@ -61,12 +61,12 @@ def word_senses(model: Model | Usage, corpus: Corpus, word: str) -> Content | No
         found = find_word_senses(model, corpus, word)
     except OptionError:
         return None
-    smooth, passages = smooth_shares(found.counts, len(model.slices)), by_passages(found, n=PASSAGES, width=WIDTH)
+    smooth, passages = smooth_shares(found.estimated, len(model.slices)), by_passages(found, n=PASSAGES, width=WIDTH)
     series, told = [], []
     for j, label in enumerate(found.labels):
         inside = found.sense == j
         share, low, high = ([known(float(v)) for v in values[:, j]] for values in smooth[:3])
-        line = series_of(label, share, smooth.counts.sum(axis=1).astype(int).tolist())
+        line = series_of(label, share, np.rint(smooth.counts.sum(axis=1)).astype(int).tolist())
         series.append(line | {"interval": (low, high)})
         days = _first_and_last(found.uses.day[inside])
         told.append({

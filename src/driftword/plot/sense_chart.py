@@ -42,7 +42,7 @@ def senses(
 def stream(model: Model, found: WordSenses) -> alt.LayerChart:
     """Draw the senses that were found."""
     names = found.labels
-    smooth = smooth_shares(found.counts, len(model.slices), summed=True)
+    smooth = smooth_shares(found.estimated, len(model.slices), summed=True)
     known = np.flatnonzero(np.isfinite(smooth.share[:, 0]))
     slices = [model.slices.labels[t] for t in known]
     top = np.cumsum(smooth.share[known], axis=1)

@@ -37,9 +37,10 @@ _LEARNT_FROM: Final = 2_000  # occurrences; the others join the group whose mean
 
 
 class Senses(NamedTuple):
-    """The sense of every occurrence, and how alike senses are."""
+    """The sense of every occurrence, how likely it has each, and how alike senses are."""
 
     sense: Array  # (n,) numbered from 0, the most frequent first
+    likely: Array  # (n, senses)
     alike: Array  # (senses, senses) cosines of their means
 
 
@@ -72,13 +73,14 @@ class _Groups:
         np.fill_diagonal(cosine, 1)
         return np.asarray(cosine)
 
-    def order(self) -> None:
-        """Let the largest come first."""
+    def order(self) -> Array:
+        """Let the largest come first; return their numbers before."""
         order = np.argsort(-self.size, kind="stable")
         self.group = np.argsort(order, kind="stable")[self.group]
         self.sums, self.squares, self.size, self.within = (
             values[order] for values in (self.sums, self.squares, self.size, self.within)
         )
+        return order
 
     def join(self, i: int, j: int) -> None:
         """Let two groups become one."""
@@ -108,16 +110,20 @@ def find_senses(
     few = np.linspace(0, len(rows) - 1, min(len(rows), _LEARNT_FROM)).astype(np.int64)
     means = _means_of_senses(places[few], document[few], n, seed)
     group = np.unique(_nearest(rows, means), return_inverse=True)[1]
+    likely = np.eye(int(group.max(initial=0)) + 1)[group]
     if around is not None and len(means) > 1:
-        group = sense_words.reassign(group, rows, around, document)
-    groups = _Groups(places, document, group)
-    groups.order()
-    for together in merged:
-        groups.group = np.where(np.isin(groups.group, np.array(together) - 1), min(together) - 1, groups.group)
+        likely = sense_words.reassign(group, rows, around, document)
+    groups = _Groups(places, document, likely.argmax(axis=1))
+    likely = likely[:, groups.order()]
     if merged:
-        groups = _Groups(places, document, np.unique(groups.group, return_inverse=True)[1])
-        groups.order()
-    return Senses(groups.group, groups.cosines())
+        joined = np.arange(likely.shape[1])
+        for together in merged:
+            joined[np.array(together) - 1] = min(together) - 1
+        joined = np.unique(joined, return_inverse=True)[1]
+        likely = likely @ np.eye(joined.max() + 1)[joined]
+        groups = _Groups(places, document, joined[groups.group])
+        likely = likely[:, groups.order()]
+    return Senses(groups.group, likely, groups.cosines())
 
 
 def _means_of_senses(places: Array, document: Array, n: int | None, seed: int) -> Array:

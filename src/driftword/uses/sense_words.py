@@ -18,12 +18,17 @@ _FOLDS: Final = 5
 _ROUNDS: Final = 2
 _PRIOR: Final = 2.0  # occurrences that are as all of the word, and are added to those of a group
 _LEAST: Final = 2  # occurrences that have a word near them, for it to count
-_WORDS: Final = 0.3  # what a word counts, since words that are near each other say the same
-_DIRECTION: Final = 24.0  # what a cosine counts; both were chosen on pseudo-words of the UN (seeds 10 and 11)
+#: What a word counts, since words that are near each other say the same, and what a cosine counts. Both were chosen on
+#: pseudo-words of the UN (seed 10): so that probabilities are right, for occurrences hardly change their groups.
+_WORDS: Final = 0.15
+_DIRECTION: Final = 7.0
 
 
 def reassign(group: Array, rows: Array, around: Array, document: Array) -> Array:
-    """Return the group of each occurrence, given first groups, directions ``rows`` and the words around."""
+    """Return how likely each occurrence is to belong to each group, ``(n, groups)``.
+
+    Given are first groups, directions ``rows`` and the words around. All groups are as likely beforehand.
+    """
     k = int(group.max()) + 1
     near = around[:, FAR - _REACH : FAR + _REACH + 1].copy()
     near[:, _REACH] = -1
@@ -37,8 +42,7 @@ def reassign(group: Array, rows: Array, around: Array, document: Array) -> Array
         said = _WORDS * _said(occurrence, word, len(words), belongs, fold) + _DIRECTION * (rows @ means.T)
         said = np.exp(said - said.max(axis=1, keepdims=True))
         belongs = said / said.sum(axis=1, keepdims=True)
-    found = belongs.argmax(axis=1)
-    return found if len(np.unique(found)) == k else group
+    return belongs if len(np.unique(belongs.argmax(axis=1))) == k else np.eye(k)[group]
 
 
 def _said(occurrence: Array, word: Array, n_words: int, belongs: Array, fold: Array) -> Array:

@@ -63,6 +63,12 @@ class ShareTests:
         """Return for each row whether it is of the first (0) or the second (1) of what is compared, or neither."""
         return self.time[counts.slice_of] if self.group_of is None else self.group_of[counts.document]
 
+    def estimated(self, found: WordSenses) -> SenseCounts:
+        """Return how often each document has each sense, given also when it is, or of which group."""
+        if self.group_of is None:
+            return found.estimated
+        return SenseCounts.estimate(found.uses, found.likely, self.group_of[found.uses.document])
+
     def test(self, counts: SenseCounts, v: int) -> TestResult | None:
         """Test whether shares depend on time, or on the group: documents of a slice then exchange their groups."""
         if self.group_of is not None:
@@ -193,7 +199,7 @@ def senses(
 
 def by_senses(found: WordSenses, design: ShareTests) -> pl.DataFrame:
     """Return a row for each sense."""
-    counts, uses, rows = found.counts, found.uses, []
+    counts, estimated, uses, rows = found.counts, design.estimated(found), found.uses, []
     for j in range(found.number):
         inside = found.sense == j
         own = counts._replace(counts=np.c_[counts.counts[:, j], np.delete(counts.counts, j, axis=1).sum(axis=1)])
@@ -205,8 +211,8 @@ def by_senses(found: WordSenses, design: ShareTests) -> pl.DataFrame:
         rows.append((
             uses.word, j + 1, found.names[j], float(inside.mean()), int(inside.sum()),
             len(np.unique(uses.document[inside])), sense_company(uses, inside, NAMED), _day(uses.day[inside].min()),
-            _day(uses.day[inside].max()), found.nearest(j), known(share_of(counts, before, j)),
-            known(share_of(counts, since, j)), None if test is None else test.p, *_dates(change),
+            _day(uses.day[inside].max()), found.nearest(j), known(share_of(estimated, before, j)),
+            known(share_of(estimated, since, j)), None if test is None else test.p, *_dates(change),
         ))  # fmt: skip
     return pl.DataFrame(rows, schema=_OF_SENSES, orient="row")
 
@@ -218,7 +224,8 @@ def _word_result(found: WordSenses, design: ShareTests, v: int) -> tuple[TestRes
     likely = test is not None and test.p <= LEVEL
     change = share_test.when(uses, counts, design.units) if likely and design.dated else None
     before, since = _sides(counts, design, change)
-    gains = [share_of(counts, since, j) - share_of(counts, before, j) for j in range(found.number)]
+    estimated = design.estimated(found)
+    gains = [share_of(estimated, since, j) - share_of(estimated, before, j) for j in range(found.number)]
     row: dict[str, Any] = {
         "word": uses.word, "senses": found.number, "p": None if test is None else test.p,
         "occurrences": len(found.sense), "documents": len(np.unique(uses.document)),
@@ -231,7 +238,7 @@ def _word_result(found: WordSenses, design: ShareTests, v: int) -> tuple[TestRes
         inside = found.sense == j
         row |= {
             "sense": j + 1, "collocates": sense_company(uses, inside), "others": sense_company(uses, ~inside),
-            "share_before": share_of(counts, before, j), "share_since": share_of(counts, since, j),
+            "share_before": share_of(estimated, before, j), "share_since": share_of(estimated, since, j),
             "first": _day(uses.day[inside].min()),
         }  # fmt: skip
     return test, row["documents"], row

@@ -36,6 +36,7 @@ class WordSenses:
     uses: WordUses
     places: Array  # (n, dimensions) of occurrences; see `SenseSpace`
     sense: Array  # (n,) numbered from 0
+    likely: Array  # (n, senses) how likely each is, when the date is not looked at
     alike: Array  # (senses, senses)
     names: tuple[str | None, ...]
 
@@ -46,8 +47,13 @@ class WordSenses:
 
     @cached_property
     def counts(self) -> SenseCounts:
-        """How often each document has each sense."""
-        return SenseCounts.of(self.uses, self.sense, self.number)
+        """How often each document has each sense, for tests: dates have no part in it."""
+        return SenseCounts.of(self.uses, np.eye(self.number)[self.sense])
+
+    @cached_property
+    def estimated(self) -> SenseCounts:
+        """How often each document has each sense, as it is shown: by probabilities, given also when it is."""
+        return SenseCounts.estimate(self.uses, self.likely)
 
     @cached_property
     def labels(self) -> list[str]:
@@ -95,18 +101,20 @@ def find_word_senses(
     else:
         found = find_senses(places, uses.document, uses.around, n=kept["n"], merged=kept["merged"], seed=kept["seed"])
         names = tuple(kept["names"].get(str(j + 1)) for j in range(len(found.alike)))
-    return WordSenses(uses, places, found.sense, found.alike, names)
+    return WordSenses(uses, places, found.sense, found.likely, found.alike, names)
 
 
 def by_slices(found: WordSenses, units: Array | None = None) -> pl.DataFrame:
     """Return a row for each sense and slice."""
     labels = found.uses.corpus.slices.labels
-    shares = shares_by_slice(found.counts, len(labels), units)
+    shares = shares_by_slice(found.estimated, len(labels), units)
+    number = np.zeros((len(labels), found.number), dtype=np.int64)
+    np.add.at(number, (found.uses.slice_of, found.sense), 1)
     rows = [
         (
             found.uses.word, j + 1, found.names[j], label,
             *(known(float(values[t, j])) for values in (shares.share, shares.low, shares.high)),
-            int(shares.counts[t, j]), int(shares.counts[t].sum()),
+            int(number[t, j]), int(number[t].sum()),
         )
         for j in range(found.number)
         for t, label in enumerate(labels)
