@@ -31,17 +31,26 @@ _DEFAULTS: Final = {
     "time_from_name": "a date, a month, or a year of four digits",
     "encoding": "detected",
     "language": "all",
+    "lemma_language": "told from the text",
+    "element": "each text",
     "intercept_precision": "a 300th of the drift precision",
 }
 _METAVARS: Final = {
     "group": "COLUMN", "groups": "NAMES", "copies": "one|drop|keep", "unit": "COLUMN", "subsample": "T",
     "time_format": "FORMAT", "time_from_name": "REGEX", "encoding": "NAME", "language": "CODE", "stopwords": "FILE",
-    "keep": "FILE",
+    "keep": "FILE", "words": "form|lemma|lemma_pos", "lemma_language": "CODE", "variants": "FILE", "element": "NAME",
 }  # fmt: skip
 #: Options that are files of words on the command line, and lists in Python.
 _WORD_LISTS: Final = ("stopwords", "keep")
 _TEXTS: Final = ("slices", "tokens", "subsample", "groups")  # which may be something else in Python
-_SWITCHES: Final = ("numbers", "skip_bad_dates", "skip_bad_rows", "skip_bad_files")  # without --no-...
+_SWITCHES: Final = (
+    "numbers",
+    "lemmas",
+    "old_letters",
+    "skip_bad_dates",
+    "skip_bad_rows",
+    "skip_bad_files",
+)  # without --no-...
 PAPER_PROTOCOL: Final = typer.Option(
     "--paper",
     help="Use the options of the paper instead of our defaults; those that you give still count.",
@@ -75,6 +84,8 @@ def _parameters(options: type, *, panel: str | None, without: Collection[str]) -
         text = texts[name]
         if name in _WORD_LISTS:
             kind, default, text = Path | None, None, f"{text} A file with one word per line."
+        elif name == "variants":
+            kind, text = Path | None, f"{text} A CSV file with two columns, the spelling and the word."
         elif name in _TEXTS:
             kind = str if default is not None else str | None
         names = [f"--{name.replace('_', '-')}"] if name in _SWITCHES else []
@@ -97,6 +108,7 @@ def prepare_options(function: Callable[..., None]) -> Callable[..., None]:
     def wrapper(*args: Any, **given: Any) -> None:
         values = {name: given.pop(name) for name in added}
         values |= {name: _read_words(name, values[name]) for name in _WORD_LISTS}
+        values["variants"] = _read_variants(values["variants"])
         if (groups := values["groups"]) is not None:
             values["groups"] = int(groups) if groups.strip().isdecimal() else comma_separated(groups)
         function(*args, options=PrepareOptions(**values), **given)
@@ -115,6 +127,17 @@ def _read_words(option: str, path: Path | None) -> list[str]:
         raise OptionError(f"The file '{path}' given as `{option}` is not UTF-8; save it as UTF-8") from error
     except OSError as error:
         raise OptionError(f"The file '{path}' given as `{option}` cannot be read: {error.strerror}") from error
+
+
+def _read_variants(path: Path | None) -> dict[str, str] | None:
+    """Read a table of spellings and words; a header is left out if it says what the columns are."""
+    if path is None:
+        return None
+    rows = [line.split("\t" if "\t" in line else ",") for line in _read_words("variants", path)]
+    if bad := next((i for i, row in enumerate(rows, start=1) if len(row) != 2), None):
+        raise OptionError(f"Line {bad} of '{path}', given as `variants`, does not have two columns; write shew,show")
+    named = rows and rows[0][1].strip().lower() in ("word", "lemma", "standard", "modern")
+    return {form.strip().strip('"'): word.strip().strip('"') for form, word in rows[1 if named else 0 :]}
 
 
 def spec_options(*, without: Collection[str] = ()) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -7,6 +7,7 @@ time and place.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 #: Share of a language's words that must be among the most frequent ones of a corpus for its list to be used.
@@ -80,6 +81,12 @@ _LISTS: Final = {
     """,
 }  # fmt: skip
 
+#: How the usual sets of tags call words of closed classes.
+FUNCTION_TAGS: Final = frozenset({
+    *("adp", "aux", "cconj", "conj", "det", "part", "pron", "prp", "prp$", "sconj"),  # Universal Dependencies
+    *("at0", "cc", "dt", "dt0", "ex", "in", "md", "pdt", "pnp", "rp", "to", "wdt", "wp", "wp$", "wrb"),  # Penn, BNC
+    *("appr", "apprart", "art", "kon", "kous", "pper", "pds", "pis", "ppos", "pposat", "prels", "ptkneg"),  # STTS
+})  # fmt: skip
 _NUMBER_WORDS: Final = """
     one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
     nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred hundreds thousand thousands million millions
@@ -95,14 +102,32 @@ _AMBIGUOUS: Final = frozenset({"one", "second", "half", "quarter", "quarters"})
 
 def function_words(words: tuple[str, ...]) -> frozenset[str]:
     """Return the function words of the languages that a vocabulary, most frequent words first, is in."""
+    shares = _shares_of_commonest(words)
+    found = {word for code, share in shares.items() if share >= _LEAST_SHARE for word in _LISTS[code].split()}
+    return frozenset(found.union(word for word in words if tagged(word)[1] in FUNCTION_TAGS))
+
+
+def tagged(word: str) -> tuple[str, str]:
+    """Return a word and its part of speech, where it is counted with one, such as walk_verb."""
+    lemma, line, tag = word.rpartition("_")
+    return (lemma, tag) if line and lemma else (word, "")
+
+
+def language_of(words: Sequence[str]) -> str | None:
+    """Return the language of a vocabulary, most frequent words first; None where it is none of those listed here."""
+    shares = _shares_of_commonest(words)
+    best = max(shares, key=lambda code: shares[code])
+    return best if shares[best] >= _LEAST_SHARE else None
+
+
+def _shares_of_commonest(words: Sequence[str]) -> dict[str, float]:
+    """Return the share of the commonest words of each language that are frequent in a vocabulary."""
     frequent = set(words[:_MOST_FREQUENT])
-    found: set[str] = set()
-    for text in _LISTS.values():
-        listed = text.split()
-        commonest = [word for word in listed[:_COMMONEST] if len(word) > 1]
-        if sum(word in frequent for word in commonest) >= _LEAST_SHARE * len(commonest):
-            found.update(listed)
-    return frozenset(found)
+    shares = {}
+    for code, text in _LISTS.items():
+        commonest = [word for word in text.split()[:_COMMONEST] if len(word) > 1]
+        shares[code] = sum(word in frequent for word in commonest) / len(commonest)
+    return shares
 
 
 def is_number_word(word: str) -> bool:

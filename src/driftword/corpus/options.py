@@ -28,6 +28,9 @@ PHRASE_THRESHOLD: Final = 0.45
 TOKENS: Final = ("words", "whitespace", "list")
 COPIES: Final = ("one", "drop", "keep")
 CUSTOM: Final = "custom"  # by a user's own function
+ANNOTATED: Final = "annotated"  # by the source
+#: As what a word may be counted.
+FORM, LEMMA, LEMMA_POS = WORDS = ("form", "lemma", "lemma_pos")
 #: A word that occurs less often in a slice has a vector there that is mostly interpolated.
 MIN_COUNT: Final = 5
 
@@ -58,6 +61,23 @@ class PrepareOptions:
         How text is split: ``"words"`` finds them in running text; ``"whitespace"`` is for text whose words are
         separated by spaces already; ``"list"`` is for a column of lists of words, which is also noticed automatically.
         In Python it may be a function from a text to its words.
+    words
+        What counts as a word, where a TEI, CoNLL-U or VRT source says what each is: ``"form"``, as it is written;
+        ``"lemma"``, as a dictionary lists it; or ``"lemma_pos"``, that with its part of speech, such as walk_verb.
+    lemmas
+        Make lemmas here, for text that comes without any: change, changes and changed are one word. Needs
+        ``pip install 'driftword[lemmas]'``.
+    lemma_language
+        Language of lemmas that are made here, such as ``"fr"``, or several, such as ``"de,en"``; by default it is told
+        from the text.
+    variants
+        Other spellings of words, and as what they are counted, such as shew as show.
+    old_letters
+        Read letters of old print as those of today: long s, ligatures, and v for u or i for j where one must be meant.
+    element
+        Element of a TEI or VRT source that is a document, such as ``"div"``, ``"sp"`` or ``"u"``; by default each text.
+    columns
+        Names of the columns of VRT files, with commas between them, of which word, lemma and pos are read.
     numbers
         Keep numbers as words.
     phrases
@@ -111,6 +131,13 @@ class PrepareOptions:
     stopwords: Collection[str] = ()
     keep: Collection[str] = ()
     tokens: str | Tokenizer = "words"
+    words: str = FORM
+    lemmas: bool = False
+    lemma_language: str | None = None
+    variants: Mapping[str, str] | None = None
+    old_letters: bool = False
+    element: str | None = None
+    columns: str = "word,pos,lemma"
     numbers: bool = False
     phrases: bool = True
     phrase_threshold: float = PHRASE_THRESHOLD
@@ -132,19 +159,37 @@ class PrepareOptions:
     def __post_init__(self) -> None:
         from driftword.corpus.groups import check_groups
         from driftword.corpus.slices import check_rule
+        from driftword.corpus.spellings import check_columns, check_variants
         from driftword.corpus.subsampling import check_subsample
         from driftword.sources.dates import DateReader
 
         checked: dict[str, Any] = {}
-        for name in ("skip_bad_dates", "skip_bad_rows", "skip_bad_files", "numbers", "phrases"):
+        for name in (
+            "skip_bad_dates",
+            "skip_bad_rows",
+            "skip_bad_files",
+            "numbers",
+            "phrases",
+            "lemmas",
+            "old_letters",
+        ):
             checked[name] = checks.flag(name, getattr(self, name))
         checked["copies"] = checks.one_of("copies", self.copies, COPIES)
         for name in ("text", "time", "group", "unit"):
             checked[name] = checks.optional(checks.text, name, getattr(self, name), lines=True)
         for name in ("time_format", "time_from_name", "encoding", "language"):
             checked[name] = checks.optional(checks.text, name, getattr(self, name))
-        if not callable(self.tokens) and not (isinstance(self.tokens, str) and self.tokens == CUSTOM):
+        if not callable(self.tokens) and not (isinstance(self.tokens, str) and self.tokens in (CUSTOM, ANNOTATED)):
             checked["tokens"] = checks.one_of("tokens", self.tokens, TOKENS)
+        checked["words"] = checks.one_of("words", self.words, WORDS)
+        for name in ("element", "lemma_language"):
+            checked[name] = checks.optional(checks.text, name, getattr(self, name))
+        checked["columns"] = check_columns(self.columns)
+        checked["variants"] = check_variants(self.variants)
+        if checked["lemma_language"] is not None and not checked["lemmas"]:
+            raise OptionError("`lemma_language` is for lemmas that are made here; pass `lemmas=True`, or leave it out")
+        if checked["lemmas"] and self.words == FORM:
+            checked["words"] = LEMMA
         checked["slices"] = check_rule(self.slices)
         for name in ("connectors", "stopwords", "keep"):
             checked[name] = tuple(checks.word_list(name, getattr(self, name)))

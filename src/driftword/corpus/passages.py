@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import accumulate, groupby, pairwise
 from typing import Any, Final, NamedTuple
@@ -27,6 +27,7 @@ from driftword.corpus.groups import documents_by_value
 from driftword.corpus.slices import At
 from driftword.corpus.spans import OccurrenceQuery, Span, locate
 from driftword.corpus.tokenized_text import TokenizedText, chunks_of
+from driftword.sources.annotated_text import ANNOTATION
 from driftword.storage import shards, store
 
 _BATCH: Final = 256  # documents that are read and split at a time
@@ -98,7 +99,8 @@ def find_in_document(corpus: TokenizedText, document: int, word: str) -> tuple[d
         return row, []
     tokens = corpus.tokens[int(corpus.offsets[chunks[0]]) : int(corpus.offsets[chunks[-1] + 1])]
     count = int((tokens == corpus.word_id(word)).sum())
-    spans = locate(corpus, [row["text"]], [OccurrenceQuery(0, word, rank, count) for rank in range(count)])
+    queries = [OccurrenceQuery(0, word, rank, count) for rank in range(count)]
+    spans = locate(corpus, [row["text"]], queries, _annotations(corpus, [document]))
     located = [span for span in spans if span is not None]
     return row, located if len(located) == count else _search(row["text"], word)
 
@@ -241,7 +243,7 @@ def _read_lines(
         texts = frame["text"].to_list()
         here = [(i, one) for i, document in enumerate(numbers) for one in wanted[document]]
         queries = [OccurrenceQuery(i, corpus.words[one.word], one.rank, one.total) for i, one in here]
-        for (i, one), span in zip(here, locate(corpus, texts, queries), strict=True):
+        for (i, one), span in zip(here, locate(corpus, texts, queries, _annotations(corpus, numbers)), strict=True):
             lines[one] = _line(corpus, one, texts[i], span, width=width)
         documents.append(frame.drop("text", "slice").with_columns(pl.Series("document", numbers, dtype=pl.Int64)))
         bar.update(more=len(numbers))
@@ -262,6 +264,14 @@ def _read(corpus: TokenizedText, documents: list[int]) -> Iterator[tuple[list[in
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         assert corpus.path is not None
         raise store.damaged(corpus.path, "documents.parquet cannot be read") from error
+
+
+def _annotations(corpus: TokenizedText, documents: Sequence[int]) -> list[str] | None:
+    """Return what the source said of the words of documents; None where it said nothing."""
+    if not corpus.annotated:
+        return None
+    found = pl.concat(pl.collect_all([corpus.annotations.slice(i, 1) for i in documents]))
+    return [said or "" for said in found[ANNOTATION]]
 
 
 def _line(corpus: TokenizedText, one: _Occurrence, text: str, span: Span | None, *, width: int) -> _Line:

@@ -34,6 +34,8 @@ class PreparationReport:
     rare_tokens: int = 0  # tokens left out because they are outside the vocabulary
     # What is worth a note
     replaced_characters: int = 0  # that could not be decoded, and became U+FFFD
+    without_lemma: int = 0  # words whose lemma the source does not say, and which are counted as they are written
+    suspicious: Mapping[str, int] = field(default_factory=dict)  # words of the text that may be misread, by what is odd
     detected_encodings: Mapping[str, int] = field(default_factory=dict)  # files that are not UTF-8, by encoding
     language_sample: Mapping[str, int] = field(default_factory=dict)  # noticed where no language was asked for
     keep_missing: tuple[str, ...] = ()  # words to keep that do not occur

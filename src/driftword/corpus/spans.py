@@ -18,6 +18,7 @@ from driftword.corpus.options import CUSTOM
 from driftword.corpus.phrases import NEVER_IN_PHRASES, join_strings
 from driftword.corpus.tokenized_text import TokenizedText
 from driftword.corpus.tokens import make_rule, mend
+from driftword.sources.annotated_text import FIELDS
 
 _AROUND: Final = 120  # characters on either side of what looks like a word
 _MOST_SPELLED: Final = 500_000  # spellings that are cached
@@ -34,18 +35,28 @@ class OccurrenceQuery(NamedTuple):
     total: int
 
 
-def locate(corpus: TokenizedText, texts: Sequence[str], queries: Sequence[OccurrenceQuery]) -> list[Span | None]:
-    """Return where occurrences begin and end; None where a user's own function split the texts."""
+def locate(
+    corpus: TokenizedText,
+    texts: Sequence[str],
+    queries: Sequence[OccurrenceQuery],
+    annotations: Sequence[str] | None = None,
+) -> list[Span | None]:
+    """Return where occurrences begin and end; None where a user's own function split the texts.
+
+    Of text whose source says what words are, the annotations say where they are as well.
+    """
     if corpus.options.tokens == CUSTOM:
         return [None] * len(queries)
-    spans = find_in_windows(corpus, texts, {(query.text, query.word): query.total for query in queries})
+    totals = {(query.text, query.word): query.total for query in queries}
+    spans = {} if annotations is not None else find_in_windows(corpus, texts, totals)
     last_rank: dict[tuple[int, str], int] = {}
     for query in queries:
         key = (query.text, query.word)
         if key not in spans:
             last_rank[key] = max(query.rank, last_rank.get(key, 0))
     unsure = sorted({text for text, _ in last_rank})
-    words = dict(zip(unsure, _split(corpus, [texts[i] for i in unsure]), strict=True))
+    said = None if annotations is None else [annotations[i] for i in unsure]
+    words = dict(zip(unsure, _split(corpus, [texts[i] for i in unsure], said), strict=True))
     for (i, word), rank in last_rank.items():
         spans[i, word] = [words[i].span(*ends) for ends in occurrences(corpus, words[i], word, rank)]
     return [next(iter(spans[query.text, query.word][query.rank : query.rank + 1]), None) for query in queries]
@@ -72,10 +83,10 @@ class SplitText:
         return begins[first], begins[last] + len(self.raw[last])
 
 
-def _split(corpus: TokenizedText, texts: Sequence[str]) -> list[SplitText]:
+def _split(corpus: TokenizedText, texts: Sequence[str], annotations: Sequence[str] | None = None) -> list[SplitText]:
     """Split texts as they were split when the corpus was made."""
-    rule = make_rule(corpus.options.tokens, numbers=corpus.options.numbers)
-    tokens, lengths = rule.split(pl.Series(texts, dtype=pl.String))
+    rule = make_rule(corpus.options)
+    tokens, lengths = rule.split(pl.Series(texts if annotations is None else annotations, dtype=pl.String))
     raw = tokens.to_list()
     spelled = corpus.spellings
     if len(spelled) > _MOST_SPELLED:  # start again; other threads keep the dictionary they have
@@ -89,7 +100,10 @@ def _split(corpus: TokenizedText, texts: Sequence[str]) -> list[SplitText]:
         spelled[token] = mend(rule.spell(token), count)
     ends = np.cumsum(lengths).tolist()
     parts = [raw[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
-    return [SplitText(text, part, [spelled[token] for token in part]) for text, part in zip(texts, parts, strict=True)]
+    words = [[spelled[token] for token in part] for part in parts]
+    if annotations is not None:  # of which the first field is what is written
+        parts = [[token.partition(FIELDS)[0] for token in part] for part in parts]
+    return [SplitText(*one) for one in zip(texts, parts, words, strict=True)]
 
 
 def find_in_windows(

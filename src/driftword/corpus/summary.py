@@ -14,6 +14,7 @@ from driftword.corpus.tokenized_text import TokenizedText
 
 #: A language other than the main one is worth a note if at least this many documents of a sample, and at least this
 #: share of them, are in it.
+_SUSPICIOUS: Final = 0.005  # share of the words from which on letters that stand alone, and the like, are told
 _LEAST_SAMPLED: Final = 3
 _LEAST_SHARE: Final = 0.03
 #: The text of a slice is worth a note if so much more of it is outside the vocabulary, or its documents are so many
@@ -118,6 +119,12 @@ def _notes(report: PreparationReport) -> list[str]:
         )
     if languages := _mixed(report.language_sample):
         lines.append(languages)
+    if report.without_lemma:
+        lines.append(_counted(report.without_lemma, "word(s) without a lemma in the source, counted as written"))
+    for what, count in report.suspicious.items():
+        if count > _SUSPICIOUS * max(report.tokens_read, 1):
+            share = count / report.tokens_read
+            lines.append(f"{share:.1%} of the words are {what}: signs of misread or hyphenated text; look at some")
     if report.copies and not report.copies_dropped:
         lines.append(
             _counted(report.copies, "document(s) copied from earlier ones, word for word or nearly; ")

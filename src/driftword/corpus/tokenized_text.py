@@ -15,13 +15,14 @@ from driftword.basics import checks
 from driftword.basics.errors import StoreError
 from driftword.basics.polars_faults import POLARS_ERRORS
 from driftword.corpus.metadata import CorpusMetadata
-from driftword.corpus.options import PrepareOptions
+from driftword.corpus.options import ANNOTATED, PrepareOptions
 from driftword.corpus.phrases import PhraseTable
 from driftword.corpus.preparation_report import PreparationReport
 from driftword.corpus.slices import Slices
 from driftword.corpus.splits import SPLITS
 from driftword.corpus.subsampling import keep_probabilities
 from driftword.corpus.vocabulary import Vocabulary
+from driftword.sources.annotated_text import ANNOTATION
 from driftword.sources.opening import Input
 from driftword.storage import shards
 from driftword.storage.shards import ShardedArray, read_shards
@@ -232,6 +233,20 @@ class TokenizedText:
     @property
     def documents(self) -> pl.LazyFrame:
         """The documents as they came: text, date, slice and the other columns of the source."""
+        return self._all_documents.drop(ANNOTATION) if self.annotated else self._all_documents
+
+    @property
+    def annotated(self) -> bool:
+        """Whether the source said what each word is."""
+        return self.options.tokens == ANNOTATED
+
+    @property
+    def annotations(self) -> pl.LazyFrame:
+        """What the source said of the words of each document; see `sources.annotated_text`."""
+        return self._all_documents.select(ANNOTATION)
+
+    @property
+    def _all_documents(self) -> pl.LazyFrame:
         if not self.has_documents:
             raise StoreError("This corpus was made of ids, so it has no documents")
         assert self._store is not None
@@ -249,6 +264,8 @@ class TokenizedText:
         except POLARS_ERRORS as error:
             raise damaged(self.path, "documents.parquet cannot be read") from error
         kinds = [schema.get("text") in (pl.String, pl.List(pl.String)), schema.get("date") == pl.Date]
+        if self.annotated:
+            kinds.append(schema.get(ANNOTATION) == pl.String)
         if not (all(kinds) and schema.get("slice") == pl.String and rows > self.chunk_document.max(initial=-1)):
             raise damaged(self.path, "documents.parquet does not have the columns and rows that it should have")
 

@@ -19,6 +19,9 @@ from driftword.storage.stored_arrays import StoredArray, whole
 
 #: The count of a word that occurs an unknown number of times, as in embeddings made elsewhere.
 UNKNOWN: Final = -1
+#: Letters that are words in some language, and the last Latin one: elsewhere single characters often are words.
+_LETTER_WORDS: Final = frozenset("a\u00e0\u00e2e\u00e9\u00e8\u00eai\u00edo\u00f3\u00f2u\u00fay")
+_LAST_LETTER: Final = "\u024f"
 #: Han characters and hiragana in a row; katakana is left out, since borrowed words may be as long.
 _UNSPACED_RUN: Final = re.compile("[\u3040-\u309f\u3400-\u9fff]{6,}")
 
@@ -143,6 +146,19 @@ def choose_words(
     chosen = required + [i for i in frequent if i not in taken][: max(size - len(required), 0)]
     chosen.sort(key=lambda i: (-counts[i], words[i]))
     return np.array(chosen, dtype=np.int64)
+
+
+def count_suspicious(words: Sequence[str], counts: npt.NDArray[np.int64]) -> dict[str, int]:
+    """Return how many words of a text may be misread: letters that stand alone, and words of letters and digits."""
+    found = {
+        "single letters": [
+            len(word) == 1 and word.isalpha() and word <= _LAST_LETTER and word not in _LETTER_WORDS for word in words
+        ],
+        "letters and digits in one word": [
+            any(map(str.isdigit, word)) and sum(map(str.isalpha, word)) > 1 and "-" not in word for word in words
+        ],
+    }
+    return {what: int(counts[chosen].sum()) for what, chosen in found.items() if any(chosen)}
 
 
 def looks_unspaced(words: Sequence[str]) -> bool:

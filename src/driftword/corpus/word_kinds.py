@@ -20,9 +20,10 @@ import numpy.typing as npt
 import polars as pl
 
 from driftword.corpus.corpus import Corpus
-from driftword.corpus.function_words import function_words, is_number_word
-from driftword.corpus.options import CUSTOM
+from driftword.corpus.function_words import FUNCTION_TAGS, function_words, is_number_word, tagged
+from driftword.corpus.options import CUSTOM, LEMMA_POS
 from driftword.corpus.tokens import make_rule, mend
+from driftword.sources.annotated_text import ANNOTATION, FIELDS
 from driftword.storage import store
 
 WORD, NAME, PHRASE, FUNCTION, NUMBER, FRAGMENT, FOREIGN = KINDS = (
@@ -39,6 +40,9 @@ _COMMON: Final = 100  # most frequent words, by which documents in another langu
 _FEW_COMMON: Final = 0.5  # of the usual share of such words
 _LEAST_WORDS: Final = 30  # of a document whose language can be told
 _LETTERS: Final = re.compile(r"[^\W\d_]{4}")  # in a row, as in covid-19, which is more than a fragment
+#: How the usual sets of tags call names and numbers.
+NAME_TAGS: Final = frozenset({"propn", "nnp", "nnps", "np", "nps", "np0", "ne", "nam", "name"})
+NUMBER_TAGS: Final = frozenset({"num", "cd", "card", "crd", "mc"})
 #: The first letter of a sentence, which says nothing; a digit in its place makes the word an unknown one.
 _SENTENCE_START: Final = r"(^|[.!?:\n]\s*[\"'\u{201c}\u{2018}(\[]*)\p{Lu}"
 _ROMAN: Final = re.compile(r"(?=..)x{0,3}(ix|iv|v?i{0,3})")
@@ -53,9 +57,12 @@ def word_kinds(corpus: Corpus) -> list[str]:
     if named[known].sum() > _MOST_NAMES * known.sum():
         named[:] = False
     foreign = _is_foreign(corpus)
-    index = corpus.word_index
+    index, tags = corpus.word_index, corpus.options.words == LEMMA_POS
 
     def kind(v: int, word: str) -> str:
+        word, tag = tagged(word) if tags else (word, "")
+        if tag in NAME_TAGS | FUNCTION_TAGS | NUMBER_TAGS and " " not in word:
+            return NAME if tag in NAME_TAGS else NUMBER if tag in NUMBER_TAGS else FUNCTION
         if " " in word:
             parts = [index.get(part) for part in word.split() if part not in functions]
             return NAME if parts and all(part is not None and named[part] for part in parts) else PHRASE
@@ -73,6 +80,8 @@ def word_kinds(corpus: Corpus) -> list[str]:
 def capital_shares(corpus: Corpus) -> npt.NDArray[np.float64]:
     """Return the share of its occurrences in which each word begins with a capital letter; NaN where unknown.
 
+    Where the source says parts of speech, it is the share in which it is a name.
+
     It is unknown without the texts, where a user's own function has split them, and for words that are too rare in the
     sample of documents, which are taken evenly from all of them.
     """
@@ -80,34 +89,36 @@ def capital_shares(corpus: Corpus) -> npt.NDArray[np.float64]:
     if not corpus.has_documents or corpus.options.tokens == CUSTOM:
         return shares
     seen, capital = (np.zeros(len(corpus.words), dtype=np.int64) for _ in range(2))
-    rule = make_rule(corpus.options.tokens, numbers=corpus.options.numbers)
+    rule = make_rule(corpus.options)
 
     def count(word: str) -> int:
         number = corpus.word_index.get(word)
         return 0 if number is None else int(corpus.raw_counts[number])
 
-    for texts in _sample(corpus):
-        counted = rule.split(texts.str.replace_all(_SENTENCE_START, "${1}0"))[0].value_counts()
-        for raw, n in counted.iter_rows():
+    for texts in _sample(corpus, ANNOTATION if corpus.annotated else "text"):
+        split = texts if corpus.annotated else texts.str.replace_all(_SENTENCE_START, "${1}0")
+        for raw, n in rule.split(split)[0].value_counts().iter_rows():
             v = corpus.word_index.get(mend(rule.spell(raw), count))
             if v is not None:
                 seen[v] += n
-                capital[v] += n if raw[0].isupper() else 0
+                named = raw.lower().rpartition(FIELDS)[2] in NAME_TAGS if corpus.annotated else raw[0].isupper()
+                capital[v] += n if named else 0
     known = seen >= _LEAST_SEEN
     shares[known] = capital[known] / seen[known]
     return shares
 
 
-def _sample(corpus: Corpus) -> Iterator[pl.Series]:
+def _sample(corpus: Corpus, column: str) -> Iterator[pl.Series]:
     """Yield the texts of some documents: runs of them, taken evenly from all, so that the others are not read."""
     try:
-        total = corpus.documents.select(pl.len()).collect().item()
+        documents = corpus.annotations if corpus.annotated else corpus.documents
+        total = documents.select(pl.len()).collect().item()
         share = min(1.0, _SAMPLE / max(_LETTERS_PER_WORD * corpus.n_tokens, 1))
         runs = min(_RUNS, total)
         length = math.ceil(share * total / max(runs, 1))
         for number in range(runs):
             begin, end = (edge * total // runs for edge in (number, number + 1))
-            yield corpus.documents.select("text").slice(begin, min(length, end - begin)).collect()["text"]
+            yield documents.select(column).slice(begin, min(length, end - begin)).collect()[column]
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         assert corpus.path is not None
         raise store.damaged(corpus.path, "documents.parquet cannot be read") from error

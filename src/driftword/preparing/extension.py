@@ -70,9 +70,12 @@ def extend_corpus(
         raise OptionError("The dates of the model's documents were shuffled, so there is nothing to go on from")
     if options.tokens == CUSTOM:
         raise OptionError("The model's text was split by a function, which is not stored; prepare and fit it again")
-    files = ReadingOptions(options.time_from_name, options.encoding)
-    rule = make_rule(options.tokens, numbers=options.numbers)
-    request = ReadingRequest(rule, text, time, options.time_format, options.language, skip_bad_dates=False, files=files)
+    files = ReadingOptions(options.time_from_name, options.encoding, element=options.element, columns=options.columns)
+    rule = make_rule(options)
+    request = ReadingRequest(
+        rule, text, time, options.time_format, options.language, skip_bad_dates=False, lemmas=options.lemmas,
+        files=files,
+    )  # fmt: skip
     opened = open_source(source, files)
     with (
         store.create(out, kind=KIND, overwrite=overwrite) as writer,

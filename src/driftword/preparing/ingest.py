@@ -15,17 +15,20 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword.basics.errors import SourceError
+from driftword.basics.errors import OptionError, SourceError
 from driftword.basics.progress import Progress
+from driftword.corpus.lemmas import check_languages, language_for_lemmas
+from driftword.corpus.options import ANNOTATED, FORM, LEMMA, LEMMA_POS
 from driftword.corpus.preparation_report import PreparationReport
 from driftword.corpus.tokens import TokenRule
 from driftword.preparing.document_parts import DocumentParts, stored_columns, to_list
 from driftword.preparing.id_stream import IdStream
-from driftword.preparing.languages import LanguageFilter, LanguageSample, count_languages
+from driftword.preparing.languages import SAMPLED_CHARACTERS, LanguageFilter, LanguageSample, count_languages
 from driftword.preparing.reading_tally import EXAMPLES, Tally, shown_value
 from driftword.preparing.text_stages import ReadingRequest
 from driftword.preparing.workers import Workers
 from driftword.sources import limits
+from driftword.sources.annotated_text import ANNOTATION
 from driftword.sources.dates import DateReader, within_calendar
 from driftword.sources.opening import TEXT_NAMES, TIME_NAMES, Source, choose_column, is_words, listed
 
@@ -145,7 +148,8 @@ class Ingestion:
                 tally.replaced += int(written.str.count_matches("\ufffd", literal=True).sum())
                 self._days.append(days.to_physical().to_numpy().astype(np.int32))
                 self._write_documents(batch, written, days)
-                texts = batch[self.text].alias("text")
+                texts = batch[ANNOTATION if self.rule.kind == ANNOTATED else self.text].alias("text")
+                tally.no_lemma += self._without_lemma(texts)
                 rows = max(1, texts.len() * _PIECE_BYTES // max(int(texts.estimated_size()), 1))
                 yield from (texts.slice(first, rows) for first in range(0, texts.len(), rows))
 
@@ -173,6 +177,37 @@ class Ingestion:
             raise SourceError(f"Column '{self.text}' holds lists; if they are lists of words, pass `tokens=\"list\"`")
         if not (nested or kind in _TEXT_TYPES):
             raise SourceError(f"Column '{self.text}' holds {kind}, not text; name another with `text`")
+
+        self._check_words(source, batch)
+
+    def _check_words(self, source: Source, batch: pl.DataFrame) -> None:
+        """Check that the source says of words what is asked for; where lemmas are made here, tell their language."""
+        rule, annotated = self.rule, bool(source.state.annotated)
+        if annotated and rule.kind == "words" and not (len(self.days) or self._settled):
+            self.rule = rule = replace(rule, kind=ANNOTATED)
+        if annotated != (rule.kind == ANNOTATED):
+            if annotated:
+                raise SourceError("The source says what its words are, so it is not split; leave `tokens` out")
+            raise SourceError(
+                "The source does not say what its words are, as that of this corpus did; give one that does"
+            )
+        if rule.words == LEMMA_POS and not annotated:
+            raise OptionError(
+                "The source does not say which parts of speech its words are; annotate it first, as CoNLL-U for "
+                'example, or count lemmas alone with `lemmas=True, words="lemma"`'
+            )
+        if rule.words == LEMMA and not annotated and not self._request.lemmas:
+            raise OptionError("The source does not say the lemmas of its words; pass `lemmas=True` to make them here")
+        if self._request.lemmas and rule.lemma_language is None:
+            texts = self._joined(batch.with_columns(self._readable(batch[self.text])), " ").drop_nulls()
+            language = self._request.language or language_for_lemmas(texts.str.slice(0, SAMPLED_CHARACTERS).to_list())
+            self.rule = replace(rule, lemma_language=check_languages(language))
+
+    def _without_lemma(self, annotation: pl.Series) -> int:
+        """Return how many words of an annotation have no lemma, where lemmas are counted."""
+        if self.rule.kind != ANNOTATED or self.rule.words == FORM:
+            return 0
+        return int(annotation.str.count_matches(r"(?m)^[^\t\n]+\t\t").sum())
 
     def _check_lengths(self, batch: pl.DataFrame, rows_before: int) -> None:
         """Refuse a document with more text than may be read, and any other cell that is as long."""
@@ -228,7 +263,11 @@ class Ingestion:
         if self._language is None:
             self._sample.add(texts)
         used = {self.text, "date"} if self.time == "date" else {self.text}
+        if self.rule.kind == ANNOTATED:
+            used.add(ANNOTATION)
         columns = [texts, days.alias("date"), *stored_columns(batch, used)]
+        if self.rule.kind == ANNOTATED:
+            columns.append(batch[ANNOTATION])
         frame = pl.DataFrame({column.name: column for column in columns})  # by name, as one may be empty
         self._text_bytes += int(texts.str.len_bytes().sum())
         path = self._spool / f"documents-{len(self._parts):06}.parquet"

@@ -32,7 +32,7 @@ from driftword.corpus.corpus import Corpus
 from driftword.corpus.from_ids import KIND, write_tables
 from driftword.corpus.groups import check_column, choose_groups
 from driftword.corpus.metadata import CorpusMetadata
-from driftword.corpus.options import PrepareOptions
+from driftword.corpus.options import ANNOTATED, PrepareOptions
 from driftword.corpus.passages import as_texts
 from driftword.corpus.phrases import ROUNDS, PhraseRule, PhraseTable
 from driftword.corpus.preparation_report import PreparationReport
@@ -40,7 +40,7 @@ from driftword.corpus.slices import Slices, make_slices
 from driftword.corpus.subsampling import choose_subsample
 from driftword.corpus.tokenized_text import write_facts
 from driftword.corpus.tokens import TokenRule
-from driftword.corpus.vocabulary import choose_words, looks_unspaced
+from driftword.corpus.vocabulary import choose_words, count_suspicious, looks_unspaced
 from driftword.preparing.cluster.cluster_text import check_source, open_cluster, remove_spool
 from driftword.preparing.copies import note_copies
 from driftword.preparing.languages import LanguageFilter
@@ -239,6 +239,7 @@ def _resolve(options: PrepareOptions, found: ReadText, n_tokens: int) -> Prepare
         text=found.text,
         time=found.time,
         tokens=found.rule.kind,
+        lemma_language=found.rule.lemma_language,
         min_count=_min_count(options, n_tokens),
         phrase_min_count=_phrase_rule(options).floor(n_tokens),
     )
@@ -372,6 +373,7 @@ def _complete_report(
         keep_missing=tuple(sorted(set(options.keep) - set(words))),
         slices_without_held_out=token_writer.training_only,
         unspaced=options.tokens == "words" and looks_unspaced(words),
+        suspicious=count_suspicious(words, text.counts[chosen]) if options.tokens in ("words", ANNOTATED) else {},
     )
 
 

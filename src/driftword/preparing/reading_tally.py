@@ -26,6 +26,7 @@ class Tally:
     bad_dates: int = 0
     examples: list[tuple[int, str | None]] = field(default_factory=list)  # row and value of the first bad dates
     replaced: int = 0  # characters that could not be decoded
+    no_lemma: int = 0  # words that have none, where lemmas are counted
     documents: int = 0  # that are left
     other_languages: Counter[str] = field(default_factory=Counter)
     detected_encodings: Counter[str] = field(default_factory=Counter)
@@ -68,6 +69,7 @@ class Tally:
             bad_date_examples=tuple((row, str(value)[:LONGEST_DATE]) for row, value in self.examples),
             other_languages=dict(self.other_languages.most_common()),
             replaced_characters=self.replaced,
+            without_lemma=self.no_lemma,
             detected_encodings=dict(self.detected_encodings),
         )
 

@@ -34,15 +34,17 @@ class ReadingRequest:
     time_format: str | None
     language: str | None
     skip_bad_dates: bool
+    lemmas: bool  # whether to make them here
     files: ReadingOptions
 
     @classmethod
     def of(cls, options: PrepareOptions) -> ReadingRequest:
         """Return what the options of `prepare` say about reading."""
         return cls(
-            make_rule(options.tokens, numbers=options.numbers), options.text, options.time, options.time_format,
-            options.language, options.skip_bad_dates,
-            ReadingOptions(options.time_from_name, options.encoding, options.skip_bad_rows, options.skip_bad_files),
+            make_rule(options), options.text, options.time, options.time_format,
+            options.language, options.skip_bad_dates, options.lemmas,
+            ReadingOptions(options.time_from_name, options.encoding, options.skip_bad_rows, options.skip_bad_files,
+                           options.element, options.columns),
         )  # fmt: skip
 
 

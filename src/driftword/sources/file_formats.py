@@ -19,22 +19,32 @@ import polars as pl
 from driftword.basics.errors import DriftwordError, SourceError
 from driftword.basics.polars_faults import POLARS_ERRORS, reason
 from driftword.sources import compression, limits
+from driftword.sources.column_files import read_conllu, read_vrt
 from driftword.sources.csv_files import read_csv
 from driftword.sources.json_files import read_json
 from driftword.sources.name_dates import NameDates
 from driftword.sources.polars_files import DAMAGED, read_arrow, read_parquet
 from driftword.sources.remote_files import SourceFile, local_copy, size_of
+from driftword.sources.tei_files import read_tei
 from driftword.sources.text_streams import ReadingState, batches, open_text, readable_name
 
-FORMATS: Final = "CSV, TSV, JSON lines (also .gz, .bz2, .xz and .zst), Parquet, Arrow, or a folder of .txt files"
+FORMATS: Final = (
+    "CSV, TSV, JSON lines, TEI (.xml), CoNLL-U, VRT (also .gz, .bz2, .xz and .zst), Parquet, Arrow, or a folder of "
+    ".txt files"
+)
 
 KINDS: Final = {
     **dict.fromkeys((".csv", ".tsv", ".tab"), "csv"),
     **dict.fromkeys((".jsonl", ".ndjson", ".json"), "json"),
     **dict.fromkeys((".parquet", ".pq"), "parquet"),
     **dict.fromkeys((".arrow", ".ipc", ".feather"), "arrow"),
+    **dict.fromkeys((".xml", ".tei"), "tei"),
+    **dict.fromkeys((".conllu", ".conll"), "conllu"),
+    **dict.fromkeys((".vrt", ".vert"), "vrt"),
     ".txt": "text",
 }
+#: Kinds of files that may say what each word is.
+ANNOTATED: Final = ("tei", "conllu", "vrt")
 _Read = TypeVar("_Read")
 _UNREADABLE: Final = (*compression.DAMAGED, *POLARS_ERRORS, UnicodeError, OverflowError)
 
@@ -48,7 +58,7 @@ def suffix_of(file: SourceFile) -> str:
 
 
 def kind_of(file: SourceFile) -> str:
-    """Return what a file holds: csv, json, parquet, arrow or text."""
+    """Return what a file holds: one of the values of `KINDS`."""
     suffix = suffix_of(file)
     if suffix not in KINDS:
         name = readable_name(str(file))
@@ -121,6 +131,9 @@ _TABLE_READERS: Final[dict[str, Callable[[Path, ReadingState], Iterator[pl.DataF
     "json": read_json,
     "parquet": read_parquet,
     "arrow": read_arrow,
+    "tei": read_tei,
+    "conllu": read_conllu,
+    "vrt": read_vrt,
 }
 
 

@@ -28,10 +28,10 @@ def read_json(file: Path, state: ReadingState) -> Iterator[pl.DataFrame]:
             rows = _array_items(file, head, text, state)
         else:
             rows = _line_items(file, RowLines(file, text, head), state)
-        yield from batches(_noting_keys(file, rows, state), lambda batch: _frame(batch, state), limits.BATCH_ROWS)
+        yield from batches(noting_keys(file, rows, state), lambda batch: cells_frame(batch, state), limits.BATCH_ROWS)
 
 
-def _noting_keys(file: Path, rows: Iterator[tuple[_Cells, int]], state: ReadingState) -> Iterator[tuple[_Cells, int]]:
+def noting_keys(file: Path, rows: Iterator[tuple[_Cells, int]], state: ReadingState) -> Iterator[tuple[_Cells, int]]:
     """Yield each row, and its size with a cell for every key that has occurred."""
     for row, length in rows:
         state.keys.update(dict.fromkeys(row))
@@ -124,7 +124,8 @@ def _cells(row: Any, state: ReadingState) -> _Cells:
     return {name: as_text(value) for name, value in row.items()}
 
 
-def _frame(rows: list[_Cells], state: ReadingState) -> pl.DataFrame:
+def cells_frame(rows: list[_Cells], state: ReadingState) -> pl.DataFrame:
+    """Return rows as a table with a column for every key that has occurred."""
     columns: dict[str, pl.Series] = {}
     for key in state.keys:
         name = str(as_text(key))

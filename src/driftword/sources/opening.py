@@ -26,7 +26,7 @@ from driftword.basics.polars_faults import POLARS_ERRORS, reason
 from driftword.basics.suggestions import did_you_mean
 from driftword.sources import limits
 from driftword.sources.encodings import check_encoding
-from driftword.sources.file_formats import FORMATS, KINDS, kind_of, read_tables, read_texts, suffix_of
+from driftword.sources.file_formats import ANNOTATED, FORMATS, KINDS, kind_of, read_tables, read_texts, suffix_of
 from driftword.sources.json_files import as_text
 from driftword.sources.name_dates import NameDates
 from driftword.sources.remote_files import SourceFile, find_remote, size_of
@@ -93,6 +93,8 @@ class ReadingOptions:
     encoding: str | None = None
     skip_bad_rows: bool = False
     skip_bad_files: bool = False
+    element: str | None = None
+    columns: str = "word,pos,lemma"
 
     def check(self) -> None:
         """Refuse options that no file could be read with."""
@@ -102,7 +104,10 @@ class ReadingOptions:
     def state(self) -> ReadingState:
         """Return the state at the beginning of reading."""
         encoding = None if self.encoding is None else check_encoding(self.encoding)
-        return ReadingState(self.skip_bad_rows, self.skip_bad_files, encoding)
+        return ReadingState(
+            self.skip_bad_rows, self.skip_bad_files, encoding, element=self.element, columns=self.columns,
+            name_dates=NameDates(self.time_from_name),
+        )  # fmt: skip
 
 
 def open_source(source: Any, options: ReadingOptions | None = None) -> Source:
@@ -189,10 +194,12 @@ def open_files(files: Sequence[SourceFile], options: ReadingOptions, *, root: st
 
 def _check_applicable(kind: str, options: ReadingOptions) -> None:
     """Refuse options that mean nothing for this kind of source."""
-    if options.time_from_name is not None and kind != "text":
+    if options.time_from_name is not None and kind not in ("text", *ANNOTATED):
         raise OptionError("`time_from_name` is for .txt files; name the column of dates with `time`")
-    if options.encoding is not None and kind not in ("text", "csv", "json"):
+    if options.encoding is not None and kind not in ("text", "csv", "json", "conllu", "vrt"):
         raise OptionError("`encoding` is for text, CSV and JSON files; leave it out here")
+    if options.element is not None and kind not in ("tei", "vrt"):
+        raise OptionError("`element` is for TEI and VRT files, which have elements; leave it out here")
 
 
 def _find_files(path: str) -> tuple[list[Path], Path]:

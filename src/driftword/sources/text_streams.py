@@ -17,6 +17,7 @@ from driftword.basics.errors import SourceError
 from driftword.sources import limits
 from driftword.sources.compression import decompressed
 from driftword.sources.encodings import UTF_8, detect_encoding
+from driftword.sources.name_dates import NameDates
 
 _Row = TypeVar("_Row")
 
@@ -36,6 +37,11 @@ class ReadingState:
     detected_encodings: dict[str, int] = field(default_factory=dict)  # files that are not UTF-8, by their encoding
     keys: dict[str, None] = field(default_factory=dict)  # of JSON objects, in order of appearance
     nested: set[str] = field(default_factory=set)  # those of them that hold lists or objects
+    # Of files that say what words are
+    element: str | None = None  # that is a document
+    columns: str = "word,pos,lemma"
+    name_dates: NameDates | None = None  # for documents that say no date themselves
+    annotated: bool | None = None  # whether words are told apart; None until the first document
 
 
 def readable_name(name: str) -> str:

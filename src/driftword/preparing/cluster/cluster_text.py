@@ -38,7 +38,7 @@ from driftword.preparing.languages import count_languages, sampling_step
 from driftword.preparing.reading_tally import Tally
 from driftword.preparing.text_stages import CountedWords, ReadingRequest, ReadText, TokenPlaces
 from driftword.sources.dates import DateReader
-from driftword.sources.file_formats import kind_of
+from driftword.sources.file_formats import ANNOTATED, kind_of
 from driftword.sources.opening import Input, Source
 from driftword.sources.remote_files import RemoteFile, SourceFile, size_of, stamp_of
 from driftword.storage import shards
@@ -140,7 +140,7 @@ class ClusterText:
         if noticed.text:
             request = replace(request, text=noticed.text, time=noticed.time, rule=noticed.rule)
         jobs = self._jobs(source, request, settled=bool(noticed.text))
-        if kind_of(source.files[0]) == "json":
+        if kind_of(source.files[0]) in ("json", *ANNOTATED):
             jobs = self._with_keys(jobs)
         self.bar.stage("reading", total=len(jobs))
         self._read = self.tasks.map(partitions.read_partition, [(job,) for job in jobs])
