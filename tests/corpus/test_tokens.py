@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftword.basics.errors import OptionError, SourceError
+from driftword.corpus.options import PrepareOptions
 from driftword.corpus.tokens import TokenRule, make_rule, mend
 
 
@@ -58,12 +59,12 @@ def test_text_that_is_split_already_is_left_alone() -> None:
 
 
 def test_a_function_of_the_users() -> None:
-    assert words("a,b,,c", make_rule(lambda text: text.split(","), numbers=False)) == ["a", "b", "c"]
+    assert words("a,b,,c", make_rule(PrepareOptions(tokens=lambda text: text.split(",")))) == ["a", "b", "c"]
     for bad in (lambda text: text, lambda text: [1, 2], lambda text: None):
         with pytest.raises(SourceError, match="must return a list of strings"):
-            make_rule(bad, numbers=False).split(pl.Series(["a b"]))
+            make_rule(PrepareOptions(tokens=bad)).split(pl.Series(["a b"]))
     with pytest.raises(OptionError, match="`tokens` is 'spacy'"):
-        make_rule("spacy", numbers=False)
+        PrepareOptions(tokens="spacy")
 
 
 def test_a_broken_word_is_joined_as_the_corpus_writes_it() -> None:

@@ -31,11 +31,10 @@ def _lemmatizer() -> Any:
 
 def check_languages(given: str) -> str:
     """Check the languages of lemmas, codes with commas between them."""
-    import importlib
-
     _lemmatizer()
-    strategies = importlib.import_module("simplemma.strategies.dictionaries.dictionary_factory")
-    known = sorted(strategies.SUPPORTED_LANGUAGES)
+    from simplemma.strategies.dictionaries.dictionary_factory import SUPPORTED_LANGUAGES
+
+    known = sorted(SUPPORTED_LANGUAGES)
     codes = [code.strip().lower() for code in given.split(",") if code.strip()]
     for code in codes:
         if code not in known:

@@ -81,7 +81,7 @@ class PrepareOptions:
     numbers
         Keep numbers as words.
     phrases
-        Join frequent collocations such as "health care" into one word.
+        Join frequent collocations such as "health care" into one word; words with parts of speech are not joined.
     phrase_threshold
         Smallest normalised PMI of a phrase: 0 is chance, 1 means never apart.
     phrase_min_count
@@ -190,6 +190,7 @@ class PrepareOptions:
             raise OptionError("`lemma_language` is for lemmas that are made here; pass `lemmas=True`, or leave it out")
         if checked["lemmas"] and self.words == FORM:
             checked["words"] = LEMMA
+        checked["phrases"] = checked["phrases"] and checked["words"] != LEMMA_POS
         checked["slices"] = check_rule(self.slices)
         for name in ("connectors", "stopwords", "keep"):
             checked[name] = tuple(checks.word_list(name, getattr(self, name)))

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from driftword.corpus.from_ids import KIND
+from driftword.corpus.options import LEMMA, LEMMA_POS
 from driftword.corpus.preparation_report import PreparationReport
 from driftword.corpus.tokenized_text import TokenizedText
 
@@ -58,7 +59,9 @@ def summarize(corpus: TokenizedText) -> dict[str, str]:
     source = ", ".join(info["source"][:3])
     source += f" and {len(info['source']) - 3} more" if len(info["source"]) > 3 else ""
     source += f" (text: {options.text}, time: {options.time})" if options.text else ""
-    vocabulary = f"{info['words']:,} words"
+    counted = {LEMMA: "lemmas", LEMMA_POS: "lemmas with parts of speech"}.get(options.words, "words")
+    made = f" made here ({options.lemma_language})" if options.lemma_language else ""
+    vocabulary = f"{info['words']:,} {counted}{made}"
     if info["phrases"]:
         vocabulary += f", {info['phrases']:,} of them phrases"
     if options.min_count is not None and options.vocabulary is not None:

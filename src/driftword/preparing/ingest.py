@@ -198,9 +198,11 @@ class Ingestion:
             )
         if rule.words == LEMMA and not annotated and not self._request.lemmas:
             raise OptionError("The source does not say the lemmas of its words; pass `lemmas=True` to make them here")
-        if self._request.lemmas and rule.lemma_language is None:
-            texts = self._joined(batch.with_columns(self._readable(batch[self.text])), " ").drop_nulls()
-            language = self._request.language or language_for_lemmas(texts.str.slice(0, SAMPLED_CHARACTERS).to_list())
+        if self._request.lemmas and not (len(self.days) or self._settled):
+            language = rule.lemma_language or self._request.language
+            if language is None:
+                texts = self._joined(batch.with_columns(self._readable(batch[self.text])), " ").drop_nulls()
+                language = language_for_lemmas(texts.str.slice(0, SAMPLED_CHARACTERS).to_list())
             self.rule = replace(rule, lemma_language=check_languages(language))
 
     def _without_lemma(self, annotation: pl.Series) -> int:

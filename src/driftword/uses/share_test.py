@@ -11,7 +11,7 @@ import numpy as np
 
 from driftword.inference import change_dates, permutation_test
 from driftword.inference.change_dates import ChangeDate
-from driftword.inference.document_scores import Scores
+from driftword.inference.document_scores import TEMPERING, Scores
 from driftword.inference.occurrences import calendar_of
 from driftword.inference.permutation_test import LEAST_DOCUMENTS, NOISE_BLOCKS, PreparedWord, TestResult, WordDocuments
 from driftword.uses.sense_shares import SenseCounts
@@ -60,7 +60,10 @@ def when(uses: WordUses, found: SenseCounts, units: Array | None) -> ChangeDate 
     day = np.rint(word.mean_of_units(found.day.astype(np.float64))).astype(np.int64)
     total = found.counts.sum(axis=0) / found.counts.sum()
     variance = np.maximum(total * (1 - total), 1e-6)
-    return change_dates.find(centered, day, variance, calendar_of(uses.corpus, found.day))
+    n = len(total)  # shares add up to 1, so that of the last says what the others have said
+    return change_dates.find(
+        centered, day, variance, calendar_of(uses.corpus, found.day), tempering=TEMPERING * (n - 1) / n
+    )
 
 
 def _documents(found: SenseCounts, time: Array, strata: Array | None, units: Array | None) -> WordDocuments | None:
