@@ -25,7 +25,8 @@ companions  Words exchange their places; how often words that are often near exc
 seeds       The same corpus is fitted with two seeds (the second is 100 more), as is the fit without dates
             that tests compare with: how many of the words that one calls the other calls, too, how their
             effects are correlated, and how many of the first 50 words are the same.
-frequency   Dates of documents are permuted: how often the frequency of 300 words seems to change.
+frequency   Dates of documents are permuted: how often the frequency of 300 words seems to change, and how
+            often words seem to be keywords of the second half of the time, beside the usual log-likelihood.
             Then 40 words lose half of their occurrences in the second half of the time.
 
 Options are those of calibration.py; `few` is a number of words that `best` draws instead of
@@ -52,6 +53,7 @@ from machine import describe
 from options import parse_arguments
 
 BY_HAND = 9  # borders
+CHI_SQUARE = 3.84  # which log-likelihoods exceed in 5% of cases, if every occurrence is evidence of its own
 SHARES = (0.1, 0.2, 1 / 3, 0.5, 1.0)
 
 
@@ -234,6 +236,16 @@ def report_frequency(source: dw.Corpus, *, seed: int) -> None:
     found = np.array([frequency_p(fewer, v) for v in halved.tolist()], dtype=float)
     print(f"    nothing changes: p <= .05 {100 * np.mean(p <= 0.05):.1f}% of {len(p)} words; halved: "
           f"{100 * np.mean(found <= 0.05):.1f}% of {len(found)}", flush=True)  # fmt: skip
+
+    middle, last = len(corpus.slices) // 2, len(corpus.slices) - 1
+    labels = [label[:4] for label in corpus.slices.labels]
+    between = ((labels[0], labels[middle - 1]), (labels[middle], labels[last]))
+    keys = dw.keywords(corpus, between=between, function=True, seed=seed).drop_nulls("p")
+    usual = (keys["log_likelihood"] > CHI_SQUARE).mean()
+    print(
+        f"    keywords where nothing changes: p <= .05 {100 * (keys['p'] <= 0.05).mean():.1f}% of {len(keys)} words, "
+        f"q <= .05 {(keys['q'] <= 0.05).sum()}; log-likelihood above {CHI_SQUARE}: {100 * usual:.1f}%", flush=True,
+    )  # fmt: skip
 
 
 REPORTS = {

@@ -243,7 +243,7 @@ def shares(path: str, seed: int, given: dict[str, Any]) -> None:
         held += ((table.low[many, 1] <= true[many]) & (true[many] <= table.high[many, 1])).tolist()
         result = share_test.run(found, time=time, strata=None, units=None, permutations=999, seed=seed, v=v)
         p.append(1.0 if result is None else result.p)
-        change = share_test.when(uses, found, None) if p[-1] <= 0.05 else None
+        change = share_test.when(made, found, None) if p[-1] <= 0.05 else None
         if change is not None and course != "constant":
             dated.append(change.low <= middles[v] <= change.high)
     print(f"shares {Path(path).name} seed={seed} {course}: {len(truth)} words, {len(errors)} slices")

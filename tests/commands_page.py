@@ -20,6 +20,7 @@ GROUPS = {
         *("equivalents", "analogy", "changes", "movers"),
     ),
     "Findings": ("significance", "power", "describe", "evidence", "collocates", "contrast"),
+    "Counts": ("concordance", "keywords", "trends"),
     "Senses": ("senses", "name-senses", "export-uses", "score-senses"),
     "Vectors of occurrences": ("encode",),
     "Figures and files": ("plot", "export"),

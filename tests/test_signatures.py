@@ -14,7 +14,7 @@ import driftword as dw
 #: What may be given by position after the first argument.
 AFTER: dict[str, tuple[str, ...]] = {
     "model": ("word", "words", "names", "others", "a", "b", "c", "gold", "source"),
-    "corpus": ("spec", "words"),
+    "corpus": ("spec", "word", "words"),
     "source": ("options",),
     "chart": ("path",),
     "occurrences": ("vectors",), "tables": (),
@@ -36,6 +36,7 @@ BESIDES: dict[str, set[str]] = {
     "plan": {"dim", "spec"},
     "trajectory": {"metric", "min_count"},
     "contrast": {"words"},
+    "trends": {"n"},
 }
 FUNCTIONS = {
     "prepare-gold": "prepare_gold", "gold": "score_gold", "name-senses": "name_senses", "export-uses": "export_uses",

@@ -58,12 +58,15 @@ if TYPE_CHECKING:
     from driftword.preparing import prepare
     from driftword.uses.brought_vectors import usage
     from driftword.uses.collocates import collocates
+    from driftword.uses.concordance import concordance
     from driftword.uses.describing import describe
     from driftword.uses.drawn_occurrences import occurrences
     from driftword.uses.driving_passages import evidence
     from driftword.uses.judgements import export_uses, score_senses
+    from driftword.uses.keywords import keywords
     from driftword.uses.sense_naming import name_senses
     from driftword.uses.senses import senses
+    from driftword.uses.trends import trends
 
 __version__ = "0.1.0"
 
@@ -103,12 +106,15 @@ _MODULES = {
     "fitting.tuning": ("tune",),
     "uses.brought_vectors": ("usage",),
     "uses.collocates": ("collocates",),
+    "uses.concordance": ("concordance",),
     "uses.describing": ("describe",),
     "uses.drawn_occurrences": ("occurrences",),
     "uses.driving_passages": ("evidence",),
     "uses.judgements": ("export_uses", "score_senses"),
+    "uses.keywords": ("keywords",),
     "uses.sense_naming": ("name_senses",),
     "uses.senses": ("senses",),
+    "uses.trends": ("trends",),
 }  # fmt: skip
 #: Public modules.
 _PARTS = ("baselines", "plot")
@@ -118,11 +124,12 @@ __all__ = [
     "BusyError", "Corpus", "DriftwordError", "DriftwordWarning", "ExistsError", "FitError", "Model", "OptionError",
     "PrepareOptions", "Slices", "SourceError", "Spec", "StoreError", "TextVectorizer", "UnknownSliceError",
     "UnknownWordError", "Usage",
-    "analogy", "baselines", "benchmark", "card", "changes", "collocates", "combine", "compare", "contrast", "describe",
-    "drift", "encode", "equivalents", "evaluate", "evidence", "export", "export_uses", "extend", "fit", "frequency",
-    "from_vectors", "gold_uses", "movers", "name_senses", "neighborhoods", "neighbors", "occurrences", "plan", "plot",
-    "power", "prepare", "prepare_gold", "read_gold", "read_word2vec", "report", "score_gold", "score_senses", "senses",
-    "significance", "similarity", "towards", "trajectory", "tune", "usage",
+    "analogy", "baselines", "benchmark", "card", "changes", "collocates", "combine", "compare", "concordance",
+    "contrast", "describe", "drift", "encode", "equivalents", "evaluate", "evidence", "export", "export_uses",
+    "extend", "fit", "frequency", "from_vectors", "gold_uses", "keywords", "movers", "name_senses", "neighborhoods",
+    "neighbors", "occurrences", "plan", "plot", "power", "prepare", "prepare_gold", "read_gold", "read_word2vec",
+    "report", "score_gold", "score_senses", "senses", "significance", "similarity", "towards", "trajectory", "trends",
+    "tune", "usage",
 ]  # fmt: skip
 
 

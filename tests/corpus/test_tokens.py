@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import driftword as dw
 from driftword.basics.errors import OptionError, SourceError
 from driftword.corpus.options import PrepareOptions
 from driftword.corpus.tokens import TokenRule, make_rule, mend
@@ -92,3 +94,20 @@ def test_spelling_a_word_again_changes_nothing(text: str) -> None:
     rule = TokenRule()
     for word in words(text):
         assert rule.spell(word) == word
+
+
+@pytest.mark.parametrize(
+    ("tokens", "package", "text", "expected"),
+    [
+        ("chinese", "jieba", "我们在海上看到一艘船，港口里有风暴。", ["我们", "海上", "港口", "风暴"]),
+        ("japanese", "fugashi", "船は港を出て、海に向かった。", ["船", "港", "海"]),
+    ],
+)
+def test_words_without_spaces(tmp_path: Path, tokens: str, package: str, text: str, expected: list[str]) -> None:
+    pytest.importorskip(package, exc_type=ImportError)
+    corpus = dw.prepare([(text * 4, 1900 + i) for i in range(8)], tokens=tokens, phrases=False, out=tmp_path / "c")
+    assert set(expected) < set(corpus.words)
+    assert not {"，", "。", "、"} & set(corpus.words)
+    line = corpus.passages(expected[-1], n=1).row(0, named=True)
+    assert line["keyword"] == expected[-1]
+    assert f"{line['left']}{line['keyword']}{line['right']}".strip("…") in text * 4

@@ -22,7 +22,7 @@ STREAMS: Final = {
     "split": 1, "subsample": 2, "order": 3, "negatives": 4, "scoring": 5, "initial": 6, "turns": 7,
     "background": 8, "halves": 9, "permutations": 10, "signs": 11, "dates": 12, "draws": 13,
     "process": 14, "pieces": 15, "chosen": 16, "baseline": 17, "start": 18, "holdout": 19, "contexts": 20, "folds": 21,
-    "word contexts": 22, "words": 23, "senses": 24, "power": 25, "passages": 26, "occurrences": 27,
+    "word contexts": 22, "words": 23, "senses": 24, "power": 25, "passages": 26, "occurrences": 27, "keywords": 28,
 }  # fmt: skip
 
 

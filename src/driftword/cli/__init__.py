@@ -4,7 +4,7 @@ It may import every room, within the function that needs it, so that help is sho
 """
 
 # Each registers its commands, in this order.
-from driftword.cli import corpora, models, comparisons, queries, exports, claims, findings  # noqa: F401, I001
+from driftword.cli import corpora, models, comparisons, queries, exports, claims, findings, counting  # noqa: F401, I001
 from driftword.cli import encoding, pages, planning, demo  # noqa: F401
 from driftword.cli.app import app, main
 

@@ -18,6 +18,9 @@ SOURCE = typer.Argument(
     show_default=False,
 )
 MODEL = typer.Argument(help="A model directory, as made by [bold]fit[/bold], or its address.", show_default=False)
+MODEL_OR_CORPUS = typer.Argument(
+    metavar="MODEL", help="A model directory, as made by [bold]fit[/bold], or a corpus.", show_default=False
+)
 JSON = typer.Option("--json", help="Write JSON for programs.")
 THREADS = typer.Option(help="Number of threads.", show_default="all cores")
 DASK = typer.Option(

@@ -150,7 +150,7 @@ def passages(
     from driftword.corpus import Corpus
 
     corpus = Corpus.open(path)
-    conditions = dict(_condition(text) for text in where or [])
+    conditions = dict(read_condition(text) for text in where or [])
     lines = corpus.passages(word, at=at, n=n, width=width, where=conditions or None)
 
     def for_people(lines: Any, console: Any) -> None:
@@ -163,7 +163,8 @@ def passages(
     return Answer(lines, for_people)
 
 
-def _condition(text: str) -> tuple[str, str]:
+def read_condition(text: str) -> tuple[str, str]:
+    """Read a column and the value that documents must have in it."""
     column, equals, value = text.partition("=")
     if not equals:
         raise OptionError(f"`where` is '{text}'; write COLUMN=VALUE, such as country=FRA")

@@ -22,6 +22,7 @@ from driftword.cli.arguments import (
     MIN_COUNT_BOTH,
     MIN_COUNT_IN_SLICE,
     MODEL,
+    MODEL_OR_CORPUS,
     ONE_SLICE,
     SKIP,
     WHERE_CORPUS,
@@ -166,12 +167,16 @@ def trajectory(
 
 @question
 @of_group
-def frequency(path: Annotated[str, MODEL], word: Annotated[str, WORD]) -> Any:
+def frequency(path: Annotated[str, MODEL_OR_CORPUS], word: Annotated[str, WORD]) -> Any:
     """Show how often a word occurs and how far it moved, to tell a change of use from a change of frequency.
 
-    [bold]Example[/bold]
+    Of a corpus, frequencies have intervals, with documents as the unit of evidence; driftword trends tests them.
+
+    [bold]Examples[/bold]
 
       driftword frequency sotu.model energy
+
+      driftword frequency sotu.corpus energy
     """
     from driftword import explore
 

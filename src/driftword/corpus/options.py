@@ -25,7 +25,8 @@ CONNECTORS: Final = (
 )
 PHRASE_THRESHOLD: Final = 0.45
 #: How text may be split, by name.
-TOKENS: Final = ("words", "whitespace", "list")
+TOKENS: Final = ("words", "whitespace", "list", "chinese", "japanese")
+SEGMENTED: Final = ("chinese", "japanese")  # written without spaces; see `segmenters`
 COPIES: Final = ("one", "drop", "keep")
 CUSTOM: Final = "custom"  # by a user's own function
 ANNOTATED: Final = "annotated"  # by the source
@@ -59,7 +60,9 @@ class PrepareOptions:
         Words to keep however rare they are; they are not joined into phrases.
     tokens
         How text is split: ``"words"`` finds them in running text; ``"whitespace"`` is for text whose words are
-        separated by spaces already; ``"list"`` is for a column of lists of words, which is also noticed automatically.
+        separated by spaces already; ``"list"`` is for a column of lists of words, which is also noticed automatically;
+        ``"chinese"`` and ``"japanese"`` tell words apart that have no spaces between them, and need
+        ``pip install 'driftword[chinese]'`` or ``'driftword[japanese]'``.
         In Python it may be a function from a text to its words.
     words
         What counts as a word, where a TEI, CoNLL-U or VRT source says what each is: ``"form"``, as it is written;

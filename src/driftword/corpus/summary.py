@@ -139,7 +139,9 @@ def _notes(report: PreparationReport) -> list[str]:
         names = _first(small, 5, of=len(small))
         lines.append(_counted(len(small), f"slice(s) too small to hold out text, all of it in training: {names}"))
     lines += _unusual(report)
-    split = 'split them first and pass `tokens="whitespace"`, or pass a tokenizer as `tokens`'
+    split = (
+        'pass `tokens="chinese"` or `"japanese"`, if they are that; or split them first and pass `tokens="whitespace"`'
+    )
     if report.rare_tokens > 0.5 * report.tokens_read:
         lines.append(
             f"more than half of the text is outside the vocabulary; if its words are not separated by spaces, {split}"

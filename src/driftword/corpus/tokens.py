@@ -29,7 +29,8 @@ import polars as pl
 from driftword.basics import checks
 from driftword.basics.errors import SourceError
 from driftword.corpus.lemmas import is_known, lemma_of
-from driftword.corpus.options import ANNOTATED, CUSTOM, FORM, LEMMA, PrepareOptions, Tokenizer
+from driftword.corpus.options import ANNOTATED, CUSTOM, FORM, LEMMA, SEGMENTED, PrepareOptions, Tokenizer
+from driftword.corpus.segmenters import segmenter
 from driftword.corpus.spellings import with_new_letters
 from driftword.sources.annotated_text import FIELDS
 
@@ -62,7 +63,7 @@ class TokenRule:
     @property
     def is_text(self) -> bool:
         """Whether tokens are spelled as words of running text are."""
-        return self.kind in ("words", ANNOTATED)
+        return self.kind in ("words", ANNOTATED, *SEGMENTED)
 
     def split(self, texts: pl.Series) -> tuple[pl.Series, npt.NDArray[np.int64]]:
         """Return all raw tokens of the texts in one column, and how many each text has.
@@ -72,6 +73,10 @@ class TokenRule:
         """
         if texts.dtype == pl.List:
             lists = texts.list.eval(pl.element().filter(pl.element().str.contains(r"\S")))
+        elif self.kind in SEGMENTED:
+            divide = segmenter(self.kind)
+            words = [[word for word in divide(text) if not word.isspace()] for text in texts]
+            lists = pl.Series("text", words, dtype=pl.List(pl.String))
         elif self.custom is not None:
             try:
                 words = [_checked(self.custom(text)) for text in texts]

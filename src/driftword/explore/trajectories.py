@@ -11,6 +11,7 @@ import polars as pl
 
 from driftword.basics import checks
 from driftword.basics.errors import OptionError
+from driftword.corpus import Corpus
 from driftword.corpus.slices import At
 from driftword.explore import vectors
 from driftword.explore.intervals import CorpusLike, uncertainty, with_interval
@@ -18,6 +19,7 @@ from driftword.explore.nearest_neighbors import neighbors_by_slice
 from driftword.explore.slice_selection import attested_slices, representative_slices
 from driftword.explore.vectors import MIN_COUNT, Array
 from driftword.models.model import Model, as_model, models_of_groups
+from driftword.storage.store import read_meta
 
 
 def trajectory(
@@ -260,13 +262,13 @@ def _where_observed(model: Model, values: Array, groups: Sequence[Sequence[int]]
     return pl.Series(np.where(observed, values, np.nan)).fill_nan(None)
 
 
-def frequency(model: Model | str | os.PathLike[str], word: str, *, group: str | None = None) -> pl.DataFrame:
+def frequency(model: Model | Corpus | str | os.PathLike[str], word: str, *, group: str | None = None) -> pl.DataFrame:
     """Return how often a word occurs and how far it moved: a change of frequency is not a change of use.
 
     Parameters
     ----------
     model
-        A model, or its path.
+        A model, or its path; or a corpus, or its path.
     word
         The word.
     group
@@ -277,8 +279,17 @@ def frequency(model: Model | str | os.PathLike[str], word: str, *, group: str | 
     One row per slice: slice; count and occurrences per_million words of text (null where they are not known);
     intercept, the model's own log odds of the word in an average context (null for a model without); and step, the
     distance of its embedding from the slice before (null for the first slice, and where nothing moves).
+
+    Of a corpus: slice; count; per_million, with its 90% interval, low and high, with documents as the unit of evidence;
+    and the documents that have the word. Copies of documents are not counted. `trends` tests words.
     """
-    model = as_model(model, group)
+    if (text := _corpus_given(model)) is not None:
+        from driftword.uses.trends import frequency_by_slice  # the tests behind it need Numba
+
+        if group is not None:
+            raise OptionError("A corpus has no embeddings of groups; leave `group` out, or give a model")
+        return frequency_by_slice(text, word)
+    model = as_model(model, group)  # type: ignore[arg-type]
     v = model.word_id(word)
     steps = np.linalg.norm(np.diff(vectors.path(model, v), axis=0), axis=1).tolist() or [None] * (len(model.slices) - 1)
     columns: dict[str, Any] = {
@@ -289,6 +300,17 @@ def frequency(model: Model | str | os.PathLike[str], word: str, *, group: str | 
         "step": [None, *steps],
     }
     return pl.DataFrame(columns, schema_overrides=dict.fromkeys(("per_million", "intercept", "step"), pl.Float64))
+
+
+def _corpus_given(given: Any) -> Corpus | None:
+    """Return a corpus that is given in the place of a model, or whose path is."""
+    if isinstance(given, Corpus):
+        return given
+    if isinstance(given, str | os.PathLike):
+        location = checks.location("model", given)
+        if (read_meta(location) or {}).get("kind") == "corpus":
+            return Corpus.open(location)
+    return None
 
 
 def per_million(model: Model, v: int) -> list[float | None]:

@@ -54,7 +54,7 @@ def units_of_evidence(corpus: Corpus, clusters: str | None = None) -> Array | No
     return values
 
 
-def two_periods(model: Model | Usage, between: Any, *, remedy: str = _PERIODS) -> Array:
+def two_periods(model: Model | Usage | Corpus, between: Any, *, remedy: str = _PERIODS) -> Array:
     """Return for every slice whether it is in the first of two periods (0), in the second (1), or in neither (-1).
 
     Each period is given as a slice, or as its first and last one.
@@ -63,6 +63,11 @@ def two_periods(model: Model | Usage, between: Any, *, remedy: str = _PERIODS) -
     if len(ends) != 2 or isinstance(between, set | frozenset):
         raise OptionError(f"`between` is {checks.shown(between)}; {remedy}")
     first, last = (slices_of_period(model, end, option="between", remedy=remedy) for end in ends)
+    if first[-1] == last[0] and len(first) + len(last) > 2:
+        label = model.slices.labels[int(last[0])]
+        raise OptionError(
+            f"Both periods of `between` are in the slice {label}; end the first, or begin the second, beside it"
+        )
     if first[-1] >= last[0]:
         raise OptionError(f"`between` is {checks.shown(between)}; give two different periods, the earlier one first")
     times = np.full(len(model.slices), -1)
@@ -70,7 +75,7 @@ def two_periods(model: Model | Usage, between: Any, *, remedy: str = _PERIODS) -
     return times
 
 
-def slices_of_period(model: Model | Usage, period: Any, *, option: str, remedy: str) -> Array:
+def slices_of_period(model: Model | Usage | Corpus, period: Any, *, option: str, remedy: str) -> Array:
     """Return the slices of a period that a user gives as one slice, or as the first and the last one."""
     if not isinstance(period, list | tuple):
         return np.array([model.slices.index(period)])

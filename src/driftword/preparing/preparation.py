@@ -309,7 +309,7 @@ def _choose_vocabulary(
     if looks_unspaced(text.words):
         raise SourceError(
             f"{rare}, as its words are not separated by spaces; "
-            'split it first and pass `tokens="whitespace"`, or pass a tokenizer as `tokens`'
+            'pass `tokens="chinese"` or `"japanese"`, if it is that; or split it first and pass `tokens="whitespace"`'
         )
     raise SourceError(f"{rare}; lower `min_count`, or check that the right column holds the text")
 

@@ -42,7 +42,8 @@ _MOST_RATIO, _MOST_ASSOCIATION = 4.0, 6.0  # beyond which more does not make a c
 _SCHEMA: Final = {
     "word": pl.String, "side": pl.String, "count": pl.Int64, "count_other": pl.Int64, "documents": pl.Int64,
     "documents_other": pl.Int64, "log_ratio": pl.Float64, "association": pl.Float64, "p": pl.Float64, "q": pl.Float64,
-    "slices": pl.Int64, "first": pl.Date, "last": pl.Date,
+    "pmi": pl.Float64, "log_dice": pl.Float64, "log_likelihood": pl.Float64, "slices": pl.Int64, "first": pl.Date,
+    "last": pl.Date,
 }  # fmt: skip
 #: Endings by which forms of one word differ, longest first.
 _ENDINGS: Final = re.compile(r"(?<=\w{3})(ations?|ing|ers?|ed|es|ies|ic|al|ly|y|e|s|'s|s')$")
@@ -85,8 +86,9 @@ def collocates(
     the other; documents with such occurrences (at least 3), and documents_other; log_ratio, the logarithm to base 2 of
     how many times as usual it is on this side, drawn towards 0 where counts are small; association, the logarithm to
     base 2 of how many times as often it is near the word on this side as anywhere; p and q, its false discovery rate
-    over all collocates, with documents as the unit of evidence; slices in which it occurs on this side; first and last,
-    the dates of its first and last occurrence there.
+    over all collocates, with documents as the unit of evidence; pmi, log_dice and log_likelihood, the usual measures of
+    how the word and the collocate go together on this side, for comparison with other programs; slices in which it
+    occurs on this side; first and last, the dates of its first and last occurrence there.
     """
     model = as_source(model)
     n = checks.optional(checks.whole, "n", n, least=1)
@@ -136,6 +138,7 @@ def company(sides: Sides, *, window: int = WINDOW, function: bool = False) -> pl
             "association": np.log2((count[side[ids], ids] + 0.5) / (_expected(sides, window)[side[ids], ids] + 0.5)),
             "p": p,
             "q": benjamini_hochberg(np.array(p)),
+            **_usual_measures(sides, count, side, ids, window),
             "slices": _slices(sides, occurrence, collocate, side)[ids],
             "first": first[ids],
             "last": last[ids],
@@ -232,6 +235,13 @@ def _log_ratio(count: Array, size: Array, side: int) -> float:
 
 def _expected(sides: Sides, window: int) -> Array:
     """Return how many occurrences of the word would have each collocate by chance, before and since, ``(2, V)``."""
+    counts = _text_of_sides(sides)
+    share = (counts + 1) / (counts.sum(axis=1, keepdims=True) + 1)
+    return np.asarray(share * 2 * window * np.bincount(sides.since, minlength=2)[:, None])
+
+
+def _text_of_sides(sides: Sides) -> Array:
+    """Return how often each word occurs in all of the text, before and since, ``(2, V)``."""
     corpus = sides.corpus
     slices = np.arange(len(corpus.slices))
     if sides.periods is not None:
@@ -241,9 +251,26 @@ def _expected(sides: Sides, window: int) -> Array:
         assert sides.change is not None
         first, last = np.array(corpus.slices.first), np.array(corpus.slices.last)
         parts = [slices[first < sides.change], slices[last >= sides.change]]
-    counts = np.array([np.asarray(corpus.counts[part], dtype=np.float64).sum(axis=0) for part in parts])
-    share = (counts + 1) / (counts.sum(axis=1, keepdims=True) + 1)
-    return np.asarray(share * 2 * window * np.bincount(sides.since, minlength=2)[:, None])
+    return np.array([np.asarray(corpus.counts[part], dtype=np.float64).sum(axis=0) for part in parts])
+
+
+def _usual_measures(sides: Sides, count: Array, side: Array, ids: list[int], window: int) -> dict[str, Array]:
+    """Return pointwise mutual information, logDice and the log-likelihood ratio on the side of each collocate."""
+    own, text = count[side[ids], ids].astype(np.float64), _text_of_sides(sides)
+    near = 2.0 * window * np.bincount(sides.since, minlength=2)[side[ids]]  # places near the word
+    every, all_words = text[side[ids], ids], text.sum(axis=1)[side[ids]]
+    word = np.bincount(sides.since, minlength=2)[side[ids]]
+    expected = near * every / np.maximum(all_words, 1)
+    observed = np.array([[own, near - own], [every - own, all_words - near - every + own]]).clip(min=0)
+    row, column = observed.sum(axis=1, keepdims=True), observed.sum(axis=0, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = observed * np.log(observed * observed.sum(axis=(0, 1)) / (row * column))
+        pmi = np.log2(own / expected)
+    return {
+        "pmi": pmi,
+        "log_dice": 14 + np.log2(2 * own / np.maximum(word + every, 1)),
+        "log_likelihood": 2 * np.nan_to_num(terms).sum(axis=(0, 1)),
+    }
 
 
 def _tail(in_documents: Array, total: int, sizes: Array, later: Array, side: int) -> float:

@@ -205,7 +205,9 @@ def by_senses(found: WordSenses, design: ShareTests) -> pl.DataFrame:
         own = counts._replace(counts=np.c_[counts.counts[:, j], np.delete(counts.counts, j, axis=1).sum(axis=1)])
         test = design.test(own, j) if found.number > 1 else None
         change = (
-            share_test.when(uses, own, design.units) if test is not None and design.dated and test.p <= LEVEL else None
+            share_test.when(uses.corpus, own, design.units)
+            if test is not None and design.dated and test.p <= LEVEL
+            else None
         )
         before, since = _sides(counts, design, change)
         rows.append((
@@ -222,7 +224,7 @@ def _word_result(found: WordSenses, design: ShareTests, v: int) -> tuple[TestRes
     counts, uses = found.counts, found.uses
     test = design.test(counts, v) if found.number > 1 else None
     likely = test is not None and test.p <= LEVEL
-    change = share_test.when(uses, counts, design.units) if likely and design.dated else None
+    change = share_test.when(uses.corpus, counts, design.units) if likely and design.dated else None
     before, since = _sides(counts, design, change)
     estimated = design.estimated(found)
     gains = [share_of(estimated, since, j) - share_of(estimated, before, j) for j in range(found.number)]

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from driftword.corpus import Corpus
 from driftword.inference import change_dates, permutation_test
 from driftword.inference.change_dates import ChangeDate
 from driftword.inference.document_scores import TEMPERING, Scores
 from driftword.inference.occurrences import calendar_of
 from driftword.inference.permutation_test import LEAST_DOCUMENTS, NOISE_BLOCKS, PreparedWord, TestResult, WordDocuments
 from driftword.uses.sense_shares import SenseCounts
-from driftword.uses.word_uses import Array, WordUses
+from driftword.uses.word_uses import Array
 
 
 def run(
@@ -51,19 +52,17 @@ def run_along(
     return permutation_test.run(prepared, permutations=permutations, seed=seed, v=v)
 
 
-def when(uses: WordUses, found: SenseCounts, units: Array | None) -> ChangeDate | None:
+def when(corpus: Corpus, found: SenseCounts, units: Array | None) -> ChangeDate | None:
     """Return when shares changed."""
     word = _documents(found, found.slice_of, None, units)
     if word is None:
         return None
-    centered = permutation_test.center(word, np.zeros((len(uses.corpus.slices), found.counts.shape[1])))
+    centered = permutation_test.center(word, np.zeros((len(corpus.slices), found.counts.shape[1])))
     day = np.rint(word.mean_of_units(found.day.astype(np.float64))).astype(np.int64)
     total = found.counts.sum(axis=0) / found.counts.sum()
     variance = np.maximum(total * (1 - total), 1e-6)
     n = len(total)  # shares add up to 1, so that of the last says what the others have said
-    return change_dates.find(
-        centered, day, variance, calendar_of(uses.corpus, found.day), tempering=TEMPERING * (n - 1) / n
-    )
+    return change_dates.find(centered, day, variance, calendar_of(corpus, found.day), tempering=TEMPERING * (n - 1) / n)
 
 
 def _documents(found: SenseCounts, time: Array, strata: Array | None, units: Array | None) -> WordDocuments | None:

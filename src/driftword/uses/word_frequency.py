@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from driftword.corpus import Corpus
-from driftword.corpus.tokenized_text import chunks_of
 from driftword.models.significance_table import HALF_WIDTH
-from driftword.storage import shards
+from driftword.uses.document_counts import DocumentSizes
+from driftword.uses.sense_shares import SenseCounts
 from driftword.uses.sides import Sides
 from driftword.uses.word_uses import Array
 
@@ -36,28 +36,33 @@ def frequency_p(corpus: Corpus, v: int) -> float | None:
     """
     from driftword.inference.designs import units_of_evidence
     from driftword.uses import share_test
-    from driftword.uses.sense_shares import SenseCounts
 
-    sizes = document_sizes(corpus)
-    document = corpus.chunk_document[chunks_of(corpus, shards.find(corpus.tokens, v))]
-    own = np.bincount(document, minlength=len(sizes)).astype(np.float64)
-    day, slice_of = np.zeros((2, len(sizes)), dtype=np.int64)
-    day[corpus.chunk_document], slice_of[corpus.chunk_document] = corpus.chunk_day, corpus.chunk_slice
-    original = sizes > 0
-    original[corpus.copies[:, 0]] = False
-    every = np.flatnonzero(original)
-    found = SenseCounts(np.c_[own, sizes - own][every], slice_of[every], day[every], every)
-    time, units = np.arange(len(corpus.slices)), units_of_evidence(corpus)
+    found, units = counts_of_word(corpus, DocumentSizes.of(corpus), v), units_of_evidence(corpus)
+    time = np.arange(len(corpus.slices))
     tested = share_test.run(found, time=time, strata=None, units=units, permutations=_PERMUTATIONS, seed=0, v=v)
     return None if tested is None else tested.p
 
 
+def counts_of_word(corpus: Corpus, documents: DocumentSizes, v: int) -> SenseCounts:
+    """Return how often each document has a word, and how often another."""
+    own = documents.counts(corpus, v)
+    return SenseCounts(np.c_[own, documents.size - own], documents.slice_of, documents.day, documents.number)
+
+
 def frequency_ratio(sides: Sides) -> FrequencyRatio:
     """Return how many times as frequent a word is since its change, or in the second period."""
-    corpus = sides.corpus
-    sizes, since, before = _documents(sides)
-    document = corpus.chunk_document[chunks_of(corpus, shards.find(corpus.tokens, corpus.word_index[sides.word]))]
-    own = np.bincount(document, minlength=len(sizes)).astype(np.float64)
+    documents = DocumentSizes.of(sides.corpus)
+    own = documents.counts(sides.corpus, sides.corpus.word_index[sides.word])
+    if sides.periods is not None:
+        before, since = (np.isin(documents.slice_of, period) for period in sides.periods)
+    else:
+        since = documents.day >= np.datetime64(sides.change, "D").astype(np.int64)
+        before = ~since
+    return ratio_of(own, documents.size, before, since)
+
+
+def ratio_of(own: Array, sizes: Array, before: Array, since: Array) -> FrequencyRatio:
+    """Return how many times as frequent a word is in some documents as in others, given how often each has it."""
     shares, variance = [], 0.0
     for side in (before, since):
         total, text = own[side].sum(), max(sizes[side].sum(), 1.0)
@@ -67,24 +72,3 @@ def frequency_ratio(sides: Sides) -> FrequencyRatio:
         variance += float(((own[side] - total / text * sizes[side]) ** 2).sum()) / total**2
     ratio, half = shares[1] / shares[0], HALF_WIDTH * np.sqrt(variance)
     return FrequencyRatio(float(ratio), float(ratio * np.exp(-half)), float(ratio * np.exp(half)))
-
-
-def _documents(sides: Sides) -> tuple[Array, Array, Array]:
-    """Return how long all documents are, and which of them are since the change and before, without copies."""
-    corpus = sides.corpus
-    sizes = document_sizes(corpus)
-    day, slices = np.zeros(len(sizes), dtype=np.int64), np.zeros(len(sizes), dtype=np.int64)
-    day[corpus.chunk_document], slices[corpus.chunk_document] = corpus.chunk_day, corpus.chunk_slice
-    original = sizes > 0
-    original[corpus.copies[:, 0]] = False
-    if sides.periods is not None:
-        before, since = (np.isin(slices, period) for period in sides.periods)
-    else:
-        since = day >= np.datetime64(sides.change, "D").astype(np.int64)
-        before = ~since
-    return sizes, since & original, before & original
-
-
-def document_sizes(corpus: Corpus) -> Array:
-    """Return how many words of the vocabulary each document has."""
-    return np.bincount(corpus.chunk_document, np.diff(np.asarray(corpus.offsets)))
