@@ -223,7 +223,7 @@ def shares(path: str, seed: int, given: dict[str, Any]) -> None:
     made = with_tokens(corpus, merged)
     model = fit(made, given)
     space, time = SenseSpace(made, model.mean_alpha), np.arange(n_slices)
-    errors, raw, plain, held, p, dated = [], [], [], [], [], []
+    errors, raw, plain, moves, held, p, dated = [], [], [], [], [], [], []
     for v, (second, positions) in truth.items():
         uses = WordUses(corpus=made, word=made.words[v], positions=positions)
         senses = find_senses(space.of(uses.around), uses.document, uses.around, n=2)
@@ -240,6 +240,9 @@ def shares(path: str, seed: int, given: dict[str, Any]) -> None:
         if many.any():
             centre = table.share[many, 1] - table.share[many, 1].mean() - (true[many] - true[many].mean())
             raw += centre.tolist()
+            moves += zip(
+                *((v[many] - v[many].mean()).tolist() for v in (true, table.share[:, 1], counted)), strict=True
+            )
         held += ((table.low[many, 1] <= true[many]) & (true[many] <= table.high[many, 1])).tolist()
         result = share_test.run(found, time=time, strata=None, units=None, permutations=999, seed=seed, v=v)
         p.append(1.0 if result is None else result.p)
@@ -251,6 +254,10 @@ def shares(path: str, seed: int, given: dict[str, Any]) -> None:
     print(
         f"  error of shares {error:.3f} (of occurrences counted as the likelier sense {counted_only:.3f}), of their "
         f"course {of_course:.3f}; interval holds the share {np.mean(held):.2f}"
+    )
+    real, shown, simply = np.array(moves).T
+    print(
+        f"  of a move by 1, {shown @ real / (real @ real):.2f} is shown (counted: {simply @ real / (real @ real):.2f})"
     )
     print(f"  p <= .05: {np.mean(np.array(p) <= 0.05):.3f}", end="")
     print(f"; interval holds the date {np.mean(dated):.2f} of {len(dated)}" if dated else "", flush=True)

@@ -18,6 +18,8 @@ SOURCE = typer.Argument(
     show_default=False,
 )
 MODEL = typer.Argument(help="A model directory, as made by [bold]fit[/bold], or its address.", show_default=False)
+IN_SLICE = typer.Option(help="A slice: its label, a year or a date.", show_default="all slices")
+WHERE = typer.Option(help="Only documents with this value in a column: COLUMN=VALUE. May be given several times.")
 MODEL_OR_CORPUS = typer.Argument(
     metavar="MODEL", help="A model directory, as made by [bold]fit[/bold], or a corpus.", show_default=False
 )

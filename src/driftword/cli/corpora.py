@@ -12,7 +12,7 @@ from driftword.basics import checks
 from driftword.basics.errors import OptionError, StoreError
 from driftword.basics.visible_text import visible
 from driftword.cli.app import Answer, command, command_line, question, with_options
-from driftword.cli.arguments import CORPUS, DASK, JSON, THREADS
+from driftword.cli.arguments import CORPUS, DASK, IN_SLICE, JSON, THREADS, WHERE
 from driftword.cli.options import prepare_options
 from driftword.corpus.options import PrepareOptions
 
@@ -124,15 +124,10 @@ def info(
 def passages(
     path: Annotated[str, CORPUS],
     word: Annotated[str, typer.Argument(help='A word, or a phrase in quotes: "social security".', show_default=False)],
-    at: Annotated[
-        str | None, typer.Option(help="A slice: its label, a year or a date.", show_default="all slices")
-    ] = None,
+    at: Annotated[str | None, IN_SLICE] = None,
     n: Annotated[int, typer.Option("-n", help="How many lines, from as many documents as possible.")] = 10,
     width: Annotated[int, typer.Option(help="Characters of text on either side.")] = 60,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(help="Only documents with this value in a column: COLUMN=VALUE. May be given several times."),
-    ] = None,
+    where: Annotated[list[str] | None, WHERE] = None,
 ) -> Any:
     """Show a word in the texts it occurs in, one line per occurrence.
 

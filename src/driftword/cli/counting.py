@@ -8,7 +8,7 @@ import typer
 
 from driftword.basics.checks import comma_separated
 from driftword.cli.app import Answer, question
-from driftword.cli.arguments import CORPUS, THREADS, WORD, periods
+from driftword.cli.arguments import CORPUS, IN_SLICE, THREADS, WHERE, WORD, periods
 from driftword.cli.corpora import read_condition
 
 _SEED = typer.Option(help="Seed of the exchanges.")
@@ -22,14 +22,9 @@ def concordance(
         str, typer.Option(help="Order of the lines: date, right (by what follows), left, or keyword.")
     ] = "date",
     n: Annotated[int, typer.Option("-n", help="How many lines, drawn evenly from slices and documents.")] = 40,
-    at: Annotated[
-        str | None, typer.Option(help="A slice: its label, a year or a date.", show_default="all slices")
-    ] = None,
+    at: Annotated[str | None, IN_SLICE] = None,
     width: Annotated[int, typer.Option(help="Characters of text on either side.")] = 60,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(help="Only documents with this value in a column: COLUMN=VALUE. May be given several times."),
-    ] = None,
+    where: Annotated[list[str] | None, WHERE] = None,
 ) -> Any:
     """Show the occurrences of a word, each with the text around it, in an order that shows patterns.
 

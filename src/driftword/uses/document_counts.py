@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from driftword.corpus import Corpus
+from driftword.corpus.groups import group_number
 from driftword.corpus.tokenized_text import chunks_of
 from driftword.storage import shards
 from driftword.uses.word_uses import Array
@@ -74,3 +75,12 @@ class WordCounts(NamedTuple):
         key, which = np.unique(np.concatenate(keys), return_inverse=True)  # of documents in several chunks
         total = np.bincount(which, np.concatenate(counts), minlength=len(key))
         return cls(key // n_documents, key % n_documents, total)
+
+
+def sides_of_documents(corpus: Corpus, groups: tuple[str, str]) -> Array:
+    """Return for every document whether it is of the first group (0), of the second (1), or of neither (-1)."""
+    first, second = (group_number(corpus.groups, name) for name in groups)
+    of_chunk = np.asarray(corpus.chunk_group)
+    found = np.full(int(corpus.chunk_document.max(initial=0)) + 1, -1)
+    found[corpus.chunk_document] = np.where(of_chunk == first, 0, np.where(of_chunk == second, 1, -1))
+    return found

@@ -20,13 +20,12 @@ from driftword.basics.progress import progress
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
 from driftword.corpus.function_words import function_words, is_number_word
-from driftword.corpus.groups import group_number
 from driftword.inference.designs import two_periods
 from driftword.inference.false_discovery import false_discovery_rates
 from driftword.inference.permutation_test import TestResult
 from driftword.models.model import two_of
 from driftword.models.significance_table import LEVEL
-from driftword.uses.document_counts import DocumentSizes, WordCounts
+from driftword.uses.document_counts import DocumentSizes, WordCounts, sides_of_documents
 from driftword.uses.word_uses import Array
 
 LEAST_DOCUMENTS: Final = 8  # of a word that is tested, as elsewhere
@@ -115,12 +114,8 @@ def _sides(corpus: Corpus, documents: DocumentSizes, between: Any, groups: Any) 
         return np.asarray(two_periods(corpus, between)[documents.slice_of])
     if not corpus.groups:
         raise OptionError("The corpus has no groups; prepare it with `group`, or compare two periods with `between`")
-    first, second = (group_number(corpus.groups, name) for name in two_of(corpus.groups, groups))
-    of = np.full(int(corpus.chunk_document.max(initial=0)) + 1, -1)
-    of[corpus.chunk_document] = np.where(
-        np.asarray(corpus.chunk_group) == first, 0, np.where(np.asarray(corpus.chunk_group) == second, 1, -1)
-    )
-    return np.asarray(of[documents.number])
+    names = two_of(corpus.groups, groups)
+    return np.asarray(sides_of_documents(corpus, names)[documents.number])
 
 
 def _table(

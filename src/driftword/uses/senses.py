@@ -16,7 +16,6 @@ from driftword.basics.errors import OptionError
 from driftword.basics.process import available_cores
 from driftword.basics.progress import progress
 from driftword.corpus import Corpus
-from driftword.corpus.groups import group_number
 from driftword.inference.change_dates import ChangeDate
 from driftword.inference.designs import strata_of, two_periods, units_of_evidence
 from driftword.inference.false_discovery import false_discovery_rates
@@ -28,6 +27,7 @@ from driftword.models.storing import MOST_SENSES
 from driftword.models.usage import Usage, as_source, corpus_of_source
 from driftword.uses import share_test
 from driftword.uses.collocates import sense_company
+from driftword.uses.document_counts import sides_of_documents
 from driftword.uses.sense_shares import SenseCounts, share_of
 from driftword.uses.word_senses import WordSenses, by_occurrences, by_passages, by_slices, find_word_senses, known
 from driftword.uses.word_uses import Array
@@ -269,11 +269,7 @@ def _by_words(model: Model | Usage, names: Sequence[str], answers: Sequence[Any]
 def _groups_of_documents(model: Model | Usage, corpus: Corpus, groups: Any) -> Array:
     """Return for every document whether it is of the first group (0), of the second (1), or of neither (-1)."""
     names = two_of(corpus.groups, groups) if isinstance(model, Usage) else two_groups(model, groups)
-    numbers = [group_number(corpus.groups, name) for name in names]
-    of_chunk = np.asarray(corpus.chunk_group)
-    found = np.full(int(corpus.chunk_document.max(initial=0)) + 1, -1)
-    found[corpus.chunk_document] = np.where(of_chunk == numbers[0], 0, np.where(of_chunk == numbers[1], 1, -1))
-    return found
+    return sides_of_documents(corpus, names)
 
 
 def _changed_words(model: Model | Usage) -> list[str]:
