@@ -636,3 +636,22 @@ def test_the_first_page_says_what_is_unusual_about_the_text(small_model: dw.Mode
         assert len(reader.get("/index.json").json()["warnings"]) == 1
     with TestClient(make_app(small_model, small), base_url="http://localhost") as reader:
         assert 'class="warning"' not in reader.get("/").text
+
+
+def test_a_concordance_is_in_order_and_leads_to_the_texts(reader: TestClient) -> None:
+    page = reader.get("/word/ship/concordance", params={"sort": "right", "n": 12})
+    assert page.status_code == 200
+    rows = reader.get("/word/ship/concordance.json", params={"sort": "right", "n": 12}).json()["table"]
+    assert len(rows) == 12
+    following = [row["right"].split()[0].casefold() for row in rows if row["right"].split()]
+    assert following == sorted(following)
+    table = csv(reader, "/word/ship/concordance.csv", sort="right", n="12")
+    assert table["keyword"].to_list() == [row["keyword"] for row in rows]
+    link = re.search(r'href="(/text/[^"]+)"', page.text)
+    assert link is not None
+    assert "<mark" in reader.get(unescape(link[1]).partition("#")[0]).text
+    assert "/word/ship/concordance" in reader.get("/word/ship").text
+    one = reader.get("/word/ship/concordance.json", params={"at": "1850", "sort": "date"}).json()
+    assert {row["slice"] for row in one["table"]} == {"1850"}
+    assert reader.get("/word/ship/concordance?sort=colour").status_code == 422
+    assert reader.get("/word/shipp/concordance").status_code == 404

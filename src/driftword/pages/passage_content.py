@@ -7,11 +7,14 @@ from typing import Any, Final
 
 import polars as pl
 
+from driftword.basics import checks
 from driftword.basics.errors import OptionError
 from driftword.corpus import Corpus
 from driftword.corpus.passages import count_by_value, count_passages, find_in_document, find_lines
 from driftword.pages.content import Content
+from driftword.uses.concordance import SORTS, sort_key
 
+LINES: Final = 60  # of a concordance
 PASSAGES: Final = 8  # on a word's page, unless a reader asks for more
 WIDTH: Final = 100  # characters on either side of the word
 MAX_CHARACTERS: Final = 1_000_000  # of a text on one page
@@ -28,6 +31,24 @@ def passages(
     table, ranks = find_lines(corpus, asked, at=at or None, n=n, width=WIDTH, where=where or None)
     rows = passage_rows(table)
     return [{**row, "occurrence": rank + 1} for row, rank in zip(rows, ranks, strict=True)]
+
+
+def concordance(
+    corpus: Corpus | None, asked: str, at: str | None, *, n: int, sort: str, where: Mapping[str, str]
+) -> Content:
+    """Return the occurrences of a word as lines in an order that shows patterns; see `driftword.concordance`."""
+    sort = checks.one_of("sort", sort, SORTS)
+    rows = passages(corpus, asked, at, n=n, where=where)
+    if sort == "date":
+        rows.sort(key=lambda row: row["date"] or "")
+    else:
+        rows.sort(key=lambda row: sort_key(row["left"], row["keyword"], row["right"], sort=sort))
+    return {
+        "title": f"Concordance of {asked}", "word": asked, "sort": sort, "sorts": SORTS, "at": at, "n": n,
+        "occurrences": occurrences(corpus, asked, at, where=where), "where": dict(where),
+        "slices": [] if corpus is None else corpus.slices.labels,
+        "table": [{name: value for name, value in row.items() if name != "about"} | row["about"] for row in rows],
+    }  # fmt: skip
 
 
 def occurrences(corpus: Corpus | None, asked: str, at: str | None, *, where: Mapping[str, str]) -> int:

@@ -179,6 +179,21 @@ class Endpoints:
         """Show passages with a word."""
         return passage_content.passages(self.corpus, self.resolve_word(word), at, n=n, where=self.filters(where))
 
+    def concordance(
+        self, word: Word, *, at: Text = "", sort: Text = "right", where: Filters = None, n: Rows = passage_content.LINES
+    ) -> Content:
+        """Show the occurrences of a word, line by line."""
+        word, filters = self.resolve_word(word), self.filters(where)
+        at = self.resolve_slice(at) if at else ""
+        found = passage_content.concordance(self.corpus, word, at, n=n, sort=sort, where=filters)
+        query = {"at": at, "sort": sort, "where": where, "n": n if n != passage_content.LINES else None}
+
+        def this_page(ending: str = "", **changed: Any) -> str:
+            """Return the address of this page, with some of its parameters changed."""
+            return word_address(word, f"/concordance{ending}", **{**query, **changed})
+
+        return found | {"_this_page": this_page}
+
     def text(self, document: Annotated[int, Path(ge=0, le=2**40)], word: Text) -> Content:
         """Show a whole text, with a word marked in it."""
         page = passage_content.full_text(self.corpus, document, self.resolve_word(word))
