@@ -47,6 +47,7 @@ def concordance(
         "title": f"Concordance of {asked}", "word": asked, "sort": sort, "sorts": SORTS, "at": at, "n": n,
         "occurrences": occurrences(corpus, asked, at, where=where), "where": dict(where),
         "slices": [] if corpus is None else corpus.slices.labels,
+        "figures": {},
         "table": [{name: value for name, value in row.items() if name != "about"} | row["about"] for row in rows],
     }  # fmt: skip
 
