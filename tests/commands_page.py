@@ -8,25 +8,10 @@ from typing import Any
 
 import typer
 
-from driftword.cli import app
+from driftword.cli import GROUPS, app
 
 PAGE = Path(__file__).parent.parent / "docs" / "commands.md"
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-GROUPS = {
-    "Text": ("prepare", "prepare-gold", "info", "passages"),
-    "Models": ("plan", "fit", "extend", "evaluate", "compare", "benchmark", "gold", "gold-uses", "card"),
-    "Questions": (
-        *("neighbors", "drift", "trajectory", "frequency", "similarity", "towards"),
-        *("equivalents", "analogy", "changes", "movers"),
-    ),
-    "Findings": ("significance", "power", "describe", "evidence", "collocates", "contrast"),
-    "Counts": ("concordance", "keywords", "trends"),
-    "Senses": ("senses", "name-senses", "export-uses", "score-senses"),
-    "Vectors of occurrences": ("encode",),
-    "Figures and files": ("plot", "export"),
-    "In the browser": ("explore", "report"),
-    "Demonstration": ("demo",),
-}
 HEAD = """# Commands
 
 Every command explains itself: `driftword COMMAND --help`. This page lists them all with their options. An option has

@@ -125,7 +125,6 @@ def test_every_command_and_option_is_explained(name: str) -> None:
 
 
 def test_the_page_of_commands_says_what_their_help_says() -> None:
-    assert {name for names in commands_page.GROUPS.values() for name in names} == set(COMMANDS)
     assert commands_page.PAGE.read_text() == commands_page.make_page(), "run: python tests/commands_page.py"
 
 

@@ -139,6 +139,29 @@ def test_words_without_spaces_are_noticed(tmp_path: Path) -> None:
     assert (done.returncode, "as its words are not separated by spaces" in done.stderr) == (2, True)
 
 
+def test_run_does_everything_and_goes_on_where_it_was(csv: Path, tmp_path: Path) -> None:
+    out = tmp_path / "all"
+    asked = ("run", csv, "--text", "body", "--time", "year", "--passes", 2, "--no-browser", "--out", out)
+    done = call(*asked)
+    assert done.returncode == 0, done.stderr
+    assert "trying again with a learning rate of 0.1" in done.stderr  # so few words
+    model = dw.Model.open(out / "words.model")
+    assert model.significance is not None
+    first = dw.describe(model, n=1)["sentence"]
+    assert not len(first) or first[0][:20] in done.stdout
+    assert "letters" in (out / "report.html").read_text(encoding="utf-8")
+    again = call(*asked)
+    assert (again.returncode, "exists already" in again.stderr) == (2, True)
+    (out / "report.html").unlink()
+    made = (out / "words.model" / "meta.json").stat().st_mtime_ns
+    resumed = call(*asked, "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    assert (out / "report.html").exists()
+    assert (out / "words.model" / "meta.json").stat().st_mtime_ns == made
+    single = call(*asked[:-1], tmp_path / "one", "--slices", "1000y")
+    assert (single.returncode, "nothing can change; give shorter --slices" in single.stderr) == (2, True)
+
+
 def test_json_knows_no_nan(capsys: pytest.CaptureFixture[str]) -> None:
     terminal.print_json({"L": float("nan"), "rows": [{"x": float("inf"), "y": 1.5}]})
     assert json.loads(capsys.readouterr().out) == {"L": None, "rows": [{"x": None, "y": 1.5}]}

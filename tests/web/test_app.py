@@ -193,7 +193,9 @@ def test_words_lie_on_an_axis_of_meaning(reader: TestClient, small_model: dw.Mod
     expected = dw.towards(small_model, "captain", low=["wheat", "barn"], high="ship")
     assert table["position"].to_list() == pytest.approx(expected["position"].to_list())
     assert reader.get("/axis", params={**asked, "high": "barn"}).status_code == 422
-    assert reader.get("/axis", params={"words": "captain"}).status_code == 422
+    forms = reader.get("/axis", params={"words": "captain"})  # has the other fields to fill in
+    assert forms.url.path == "/comparisons"
+    assert 'name="low"' in forms.text
 
 
 def test_slices_are_compared_and_followed(reader: TestClient, small_model: dw.Model) -> None:
@@ -261,7 +263,8 @@ def test_searching_forgives_and_completes(reader: TestClient, small_model: dw.Mo
         ("/word/ship?n=100000", 422), ("/?metric=taxi", 422), ("/nothing", 404), ("/static/../app.py", 404),
         ("/static/..%2fapp.py", 404), ("/word/ship/figure/pie.svg", 422), ("/word/ship/print/map.exe", 422),
         ("/word/..%2f..%2fetc%2fpasswd", 404), ("/word/ship?" + "&".join(f"at={1850 + i}" for i in range(10)) * 2, 422),
-        ("/?min_count=-1", 422), ("/?n=x", 422), ("/?sort=colour", 422), ("/compare", 422), ("/slice/1700", 404),
+        ("/?min_count=-1", 422), ("/?n=x", 422), ("/?sort=colour", 422), ("/compare?words=ship", 422),
+        ("/?kind=verb", 422), ("/slice/1700", 404),
         ("/word/ship/neighbors.json", 422), ("/word/ship?others=" + ",".join("abcdefg"), 422),
         ("/word/ship?passages_at=1700", 404), ("/search?q=" + "x" * 1000, 422),
     ],

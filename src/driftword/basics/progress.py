@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
+
+_BAR: Final = 20  # letters
+_TIMES: Final = 29  # letters of the share, the times and the spaces between
 
 
 class Progress:
@@ -25,8 +28,14 @@ class Progress:
     def update(self, *, done: float | None = None, more: float = 0, facts: str | None = None) -> None:
         """Report how far the stage has come."""
         if self._bar is not None and self._task is not None:
-            fields = {} if facts is None else {"facts": facts}
+            fields = {} if facts is None else {"facts": self._fitting(facts)}
             self._bar.update(self._task, completed=done, advance=more or None, **fields)
+
+    def _fitting(self, facts: str) -> str:
+        """Cut facts off where the terminal is too narrow, so that the bar stays."""
+        described = len(self._bar.tasks[-1].description) if self._bar.tasks else 0
+        room = max(self._bar.console.width - described - _BAR - _TIMES, 1)
+        return facts if len(facts) <= room else facts[: room - 1] + "…"
 
 
 @contextlib.contextmanager
@@ -41,7 +50,7 @@ def progress(*, show: bool | None = None) -> Iterator[Progress]:
 
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
+        BarColumn(bar_width=_BAR),
         TaskProgressColumn(),
         TextColumn("{task.fields[facts]}"),
         TimeElapsedColumn(),

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from driftword import explore
 from driftword.basics.tables import cell
 from driftword.basics.visible_text import visible
 from driftword.cli.terminal import print_facts, print_table
@@ -34,6 +35,7 @@ _CHART_ROWS: Final = 4
 _CHART_COLUMNS: Final = 72
 _SIDE_BY_SIDE: Final = 5
 _LINE: Final = 24
+_TOLD: Final = 100  # words of a list of which it is told from what to what they moved
 
 
 def print_corpus(corpus: Corpus, console: Console, *, spell: Callable[[str], str] = str) -> None:
@@ -78,14 +80,27 @@ def _gigabytes(amount: float) -> str:
     return "-" if not amount else "< 1 MB"
 
 
-def print_ranking(ranking: DriftRanking, console: Console) -> None:
-    """Print the words that changed most, and which words were compared."""
-    print_table(ranking.table.drop("first", "last"), console)  # which are named below it
+def print_ranking(model: Model, ranking: DriftRanking, console: Console) -> None:
+    """Print the words that changed most, from and to what, and which words were compared."""
+    table = ranking.table
+    if ranking.by_strength:  # all of the first ones are significant
+        table = table.select("word", "strength", pl.exclude("word", "strength", "effect", "q"))
+    if table.height <= _TOLD:
+        table = table.join(_from_and_to(model, table["word"].to_list()), on="word", maintain_order="left")
+    counts = pl.format("{} - {}", *(pl.col(name).fill_null("?") for name in ("count_first", "count_last")))
+    shown = table.with_columns(occurrences=counts)
+    print_table(shown.drop("first", "last", "count_first", "count_last", "slices"), console)
     console.print(f"\n{ranking.describe()}", style="dim", markup=False)
     if not ranking.eligible:
         console.print("A smaller --min-count or --skip, or other slices (--between), let more words in.", style="dim")
     if ranking.table["interpolated"].any():
         console.print("interpolated: no training text in one of the slices; the vector there is a guess", style="dim")
+
+
+def _from_and_to(model: Model, words: Sequence[str]) -> pl.DataFrame:
+    """Return the neighbours that words had before their change, and since."""
+    sides = (pl.col(side).list.join(", ").alias(name) for side, name in (("before", "from"), ("after", "to")))
+    return explore.shifts(model, words, n=2).select("word", *sides)
 
 
 def print_significance(table: pl.DataFrame, tested: pl.DataFrame, console: Console, *, which: str) -> None:

@@ -15,7 +15,7 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Final, NamedTuple
 
 import typer
@@ -28,8 +28,8 @@ from driftword.cli.arguments import CSV, FORMAT, FORMATS, JSON
 app = typer.Typer(
     name="driftword",
     help="How words change their meaning over time.\n\n"
-    "Bring dated text: [bold]prepare[/bold] it, [bold]fit[/bold] a model, then [bold]explore[/bold] it in the browser "
-    "or ask with the commands below.",
+    "Bring dated text: [bold]run[/bold] does everything. Or [bold]prepare[/bold] it, [bold]fit[/bold] a model, then "
+    "[bold]explore[/bold] it in the browser or ask with the commands below.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -172,6 +172,18 @@ class Answer(NamedTuple):
         else:
             text = tables.markdown(self.table) if format == "markdown" else tables.latex(self.table)
             terminal.print_for_programs(f"{text}\n")
+
+
+def arrange(groups: Mapping[str, Sequence[str]]) -> None:
+    """List the commands in these groups; every command is in one."""
+    by_name = {str(one.name or one.callback.__name__): one for one in app.registered_commands if one.callback}
+    arranged = []
+    for group, names in groups.items():
+        for name in names:
+            by_name[name].rich_help_panel = group
+            arranged.append(by_name.pop(name))
+    assert not by_name, f"in no group: {', '.join(by_name)}"
+    app.registered_commands[:] = arranged
 
 
 def question(function: Callable[..., Any]) -> Callable[..., None]:

@@ -11,6 +11,7 @@ import typer
 
 from driftword.cli.app import command
 
+_TITLE = "the State of the Union"
 WORDS = ("energy", "security", "relief", "power")
 
 
@@ -53,15 +54,13 @@ def demo(
 
     for word in WORDS:
         plot.save(plot.trajectory(model, word), out / f"{word}.svg")
-    written = report(
-        model, out=out / "report.html", corpus=corpus, words=WORDS, n=20, title="the State of the Union", overwrite=True
-    )
+    written = report(model, out=out / "report.html", corpus=corpus, words=WORDS, n=20, title=_TITLE, overwrite=True)
     program = "driftword" if shutil.which("driftword") else sys.argv[0]  # make's own is in .venv/bin
     console.print(
         f"\nOpen [bold]{written}[/bold] in a browser: the words that changed most, each with the passages that show "
         "it, its trajectory, and its neighbours then and now. It is a single file that you can send to anyone.\n"
         "The explorer has all other words, and every question is a command:"
     )
-    console.print(f"  {program} explore {out / 'dynamic-8.model'}   (in the browser)")
+    console.print(f'  {program} explore {out / "dynamic-8.model"} --title "{_TITLE}"   (in the browser)')
     console.print(f"  {program} neighbors {out / 'dynamic-8.model'} liberty")
     console.print(f"  {program} passages {out / 'sotu.corpus'} liberty --at 1863")

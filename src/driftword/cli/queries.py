@@ -126,7 +126,7 @@ def drift(
         skip=skip, interpolated=interpolated, intervals=intervals,
         corpus=corpus,
     )  # fmt: skip
-    return Answer(ranking.table, lambda _, console: answers.print_ranking(ranking, console))
+    return Answer(ranking.table, lambda _, console: answers.print_ranking(source, ranking, console))
 
 
 @question

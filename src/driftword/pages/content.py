@@ -20,14 +20,15 @@ from driftword.explore.first_use import first_attested, observed_distances
 from driftword.models.model import Model
 from driftword.models.significance_table import verdict
 from driftword.pages.figures import Figure, Series, figure
-from driftword.pages.svg import HALF_WIDTH, Change
+from driftword.pages.svg import Change
 
 MAX_ROWS: Final = 200
 MAX_SLICES: Final = 12
 MAX_COMPARED: Final = 6
 MAX_GROUPS: Final = 6  # as many as there are colours
+_ROOM: Final = 1.3  # that intervals may need above a line
 _GAP: Final = 0.05  # of all time: a longer one between two documents is told
-_HALF_PAGE: Final = {"width": HALF_WIDTH, "height": 150}
+_STRIP: Final = {"aligned": True, "height": 110}
 
 Content = dict[str, Any]
 
@@ -66,7 +67,7 @@ def word(
         "significance": _significance(model, name),
         "shift": explore.shifts(model, [name]).row(0, named=True) if model.moves else None,
         "figures": {"frequency": figure(f"Frequency of {name}", "per million words", "bars",
-                                        series=[series_of(name, frequency["per_million"].to_list())], **_HALF_PAGE)},
+                                        series=[series_of(name, frequency["per_million"].to_list())], **_STRIP)},
         "table": neighbors,
         "cite": citation(model),
     }  # fmt: skip
@@ -81,7 +82,7 @@ def word(
     content["figures"] |= {
         "trajectory": _distance_figure(model, name, content),
         "movement": figure(f"Movement of {name}", "distance from the previous slice", "bars",
-                           series=[series_of(name, frequency["step"].to_list(), counts, observed)], **_HALF_PAGE),
+                           series=[series_of(name, frequency["step"].to_list(), counts, observed)], **_STRIP),
         "similarity": _similarity_figure(model, name, [other for other in others if other != name]),
     }  # fmt: skip
     usual = next((label for label in reversed(selected) if observed[labels.index(label)]), selected[-1])
@@ -106,12 +107,19 @@ def _distance_figure(model: Model, name: str, content: Content) -> Figure:
     shift, verdict_ = content["shift"], content["significance"]
     told = shift is not None and (verdict_ is None or content["marked"])
     return figure(
-        f"How far {name} has moved since {first}", f"distance from its use in {first}", "distance", height=300,
+        f"How far {name} has moved since {first}", f"distance from its use in {first}", "distance", height=270,
+        aligned=True,
         series=[series_of(name, table["distance"].to_list(), content["counts"], content["observed"])],
-        usual=(table["usual_low"].to_list(), table["usual_high"].to_list()), top=explore.farthest(model),
+        usual=(table["usual_low"].to_list(), table["usual_high"].to_list()),
+        top=_top(model, [table["distance"].to_list()]),
         changes=content["marked"], first=first,
         sides=(shift["before"] or [], shift["after"] or []) if told else ([], []),
     )  # fmt: skip
+
+
+def _top(model: Model, distances: Sequence[Sequence[float | None]]) -> float:
+    """Return how far up an axis of distances reaches: as far as most words move, with room for intervals."""
+    return max(explore.farthest(model), *(_ROOM * value for line in distances for value in line if value is not None))
 
 
 def _marked(model: Model, name: str) -> list[Change]:
@@ -154,8 +162,8 @@ def _by_group(model: Model, name: str, groups: Sequence[str], at: str, n: int) -
     title = f"How far {name} has moved since {first}, {'by group' if len(shown) > 1 else f'in {shown[0]}'}"
     content = {"names": list(model.groups), "shown": shown, "slice": at, "table": rows}
     described = figure(
-        title, f"distance from its use in {first} in all text", "distance", series=series, height=260,
-        top=explore.farthest(model), first=first,
+        title, f"distance from its use in {first} in all text", "distance", series=series, height=240,
+        top=explore.farthest(model), first=first, aligned=True,
     )  # fmt: skip
     return content, described
 
@@ -271,11 +279,12 @@ def compare(model: Model, words: Sequence[str]) -> Content:
             "How far each word has moved",
             label,
             "distance",
-            top=explore.farthest(model),
+            top=_top(model, distances),
             height=300,
             series=lines(distances),
+            aligned=True,
         )
-    figures["frequency"] = figure("Frequency", "per million words", "lines", series=lines(shares))
+    figures["frequency"] = figure("Frequency", "per million words", "lines", series=lines(shares), aligned=True)
     return {
         "title": " and ".join([", ".join(names[:-1]), names[-1]]),
         "words": names,
@@ -329,7 +338,7 @@ def _similarity_figure(model: Model, name: str, others: Sequence[str], *, color:
         series.append(series_of(other, table["similarity"].to_list(), fewer.to_list()))
     return figure(
         f"Similarity of {name} to {others[0] if len(others) == 1 else 'other words'}",
-        "cosine similarity (1: same direction, 0: unrelated)", "lines", series=series, color=color,
+        "cosine similarity (1: same direction, 0: unrelated)", "lines", series=series, color=color, aligned=True,
     )  # fmt: skip
 
 

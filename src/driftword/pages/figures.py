@@ -23,6 +23,7 @@ from driftword.pages.svg import TimeAxis, ToY
 STATIC: Final = Path(__file__).parent / "static"
 SPARK_WIDTH, SPARK_HEIGHT = 180, 36
 _LINE_HEIGHT: Final = 15
+_BESIDE: Final = 16  # letters of a line of names on the left
 _FULL_OPACITY_COUNT: Final = 50  # occurrences from which a dot is fully opaque
 
 Kind = Literal["lines", "bars", "distance"]
@@ -48,7 +49,8 @@ class Figure(TypedDict):
 
     A figure of distances may have `usual`, between which the distances of most words lie that did not change; `top`, to
     which its axis reaches at least; `changes`, which are marked; `first`, from which they are measured; and `sides`,
-    what the word was near before its change, and since.
+    what the word was near before its change, and since. Those that are `aligned` have one axis of time, that of a
+    stream, with names on the left.
     """
 
     title: str
@@ -63,6 +65,7 @@ class Figure(TypedDict):
     changes: NotRequired[list[svg.Change]]
     sides: NotRequired[tuple[list[str], list[str]]]
     first: NotRequired[str]
+    aligned: NotRequired[bool]
 
 
 def figure(
@@ -85,9 +88,9 @@ def draw(
 ) -> Markup:
     """Draw a figure. Where `href` returns an address for the label of a slice, that part of the figure is a link."""
     series, kind, width, height = figure["series"], figure["kind"], figure["width"], figure["height"]
-    several = len(series) > 1
-    right = width - (svg.NAMES_WIDTH if several else svg.RIGHT)
-    axis = TimeAxis(slices, svg.LEFT, right)
+    several, aligned = len(series) > 1, figure.get("aligned", False)
+    right = width - (svg.NAMES_WIDTH if several and not aligned else svg.RIGHT)
+    axis = TimeAxis(slices, svg.NAMES_WIDTH if aligned else svg.LEFT, right)
     drawn: list[Sequence[float | None]] = [one["values"] for one in series]
     drawn += [end for one in series for end in one.get("interval", ())] + list(figure.get("usual", ()))
     values = [value for line in drawn for value in line if value is not None]
@@ -118,7 +121,7 @@ def draw(
     else:
         parts += [_line(axis, one, y, color, whole=kind == "distance") for color, one in colored]
     if several:
-        parts.append(_line_names(colored, y, right, height))
+        parts.append(_names_beside(colored) if aligned else _line_names(colored, y, right, height))
     if "sides" in figure:
         parts.append(_sides(*figure["sides"], series[0]["values"], y, axis))
     # A reader who points at a value sees four digits of it.
@@ -276,6 +279,14 @@ def _path(points: Sequence[Point | None]) -> str:
         steps.append("" if point is None else f"{command}{point[0]} {point[1]}")
         command = "M" if point is None else "L"
     return "".join(steps)
+
+
+def _names_beside(colored: Sequence[tuple[int, Series]]) -> Markup:
+    """Write the names of lines on the left of the axis, one below the other."""
+    lines = [(number, line) for number, one in colored for line in textwrap.wrap(one["name"], _BESIDE)]
+    return svg.joined(
+        svg.text(f"s{number} name", 0, svg.TOP + 4 + _LINE_HEIGHT * i, line) for i, (number, line) in enumerate(lines)
+    )
 
 
 def _line_names(colored: Sequence[tuple[int, Series]], y: ToY, right: float, height: int) -> Markup:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import numpy as np
 import polars as pl
@@ -12,20 +12,23 @@ import polars as pl
 from driftword.basics.errors import OptionError
 from driftword.corpus import Corpus
 from driftword.models.model import Model
+from driftword.models.significance_table import LEVEL
 from driftword.models.usage import Usage
 from driftword.pages.content import Content, series_of
 from driftword.pages.figures import figure
 from driftword.pages.passage_content import passage_rows
-from driftword.uses.collocates import sense_company
+from driftword.uses.collocates import company, sense_company
 from driftword.uses.describing import describe_sides
 from driftword.uses.driving_passages import passages_of
 from driftword.uses.sense_shares import smooth_shares
-from driftword.uses.sides import AFTER, BEFORE, find_sides
+from driftword.uses.sides import AFTER, BEFORE, Sides, find_sides
 from driftword.uses.word_senses import by_passages, find_word_senses, known
 
 PASSAGES: Final = 3  # on either side
 WIDTH: Final = 160  # characters on either side of the word
+GLIMPSE: Final = 70  # of which, where many words are told
 _COLLOCATES: Final = 5  # of each sense
+_COMPANY: Final = 8  # words that it lost, and that it gained
 _LINES: Final = 6  # of senses in one figure
 
 
@@ -42,7 +45,8 @@ def finding(model: Model, corpus: Corpus | None, word: str, usage: Usage | None 
         shown = sides if source is model else find_sides(source, corpus, word, at=sides.change)
     except OptionError:
         return None
-    facts = describe_sides(model, sides)
+    near = company(sides)
+    facts = describe_sides(model, sides, near)
     passages = passages_of(shown, n=PASSAGES, width=WIDTH)
     return {
         **{name: str(value) if isinstance(value, date) else value for name, value in facts.items()},
@@ -51,8 +55,18 @@ def finding(model: Model, corpus: Corpus | None, word: str, usage: Usage | None 
         "fewest_documents": min(len(set(sides.document[sides.of_side(side)].tolist())) for side in (BEFORE, AFTER)),
         "passages": {side: _rows(passages.filter(pl.col("side") == side)) for side in (BEFORE, AFTER)},
         "senses": word_senses(source, corpus, word),
+        "company": {side: _company(near, side) for side in (BEFORE, AFTER)},
         "encoder": None if source is model or usage is None or usage.encoding is None else usage.encoding["encoder"],
     }
+
+
+def _company(near: pl.DataFrame, side: str) -> list[dict[str, Any]]:
+    """Return the company that is proven to be more usual on a side, with the occurrences that have it on both."""
+    found = near.filter(pl.col("side") == side, pl.col("q") <= LEVEL).head(_COMPANY)
+    counts = (pl.col("count"), pl.col("count_other"))
+    before, since = counts if side == BEFORE else counts[::-1]
+    dates = (pl.col(name).cast(pl.String) for name in ("first", "last"))
+    return found.select("word", before.alias("before"), since.alias("since"), *dates).to_dicts()
 
 
 def word_senses(model: Model | Usage, corpus: Corpus, word: str) -> Content | None:
@@ -77,7 +91,9 @@ def word_senses(model: Model | Usage, corpus: Corpus, word: str) -> Content | No
         })  # fmt: skip
     drawn = None
     if found.number > 1:
-        drawn = figure(f"Senses of {word}", "share of its occurrences", "lines", series=series[:_LINES], height=260)
+        drawn = figure(
+            f"Senses of {word}", "share of its occurrences", "lines", series=series[:_LINES], height=200, aligned=True
+        )
     return {"senses": told, "figure": drawn}
 
 
@@ -96,18 +112,33 @@ def add_finding(page: Content, found: Content | None) -> Content:
     return page | {"finding": found}
 
 
-def sentences(model: Model, corpus: Corpus | None, words: Sequence[str]) -> dict[str, str]:
-    """Return what changed in words, a sentence each without the word itself; none without the texts."""
+class Glimpse(TypedDict):
+    """What changed in a word, at a glance: a sentence without the word itself, and a passage of each side."""
+
+    told: str
+    passages: dict[str, list[dict[str, Any]]]
+
+
+def glimpses(model: Model, corpus: Corpus | None, words: Sequence[str]) -> dict[str, Glimpse]:
+    """Return what changed in words, at a glance; nothing without the texts, or of words in too few of them."""
     if corpus is None or not model.predicts:
         return {}
-    told: dict[str, str] = model.cached(("sentences", corpus.fingerprint), dict)
+    known: dict[str, Glimpse | None] = model.cached(("glimpses", corpus.fingerprint), dict)
     for word in words:
-        if word not in told:
+        if word not in known:
             try:
-                told[word] = describe_sides(model, find_sides(model, corpus, word))["sentence"].partition(": ")[2]
+                known[word] = _glimpse(model, find_sides(model, corpus, word))
             except OptionError:
-                told[word] = ""
-    return {word: told[word] for word in words if told[word]}
+                known[word] = None
+    return {word: told for word in words if (told := known[word])}
+
+
+def _glimpse(model: Model, sides: Sides) -> Glimpse:
+    shown = passages_of(sides, n=1, width=GLIMPSE)
+    return {
+        "told": describe_sides(model, sides)["sentence"].partition(": ")[2],
+        "passages": {side: _rows(shown.filter(pl.col("side") == side)) for side in (BEFORE, AFTER)},
+    }
 
 
 def _rows(table: pl.DataFrame) -> list[dict[str, Any]]:

@@ -14,17 +14,19 @@ from driftword.basics.suggestions import matches
 from driftword.corpus import Corpus
 from driftword.corpus.slices import At
 from driftword.corpus.summary import warnings_of
+from driftword.corpus.word_kinds import NAME, PHRASE, WORD
 from driftword.exchange.model_card import citation
 from driftword.explore.trajectories import per_million
 from driftword.models.model import Model
-from driftword.models.significance_table import verdict
+from driftword.models.significance_table import LEVEL, verdict
 from driftword.pages.content import Content, series_of
 from driftword.pages.figures import Figure, figure
-from driftword.pages.finding_content import sentences
+from driftword.pages.finding_content import glimpses
 from driftword.uses.sense_space import sense_space
 
 RANKED: Final = "rank"  # the order of a table of drift, unless a reader chooses a column
 SORT_COLUMNS: Final = (RANKED, "drift", "effect", "word", "count_first", "count_last", "slices")
+_KINDS: Final = {WORD: "Words", NAME: "Names", PHRASE: "Phrases"}
 _ANSWERS: Final = 10  # words on the start page whose change is told in a sentence
 _MATCHES: Final = 30  # words that are listed for a pattern
 _TABLE_NEIGHBORS: Final = 6  # in each row of a table of drift
@@ -32,13 +34,14 @@ _TABLE_NEIGHBORS: Final = 6  # in each row of a table of drift
 
 def start(
     model: Model, begin: At | None = None, end: At | None = None, *, since: At | None = None, until: At | None = None,
-    corpus: Corpus | None = None, **options: Any,
+    kind: str = WORD, corpus: Corpus | None = None, **options: Any,
 ) -> Content:  # fmt: skip
     """Return an overview of the corpus, and the words that changed most; `options` are those of `between`.
 
-    Where words were tested, it tells which changed from the slice `since` to the slice `until`; with the corpus, what
-    changed in each.
+    Where words were tested, it tells which changed from the slice `since` to the slice `until`, or those of a kind,
+    such as names; with the corpus, what changed in each.
     """
+    kind = one_of("kind", kind, _KINDS)
     labels = model.slices.labels
     tokens = np.asarray(model.counts).sum(axis=1, dtype=np.int64).tolist() if model.vocabulary.counted else None
     figures: dict[str, Figure] = {}
@@ -56,8 +59,10 @@ def start(
         "table": [],
         "moves": model.moves,
         "timeline": None,
+        "kind": kind,
+        "kinds": _kinds(model),
         "answers": [],
-        "sentences": {},
+        "glimpses": {},
         "warnings": [] if corpus is None else warnings_of(corpus),
         "cite": citation(model),
     }
@@ -66,13 +71,15 @@ def start(
         content = ranking | content | {"table": ranking["table"]}
         dated = explore.timeline(model)
         content["timeline"] = _timeline(model, dated, since, until)
-        if dated.height:
+        if kind != WORD:
+            told = explore.shifts(model, _changed(model, kind)["word"].to_list()[:_ANSWERS]).to_dicts()
+        elif dated.height:
             told = [row for row in dated.to_dicts() if row["slice"] in content["timeline"]["chosen"]][:_ANSWERS]
         else:
             told = explore.shifts(model, [row["word"] for row in ranking["table"][:_ANSWERS]]).to_dicts()
         content |= _answers(model, told)
         if dated.height:
-            content["sentences"] = sentences(model, corpus, [row["word"] for row in told])
+            content["glimpses"] = glimpses(model, corpus, [row["word"] for row in told])
     return content
 
 
@@ -91,6 +98,20 @@ def _ranking(model: Model, begin: At | None, end: At | None, options: dict[str, 
     if begin is None and end is None and usual | options == usual:
         return model.cached("usual ranking", lambda: between(model, None, None))
     return between(model, begin, end, **options)
+
+
+def _changed(model: Model, kind: str) -> pl.DataFrame:
+    """Return the significant words of a kind, the largest effect first."""
+    if model.significance is None:
+        return pl.DataFrame(schema={"word": pl.String})
+    found = model.significance.table.filter(pl.col("q") <= LEVEL, pl.col("kind") == kind)
+    return found.sort("low", descending=True, maintain_order=True)
+
+
+def _kinds(model: Model) -> list[dict[str, Any]]:
+    """Return the kinds of words that have significant ones, and how many; none without a test."""
+    counted = [{"kind": kind, "label": label, "count": _changed(model, kind).height} for kind, label in _KINDS.items()]
+    return [row for row in counted if row["count"]]
 
 
 def _timeline(model: Model, dated: pl.DataFrame, since: At | None, until: At | None) -> Content | None:
@@ -136,7 +157,7 @@ def matching(model: Model, like: str) -> Content:
             for v, name in zip(found, names, strict=False)
         ],
         "answers": [],
-        "sentences": {},
+        "glimpses": {},
         "figures": {},
         "cite": citation(model),
     }
@@ -171,6 +192,7 @@ def between(
         "asked_metric": options.get("metric"),
         "tested": ranking.tested is not None,
         "by_strength": ranking.by_strength > 0,
+        "usual_range": ranking.between == explore.attested_range(model),
         "n": n,
         "min_count": ranking.min_count,
         "skip": ranking.skip,

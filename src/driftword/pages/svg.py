@@ -132,7 +132,13 @@ def slice_links(
         if not address:
             continue
         count = None if counts is None else counts[t]
-        title = label if count is None else f"{label}, {times(count)}" if not noun else f"{label}, {count:,} {noun}s"
+        title = (
+            label
+            if count is None
+            else f"{label}, {times(count)}"
+            if not noun
+            else f"{label}, {count:,} {noun}{'' if count == 1 else 's'}"
+        )
         css_class = "slice-link pinned" if label in pinned else "slice-link"
         current = ' aria-current="true"' if label in pinned else ""
         begin, wide = axis.begin[t], axis.end[t] - axis.begin[t]

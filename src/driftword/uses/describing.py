@@ -90,11 +90,12 @@ def _describe(model: Model | Usage, corpus: Corpus, word: str) -> dict[str, Any]
         return {"word": word, "sentence": sentence, "verdict": "too few documents", **_tested(model, word)}
 
 
-def describe_sides(model: Model | Usage, sides: Sides) -> dict[str, Any]:
-    """Return what changed in a word, whose occurrences are given, as a row of `describe`."""
+def describe_sides(model: Model | Usage, sides: Sides, near: pl.DataFrame | None = None) -> dict[str, Any]:
+    """Return what changed in a word, whose occurrences, and company, are given, as a row of `describe`."""
     word, found = sides.word, model.significance
     row = {} if found is None else found.table.row(model.word_id(word), named=True)
-    facts, collocates, ratio = _tested(model, word), company(sides), frequency_ratio(sides)
+    facts, ratio = _tested(model, word), frequency_ratio(sides)
+    collocates = company(sides) if near is None else near
     for side in (BEFORE, AFTER):
         named = typical(collocates.filter(pl.col("side") == side))
         facts[side] = named["word"].to_list()

@@ -126,6 +126,8 @@ def make_pages(model: Model, corpus: Corpus | None, *, title: str | None) -> Fas
     def search(q: Text = "") -> Response:
         if "*" in q and q not in model.word_index:
             return RedirectResponse(address("/words", like=q), status_code=303)
+        if "," in q and q not in model.word_index:
+            return RedirectResponse(address("/compare", words=q), status_code=303)
         begun = [name for name in suggest(model, q, 1) if q not in model.word_index and name.startswith(q.casefold())]
         found = begun[0] if begun else model.words[model.word_id(q)]
         return RedirectResponse(word_address(found), status_code=303)
@@ -251,6 +253,9 @@ def _add_error_pages(app: FastAPI, page: Page) -> None:
 
     @app.exception_handler(RequestValidationError)
     def invalid_parameter(request: Request, error: RequestValidationError) -> Response:
+        path, query = str(request.scope["path"]), request.scope["query_string"].decode("latin-1")
+        if path in ("/compare", "/axis") and any(one["type"] == "missing" for one in error.errors()):
+            return RedirectResponse(f"/comparisons?{query}".rstrip("?"), status_code=303)  # which has the forms
         return error_response(request, 422, _parameter_message(error))
 
     @app.exception_handler(HTTPException)

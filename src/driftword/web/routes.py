@@ -17,6 +17,7 @@ from driftword.basics.checks import comma_separated
 from driftword.basics.errors import OptionError
 from driftword.corpus import Corpus
 from driftword.corpus.groups import OTHERS
+from driftword.corpus.word_kinds import WORD
 from driftword.exchange.model_card import citation
 from driftword.models.model import Model
 from driftword.pages import content, finding_content, overview_content, passage_content
@@ -98,13 +99,14 @@ class Endpoints:
                 filters[column] = text[len(column) + 1 :]
         return filters
 
-    def start(
-        self, options: DriftOptions, begin: Begin = "", end: End = "", since: Text = "", until: Text = ""
-    ) -> Content:
+    def start(  # noqa: PLR0917 - parameters of an address
+        self, options: DriftOptions, begin: Begin = "", end: End = "", since: Text = "", until: Text = "",
+        kind: Text = WORD,
+    ) -> Content:  # fmt: skip
         """Show an overview of the corpus."""
         page = overview_content.start(
-            self.model, begin or None, end or None, since=since or None, until=until or None, corpus=self.corpus,
-            **options,
+            self.model, begin or None, end or None, since=since or None, until=until or None, kind=kind or WORD,
+            corpus=self.corpus, **options,
         )  # fmt: skip
         return page | {"_period": lambda label: address("/", since=label, until=label) + "#changed"}
 
@@ -234,11 +236,16 @@ class Endpoints:
             """Return the address of this page, with some of its parameters changed."""
             return word_address(word, ending, **{**query, **changed})
 
+        def remove_pin(label: str) -> str:
+            """Return the address that removes a slice."""
+            return this_page(at=[other for other in pinned if other != label], passages_at="") + "#neighbours"
+
         def toggle_pin(label: str) -> str:
-            """Return the address that pins a slice and shows its passages, or removes it."""
-            if label in selected:
-                return this_page(at=[other for other in pinned if other != label], passages_at="") + "#neighbours"
-            return this_page(at=[*pinned, label][-content.MAX_SLICES :], passages_at=label) + "#neighbours"
+            """Return the address that pins a slice and shows its passages, or removes it if they are shown."""
+            if label in selected and label == passages_at:
+                return remove_pin(label)
+            at = pinned if label in selected else [*pinned, label][-content.MAX_SLICES :]
+            return this_page(at=at, passages_at=label) + "#neighbours"
 
         def passages_href(label: str) -> str:
             """Return the address that shows the passages of a slice; none where the word does not occur."""
@@ -261,6 +268,7 @@ class Endpoints:
             "_query": {name: value for name, value in query.items() if value},
             "_this_page": this_page,
             "_toggle_pin": toggle_pin,
+            "_remove_pin": remove_pin,
             "_passages_href": passages_href,
             "_group_passages": group_passages,
         }

@@ -5,7 +5,7 @@
 /** @typedef {{word: string, count: number | null, distance: (number | null)[] | null}} Completion */
 
 /**
- * Complete words in a field, or the last of several that are separated by commas: with a list below the field, from
+ * Complete the word in a field, or the last of several that are separated by commas: with a list below the field, from
  * which the arrow keys and Enter choose. In the search box Enter takes the first, if none was chosen.
  * @param {HTMLInputElement} field
  */
@@ -19,7 +19,7 @@ function completeWords(field) {
   field.after(list);
   for (const [name, value] of Object.entries({ role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": list.id })) field.setAttribute(name, value);
   const alone = field.type === "search";
-  const lastWord = () => (alone ? field.value : field.value.slice(field.value.lastIndexOf(",") + 1)).trim();
+  const lastWord = () => field.value.slice(field.value.lastIndexOf(",") + 1).trim();
   let chosen = -1;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
@@ -31,10 +31,10 @@ function completeWords(field) {
   };
   /** @param {string} word */
   const take = (word) => {
-    const before = alone ? "" : field.value.slice(0, field.value.lastIndexOf(",") + 1).trim();
+    const before = field.value.slice(0, field.value.lastIndexOf(",") + 1).trim();
     field.value = before ? `${before} ${word}` : word;
     close();
-    if (alone) field.form?.requestSubmit();
+    if (alone && !before) field.form?.requestSubmit();
   };
   field.addEventListener("input", () => {
     clearTimeout(timer);
@@ -228,7 +228,7 @@ function rememberFocus(element) {
 }
 
 /**
- * Pin a slice, or remove it, on the page that has not arrived yet, for readers who do not wait for it.
+ * Pin a slice and show its passages, or remove it, on the page that has not arrived yet, for readers who do not wait for it.
  * @param {URL} address
  * @param {string} slice
  */
@@ -236,11 +236,12 @@ function withSliceToggled(address, slice) {
   const changed = new URL(address);
   const before = changed.searchParams.getAll("at");
   const maxSlices = Number(document.querySelector(".trajectory")?.getAttribute("data-max-slices"));
-  const after = before.includes(slice) ? before.filter((other) => other !== slice) : [...before, slice].slice(-maxSlices);
+  const removed = before.includes(slice) && changed.searchParams.get("passages_at") === slice;
+  const after = removed ? before.filter((other) => other !== slice) : before.includes(slice) ? before : [...before, slice].slice(-maxSlices);
   changed.searchParams.delete("at");
   for (const label of after) changed.searchParams.append("at", label);
-  if (after.includes(slice)) changed.searchParams.set("passages_at", slice);
-  else changed.searchParams.delete("passages_at");
+  if (removed) changed.searchParams.delete("passages_at");
+  else changed.searchParams.set("passages_at", slice);
   return changed;
 }
 

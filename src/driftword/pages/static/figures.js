@@ -24,12 +24,12 @@ function watchTrajectories(getNeighbors, wordLink) {
   /** @param {Event} event */
   async function showNeighbors(event) {
     const link = sliceLinkOf(event);
-    const figure = link?.closest("figure");
-    const panel = figure?.parentElement?.querySelector(".neighbors-panel");
-    if (!link || !figure || !panel) return; // what was requested before may still arrive
+    const figures = link?.closest(".chart-and-text");
+    const panel = figures?.querySelector(".neighbors-panel");
+    if (!link || !figures || !panel) return; // what was requested before may still arrive
     const request = ++latestRequest;
     if (panel.getAttribute("data-slice") === link.dataset.slice) return;
-    const found = await getNeighbors(figure.dataset.word ?? "", link.dataset.slice ?? "");
+    const found = await getNeighbors(figures.getAttribute("data-word") ?? "", link.dataset.slice ?? "");
     if (found === undefined || request !== latestRequest) return;
     active?.classList.remove("active");
     active = link;
@@ -359,6 +359,7 @@ function watchBrush(figure, choose) {
     if (from !== undefined && dragged && point) {
       const to = nearestPlace(places, point.x);
       brush?.remove();
+      showCrosshair(figure?.closest(".page, main") ?? document.body, [], undefined);
       choose(Math.min(from, to), Math.max(from, to));
     }
     from = undefined;
@@ -411,7 +412,7 @@ function addPlayers(scope, labels) {
       svg.querySelector(".trail.recent")?.setAttribute("d", "M" + [...trail, here.join(" ")].join("L"));
       for (const anchor of svg.querySelectorAll(".anchor")) {
         const near = Number((anchor.getAttribute("data-near") ?? "").split(",")[Math.round(time)] || 0);
-        anchor.setAttribute("opacity", Math.min(1, Math.max(0.45, (near - 0.1) / 0.4)).toFixed(2));
+        anchor.setAttribute("opacity", Math.min(1, Math.max(0.75, (near - 0.1) / 0.4)).toFixed(2));
         anchor.classList.toggle("near", near >= 0.4);
       }
       slider.value = String(time);

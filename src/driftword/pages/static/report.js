@@ -90,6 +90,7 @@ function showPassages(page, slice) {
   const word = page.getAttribute("data-word") ?? "";
   const pinned = pinnedSlices(page);
   const shown = (wordData.get(word)?.passages ?? []).filter(([t]) => (slice === undefined ? pinned.includes(reportData.labels[t]) : reportData.labels[t] === slice));
+  page.setAttribute("data-passages", slice ?? "");
   list?.replaceChildren(...(shown.length ? shown.map(passageItem) : [textItem("No passages.")]));
   const title = page.querySelector(".passages-title");
   if (!title) return;
@@ -158,7 +159,7 @@ function changeMark(className, sign, description) {
 }
 
 /**
- * Pin a slice of a page, or remove it.
+ * Pin a slice of a page and show its passages, or remove it if they are shown.
  * @param {Element} page
  * @param {Element} sliceLink
  */
@@ -169,6 +170,7 @@ function togglePin(page, sliceLink) {
   const found = neighborsIn(word, slice);
   if (!columns || !found) return;
   const column = [...columns.children].find((one) => one.getAttribute("data-slice") === slice);
+  if (column && page.getAttribute("data-passages") !== slice) return showPassages(page, slice);
   if (column && columns.children.length === 1) return; // one slice is always pinned
   sliceLink.classList.toggle("pinned", !column);
   if (column) column.remove();
@@ -380,7 +382,9 @@ function listChanged(first, last) {
   for (const link of links) link.classList.toggle("pinned", !again && chosen.includes(link.getAttribute("data-slice") ?? ""));
   told.parentElement?.querySelector(".in-slice")?.remove();
   told.toggleAttribute("hidden", !again);
-  title.textContent = again ? "The words that moved farthest" : `Words that changed ${first === last ? "in" : "from"} ${chosen[0]}${first === last ? "" : ` to ${chosen[chosen.length - 1]}`}`;
+  if (!title.hasAttribute("data-all")) title.setAttribute("data-all", title.textContent ?? "");
+  title.textContent = again ? title.getAttribute("data-all") : `Words that changed ${first === last ? "in" : "from"} ${chosen[0]}${first === last ? "" : ` to ${chosen[chosen.length - 1]}`}`;
+  title.scrollIntoView(); // the timeline is below the list, and moves as the list changes
   if (again) return;
   const counts = Object.values(figureValues(document.querySelector(".when svg") ?? told))[0] ?? [];
   const all = counts.slice(first, last + 1).reduce((/** @type {number} */ sum, count) => sum + Number(count), 0);
