@@ -8,6 +8,7 @@ import pytest
 
 import driftword as dw
 from conftest import run_here, toy_model, with_changes
+from driftword.exchange.model_card import bibtex
 
 
 def test_a_card_says_what_a_model_is(small_model: dw.Model, small: dw.Corpus) -> None:
@@ -41,3 +42,12 @@ def test_a_card_of_whatever_is_known(small: dw.Corpus, tmp_path: Path) -> None:
     assert "Imported embeddings" in imported
     with pytest.raises(dw.OptionError, match="is not the corpus that the model was fitted to"):
         dw.card(dw.baselines.ppmi(small, dim=4), corpus=small.shuffle_dates(3))
+
+
+def test_a_citation_for_bibtex_is_escaped() -> None:
+    entry = bibtex("Energy & power", "sotu_5y, 100% {text}. driftword")
+    assert entry == (
+        "@misc{driftword-energy-power,\n  title = {Energy \\& power},\n"
+        "  note = {sotu\\_5y, 100\\% \\{text\\}. driftword}\n}"
+    )
+    assert bibtex("和平", "x").startswith("@misc{driftword-answer,")

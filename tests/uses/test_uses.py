@@ -14,6 +14,9 @@ import pytest
 import driftword as dw
 from conftest import run_here
 from driftword.basics.errors import OptionError
+from driftword.pages import content, finding_content, overview_content
+from driftword.pages.figures import draw
+from driftword.pages.glance_figures import draw_stream
 from driftword.uses.collocates import LEAST_COUNT, LEAST_DOCUMENTS, benjamini_hochberg, binomial_tail, company, fold
 from driftword.uses.describing import typical
 from driftword.uses.driving_passages import plainness
@@ -393,3 +396,36 @@ def test_frequencies_that_do_not_change_seem_to_in_one_case_of_twenty(tmp_path: 
     assert (p[::2] <= 0.05).mean() < 0.2
     assert 0.3 < p[::2].mean() < 0.7
     assert (p[1::2] <= 0.05).mean() > 0.8
+
+
+def test_pages_show_the_answer_first(model: dw.Model, corpus: dw.Corpus) -> None:
+    overview = overview_content.start(model, corpus=corpus)
+    assert overview["answers"][0]["word"] == "cell"
+    glimpse = overview["glimpses"]["cell"]
+    expected = dw.evidence(model, "cell", n=1, width=finding_content.GLIMPSE, corpus=corpus)
+    for side in ("before", "after"):
+        rows = expected.filter(pl.col("side") == side)
+        assert [row["left"] for row in glimpse["passages"][side]] == rows["left"].to_list()
+    assert glimpse["told"] in dw.describe(model, "cell", corpus=corpus)["sentence"][0]
+    assert {row["kind"] for row in overview["kinds"]} <= {"word", "name", "phrase"}
+    with pytest.raises(OptionError, match="choose one of word, name, phrase"):
+        overview_content.start(model, kind="verb", corpus=corpus)
+
+    found = finding_content.finding(model, corpus, "cell")
+    assert found is not None
+    table = dw.collocates(model, "cell", corpus=corpus).filter(pl.col("q") <= 0.05)
+    for side, topic in (("before", "prison"), ("after", "biology")):
+        shown = found["company"][side]
+        there = table.filter(pl.col("side") == side).head(8)
+        assert [row["word"] for row in shown] == there["word"].to_list()
+        assert {row["word"] for row in shown} <= set(TOPICS[topic]) | set(FILLER)
+        mine, other = ("before", "since") if side == "before" else ("since", "before")
+        assert [(row[mine], row[other]) for row in shown] == there.select("count", "count_other").rows()
+    page = finding_content.add_finding(content.word(model, "cell"), found)
+    axes = {
+        re.search(r'data-x="([^"]*)"', str(draw(model.slices, drawn)))[1]  # type: ignore[index]
+        for drawn in page["figures"].values()
+    }
+    assert len(axes) == 1  # one axis of time
+    stream = draw_stream(model.slices, page["stream"], [1.0] * len(model.slices), title="", changes=[])
+    assert f'data-x="{axes.pop()}"' in str(stream)

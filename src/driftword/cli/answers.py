@@ -88,8 +88,11 @@ def print_ranking(model: Model, ranking: DriftRanking, console: Console) -> None
     if table.height <= _TOLD:
         table = table.join(_from_and_to(model, table["word"].to_list()), on="word", maintain_order="left")
     counts = pl.format("{} - {}", *(pl.col(name).fill_null("?") for name in ("count_first", "count_last")))
+    plain = [] if table["interpolated"].any() else ["interpolated"]
     shown = table.with_columns(occurrences=counts)
-    print_table(shown.drop("first", "last", "count_first", "count_last", "slices"), console)
+    print_table(
+        shown.drop("first", "last", "count_first", "count_last", "slices", "effect", *plain, strict=False), console
+    )
     console.print(f"\n{ranking.describe()}", style="dim", markup=False)
     if not ranking.eligible:
         console.print("A smaller --min-count or --skip, or other slices (--between), let more words in.", style="dim")

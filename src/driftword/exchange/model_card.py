@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from importlib.metadata import version
@@ -108,6 +109,13 @@ def citation(model: Model) -> str:
         f"{texts} {spec.model.capitalize()} Bernoulli embeddings (K = {spec.dim}, context {spec.context}, "
         f"drift precision {spec.drift_precision:g}{seed}), driftword {version('driftword')}."
     )
+
+
+def bibtex(title: str, cited: str) -> str:
+    """Return a citation, as of `citation`, as an entry for BibTeX."""
+    name = "-".join(re.findall(r"[a-z0-9]+", title.lower())) or "answer"
+    escaped = (re.sub(r"([&%$#_{}])", r"\\\1", text) for text in (title, cited.strip()))
+    return "@misc{{driftword-{},\n  title = {{{}}},\n  note = {{{}}}\n}}".format(name, *escaped)
 
 
 def _facts(facts: Mapping[str, str]) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
+from driftword.exchange.model_card import bibtex
 from driftword.explore.drift_metrics import METRICS
 from driftword.explore.vectors import MIN_COUNT
 from driftword.models.model import Model
@@ -38,6 +39,7 @@ def templates(model: Model, *, href: Callable[[str], str | None], title: str | N
     environment.filters["thousands"] = lambda number: "unknown" if number is None else f"{number:,}"
     environment.filters["times"] = times
     environment.globals |= {
+        "bibtex": bibtex,
         "draw": partial(draw, model.slices),
         "draw_journey": partial(draw_journey, model.slices),
         "draw_stream": partial(draw_stream, model.slices),
