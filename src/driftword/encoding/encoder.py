@@ -36,7 +36,7 @@ class Encoder:
     ) -> None:  # fmt: skip
         torch, transformers = _packages()
         self.folder = find_encoder(location)
-        self._name = Path(location).name or self.folder.resolve().name
+        self._name = _name_of(Path(location) if Path(location).name else self.folder.resolve())
         self.layers, self.pool = layers, checks.one_of("pool", pool, POOLS)
         self.checksum = _checksum(self.folder)
         self._torch, self._threads = torch, threads
@@ -65,7 +65,7 @@ class Encoder:
 
     @property
     def name(self) -> str:
-        """What it is called: the last part of its path."""
+        """What it is called, as far as its path says so."""
         return self._name
 
     def encode(self, texts: Sequence[str], begin: Array, end: Array) -> Array:
@@ -143,6 +143,11 @@ def find_encoder(location: str | os.PathLike[str]) -> Path:
         return Path(snapshot_download(str(location), local_files_only=True))
     except Exception as error:  # not there, or not a name
         raise SourceError(f"There is no encoder at '{given}', nor in the cache of Hugging Face; {_REMEDY}") from error
+
+
+def _name_of(location: Path) -> str:
+    """Return what an encoder is called: the last part of its path; of those that say nothing, the last two."""
+    return "/".join(location.parts[-2:] if location.name in ("model", "encoder") else location.parts[-1:])
 
 
 def _packages() -> tuple[Any, Any]:
