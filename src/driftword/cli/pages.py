@@ -117,7 +117,12 @@ def report(
     words: Annotated[
         list[str] | None, typer.Option(help="Words to include in any case, separated by commas.", show_default=False)
     ] = None,
-    n: Annotated[int, typer.Option("-n", help="How many of the words that changed most.")] = 50,
+    n: Annotated[
+        int | None,
+        typer.Option(
+            "-n", help="How many of the words that changed most.", show_default="50; with --site all significant ones"
+        ),
+    ] = None,
     metric: Annotated[str | None, METRIC] = None,
     between: Annotated[str | None, BETWEEN] = None,
     min_count: Annotated[int | None, MIN_COUNT_BOTH] = None,
@@ -131,8 +136,16 @@ def report(
         str | None,
         typer.Option(help="Vectors of occurrences: find passages and senses by these.", show_default=False),
     ] = None,
+    site: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Write a folder with a page for each word instead, for a web host.", show_default=False
+        ),
+    ] = None,
     corpus: Annotated[str | None, WHERE_CORPUS] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the file, or the folder, if it exists.")
+    ] = False,
 ) -> None:
     """Write one HTML file that shows the words that changed most: it works offline, by e-mail, or on any web site.
 
@@ -143,6 +156,8 @@ def report(
       driftword report sotu.model --words energy,"social security" -n 100 --no-passages
 
       driftword report sotu.model --usage sotu.usage
+
+      driftword report sotu.model --site public/sotu   (all significant words, a file for each)
     """
     _check_installed("report", "report", ("jinja2",))
     from driftword.cli import terminal
@@ -154,11 +169,16 @@ def report(
     if passages and text is None:
         terminal.warn(f"{why_no_corpus(model)}, so there are no passages; name it with --corpus")
     written = offline_report.report(
-        model, out=out, corpus=text, words=comma_separated(words), n=n, between=two_slices(between), metric=metric,
-        min_count=min_count, skip=skip, interpolated=interpolated, title=title, passages=passages, usage=usage,
-        overwrite=overwrite,
+        model, comma_separated(words), out=site or out, site=site is not None, corpus=text, n=n,
+        between=two_slices(between), metric=metric, min_count=min_count, skip=skip, interpolated=interpolated,
+        title=title, passages=passages, usage=usage, overwrite=overwrite,
     )  # fmt: skip
-    print(f"Wrote {visible(str(written))} ({written.stat().st_size / 1e6:.1f} MB)")
+    if site is None:
+        print(f"Wrote {visible(str(written))} ({written.stat().st_size / 1e6:.1f} MB)")
+        return
+    files = [file for file in written.rglob("*") if file.is_file()]
+    size = sum(file.stat().st_size for file in files) / 1e6
+    print(f"Wrote {len(files):,} files to {visible(str(written))} ({size:.1f} MB); its first page is index.html")
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -1,11 +1,12 @@
-"""The report: the explorer's pages of some words in one HTML file that needs no server and no network."""
+"""The report: the explorer's pages of some words in one HTML file, or a folder of them, that needs no server."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -31,10 +32,13 @@ from driftword.pages import content, finding_content, overview_content, passage_
 from driftword.pages.content import Content
 from driftword.pages.figures import STATIC
 from driftword.pages.rendering import templates
+from driftword.pages.static_site import check_folder, write_site
 from driftword.pages.svg import compact_json
 from driftword.storage.atomic_writes import already_exists, replacing
 
 MAX_REPORTED: Final = 1000
+_WORDS: Final = 50
+_AT_ONCE: Final = 25  # pages in memory, where each is a file
 _NEIGHBORS: Final = 10  # in every slice
 _FIRST: Final = 10  # words of the timeline that come before those that moved by chance
 _MAX_PASSAGES: Final = 16_000  # in the whole report, about 5 MB
@@ -48,7 +52,7 @@ def report(
     *,
     out: str | os.PathLike[str],
     corpus: Corpus | str | os.PathLike[str] | None = None,
-    n: int = 50,
+    n: int | None = None,
     between: Sequence[At | None] | None = None,
     metric: str | None = None,
     min_count: int | None = None,
@@ -57,12 +61,14 @@ def report(
     title: str | None = None,
     passages: bool = True,
     usage: Usage | str | os.PathLike[str] | None = None,
+    site: bool = False,
     overwrite: bool = False,
     show_progress: bool | None = None,
 ) -> Path:
     """Write a report: one HTML file with an overview and a page for each of the words that changed most.
 
-    The file needs no server and no network: it can be opened from disk, sent by e-mail, or put on a web site.
+    The file needs no server and no network: it can be opened from disk, sent by e-mail, or put on a web site. For more
+    words than fit into a file, `site` writes a folder with a file for each, which any web host serves.
     It needs Jinja: ``pip install 'driftword[report]'``.
 
     Parameters
@@ -72,13 +78,14 @@ def report(
     words
         Words to include in any case.
     out, overwrite
-        The file to write, whose name ends in ``.html`` or ``.htm``, and whether to replace it if it exists. Missing
-        folders are created.
+        The file to write, whose name ends in ``.html`` or ``.htm``, or the folder of a site; and whether to replace it
+        if it exists. Missing folders are created.
     corpus
         The corpus that the model was fitted to, or its path; by default where it was then. If it is no longer there,
         the report has no passages.
     n
-        How many of the words that changed most to include besides: 0 to 1000.
+        How many of the words that changed most to include besides: 0 to 1000; by default 50, and for a site all that
+        are ranked by `significance`.
     between
         The two slices to compare, as labels, years or dates. By default the widest range with enough text.
     metric, min_count, skip, interpolated
@@ -90,12 +97,14 @@ def report(
     usage
         Vectors of occurrences of the same texts (see `encode`), or their path: passages that show a change, and senses,
         of the words that have any are then found by these.
+    site
+        Write a folder of files, a page for each word, instead of one file.
     show_progress
         Show a progress bar. By default only where standard error is a terminal.
 
     Returns
     -------
-    The path of the file.
+    The path of the file, or of the folder.
 
     Raises
     ------
@@ -121,19 +130,50 @@ def report(
     elif everything is None:
         everything = model.open_corpus()
     vectors = None if usage is None else usage_of(usage, everything)
-    path = _checked_path(checks.path("out", out), overwrite=checks.flag("overwrite", overwrite))
-    n = checks.whole("n", n, most=MAX_REPORTED)
+    site, overwrite = checks.flag("site", site), checks.flag("overwrite", overwrite)
+    check = check_folder if site else _checked_path
+    path = check(checks.path("out", out), overwrite=overwrite)
+    n = checks.optional(checks.whole, "n", n, most=MAX_REPORTED)
     options: dict[str, Any] = {
         "metric": metric,
         "min_count": checks.optional(checks.whole, "min_count", min_count),
         "skip": checks.optional(checks.whole, "skip", skip),
         "interpolated": interpolated,
     }
+    if n is None:
+        listed = len(model.significance.listed) if site and model.significance is not None else 0
+        n = min(max(listed, _WORDS), MAX_REPORTED)
+    included = _included(model, words, n, between, options)
+    begin, end = check_between(between)
+    texts = None if everything is None else model.documents_of(everything)
+
+    def overview() -> Content:
+        rows = min(n or 30, content.MAX_ROWS)
+        return overview_content.start(model, begin, end, n=rows, corpus=texts, **options)
+
+    with progress(show=show_progress) as bar:
+        bar.stage("writing pages", total=len(included))
+        pages = _pages(model, included, everything, vectors, bar)
+        if site:
+            return write_site(
+                path, model, words=included, pages=pages, overview=overview, data=partial(_data, model),
+                render=_page, title=title,
+            )  # fmt: skip
+        html = _render(model, title, list(pages), overview())
+    with replacing(path.resolve()) as unfinished:  # the file that a link leads to, not the link
+        unfinished.write_text(printable(html), encoding="utf-8")
+    return path
+
+
+def _included(
+    model: Model, words: str | Sequence[str], n: int, between: Sequence[At | None] | None, options: dict[str, Any]
+) -> list[str]:
+    """Return the words that have a page: those that are named, and n of those that changed most."""
     named = [words] if isinstance(words, str) else checks.word_list("words", words)
     included = [model.words[model.word_id(word)] for word in named]
     begin, end = check_between(between)
     if model.moves and n:
-        if metric is None and (begin, end) == (None, None):
+        if options["metric"] is None and (begin, end) == (None, None):
             changed = explore.timeline(model)["word"].to_list()
             included += [*changed[:_FIRST], *explore.by_chance(model), *changed[_FIRST:]][: n // 2]
         included += explore.rank_drift(model, n=n, between=(begin, end), **options).table["word"].to_list()
@@ -141,24 +181,28 @@ def report(
     if not included:
         why = "No word meets these conditions" if model.moves and n else "No word was named, and none is ranked"
         raise OptionError(f"{why}, so the report would be empty; name words with `words`")
-    pages: list[Content] = []
-    with progress(show=show_progress) as bar:
-        bar.stage("querying the model", total=len(included))
-        texts = None if everything is None else model.documents_of(everything)
-        for done, word in enumerate(included, 1):
-            found = finding_content.finding(model, texts, word, vectors)
-            pages.append(finding_content.add_finding(content.word(model, word) | {"passages": []}, found))
-            bar.update(done=done, facts=word)
+    return included
+
+
+def _pages(
+    model: Model, words: list[str], everything: Corpus | None, vectors: Usage | None, bar: Progress
+) -> Iterator[Content]:
+    """Yield the pages of words, some of which are made at a time."""
+    texts = None if everything is None else model.documents_of(everything)
+    for first in range(0, len(words), _AT_ONCE):
+        some = [
+            finding_content.add_finding(
+                content.word(model, word) | {"passages": []}, finding_content.finding(model, texts, word, vectors)
+            )
+            for word in words[first : first + _AT_ONCE]
+        ]
         if everything is not None and texts is not None:
-            _add_passages(texts, pages, bar)
+            _add_passages(texts, some, of=len(words))
             if model.moves and model.predicts:
-                _add_intervals(model, everything, pages, bar)
-    rows = min(n or 30, content.MAX_ROWS)
-    overview = overview_content.start(model, begin, end, n=rows, corpus=texts, **options)
-    html = _render(model, title, pages, overview)
-    with replacing(path.resolve()) as partial:  # the file that a link leads to, not the link
-        partial.write_text(printable(html), encoding="utf-8")
-    return path
+                _add_intervals(model, everything, some)
+        for page in some:
+            yield page
+            bar.update(more=1, facts=page["word"])
 
 
 def _checked_path(path: Path, *, overwrite: bool) -> Path:
@@ -172,9 +216,9 @@ def _checked_path(path: Path, *, overwrite: bool) -> Path:
     return path
 
 
-def _add_passages(corpus: Corpus, pages: list[Content], bar: Progress) -> None:
-    """Add passages to the pages: several from the slices selected at first, from the others as room allows."""
-    most = max(_MAX_PASSAGES // len(pages), _MIN_PASSAGES)
+def _add_passages(corpus: Corpus, pages: list[Content], *, of: int) -> None:
+    """Add passages to pages of a report that has so many: several from the slices selected at first, and others."""
+    most = max(_MAX_PASSAGES // of, _MIN_PASSAGES)
     each = min(max(1, most // len(pages[0]["slices"])), _MAX_PER_SLICE)
     wanted = {
         page["word"]: {
@@ -183,7 +227,7 @@ def _add_passages(corpus: Corpus, pages: list[Content], bar: Progress) -> None:
         }
         for page in pages
     }
-    tables = find_in_slices(corpus, wanted, width=passage_content.WIDTH, bar=bar)
+    tables = find_in_slices(corpus, wanted, width=passage_content.WIDTH)
     for page in pages:
         page["passages"] = passage_content.passage_rows(tables[page["word"]])
 
@@ -195,9 +239,8 @@ def _passage_slices(page: Content, most: int) -> list[str]:
     return [label for t, label in enumerate(occurs) if t % step == 0 or label in page["selected"]]
 
 
-def _add_intervals(model: Model, corpus: Corpus, pages: list[Content], bar: Progress) -> None:
+def _add_intervals(model: Model, corpus: Corpus, pages: list[Content]) -> None:
     """Add intervals to the figures."""
-    bar.stage("computing intervals", total=len(pages))
     for page in pages:
         lines = [(None, page["figures"]["trajectory"]["series"][0])]
         if "groups" in page["figures"]:
@@ -206,7 +249,6 @@ def _add_intervals(model: Model, corpus: Corpus, pages: list[Content], bar: Prog
             found = content.band(model, page["word"], corpus, group)
             one["interval"] = found["low"], found["high"]
         page["interval"] = True
-        bar.update(more=1, facts=page["word"])
 
 
 def _render(model: Model, title: str | None, pages: list[Content], overview: Content) -> str:
@@ -220,17 +262,10 @@ def _render(model: Model, title: str | None, pages: list[Content], overview: Con
         return "#" + quote(_anchor(word)) if word in included else None
 
     environment = templates(
-        model, href=href, title=title, live=False, anchor=_anchor, period=lambda _: "#changed", has_bands=False
-    )
-    template = environment.get_template("_word.html")
-    rendered = []
-    for page in pages:
-        here = href(page["word"])
-        html = template.render(
-            **page, passages_at="", passages_id=_anchor(page["word"], "passages"), passages_href=None,
-            toggle_pin=lambda _, here=here: here,  # the word's own page, on which a script shows the slice
-        )  # fmt: skip
-        rendered.append((page["word"], Markup(html)))
+        model, href=href, title=title, live=False, anchor=_anchor, period=lambda _: "#changed", has_bands=False,
+        home="#", description=None,
+    )  # fmt: skip
+    rendered = [(page["word"], Markup(_page(environment, page, href(page["word"])))) for page in pages]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
         "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; "
@@ -239,6 +274,16 @@ def _render(model: Model, title: str | None, pages: list[Content], overview: Con
     return environment.get_template("report.html").render(
         **overview, pages=rendered, data=Markup(_data(model, pages, overview)), style=Markup(style),
         script=Markup(script), policy=policy,
+    )  # fmt: skip
+
+
+def _page(environment: Any, page: Content, here: str | None) -> str:
+    """Return the content of a word's page, whose address is `here`; on it, a script shows the slice of a link."""
+    return str(
+        environment.get_template("_word.html").render(
+            **page, passages_at="", passages_id=_anchor(page["word"], "passages"), passages_href=None,
+            toggle_pin=lambda _: here,
+        )
     )  # fmt: skip
 
 

@@ -10,8 +10,16 @@ const wordData = new Map(Object.entries(reportData.pages));
 const searchBox = /** @type {HTMLInputElement} */ (document.getElementById("q"));
 const searchStatus = /** @type {HTMLElement} */ (document.getElementById("search-status"));
 
+/** @type {[string, string][] | undefined} Words and their files, where every word has a page of its own. */
+const filesOfWords = /** @type {any} */ (globalThis).siteWords;
+const root = document.body.dataset.root ?? "";
+
 /** @param {string} word */
 const pageId = (word) => "word-" + encodeURIComponent(word).replace(/[!'()*]/g, (c) => "%" + c.charCodeAt(0).toString(16).toUpperCase());
+
+/** @type {Map<string, string>} */
+const addressOf = new Map(filesOfWords?.map(([word, file]) => [word, root + file]) ?? [...wordData.keys()].map((word) => [word, "#" + encodeURIComponent(pageId(word))]));
+document.getElementById("words")?.append(...[...addressOf.keys()].map((word) => new Option(word)));
 
 /**
  * Count the letters that must be changed, added, dropped or swapped to turn one word into another.
@@ -34,7 +42,7 @@ function editDistance(a, b) {
 
 /** @param {string} typed */
 function findWord(typed) {
-  const words = [...wordData.keys()];
+  const words = [...addressOf.keys()];
   const closest = words.map((word) => ({ word, distance: editDistance(typed, word) })).sort((x, y) => x.distance - y.distance)[0];
   return (
     words.find((word) => word === typed) ??
@@ -48,10 +56,10 @@ searchBox.addEventListener("change", () => {
   const typed = searchBox.value.trim().toLowerCase();
   if (!typed) return;
   const word = findWord(typed);
-  searchStatus.textContent = word === undefined ? `“${typed}” is not among the ${wordData.size} words of this report.` : word === typed ? "" : `${typed} → ${word}`;
+  searchStatus.textContent = word === undefined ? `“${typed}” is not among the ${addressOf.size} words of this report.` : word === typed ? "" : `${typed} → ${word}`;
   if (word !== undefined) {
-    location.hash = encodeURIComponent(pageId(word));
     searchBox.value = "";
+    location.href = addressOf.get(word) ?? "";
   }
 });
 
@@ -69,9 +77,10 @@ function neighborsIn(word, slice) {
 
 /** @param {string} word */
 function wordLink(word) {
-  if (!wordData.has(word)) return document.createTextNode(word);
+  const address = addressOf.get(word);
+  if (address === undefined) return document.createTextNode(word);
   const link = document.createElement("a");
-  link.href = "#" + encodeURIComponent(pageId(word));
+  link.href = address;
   link.textContent = word;
   return link;
 }
@@ -241,7 +250,8 @@ const reportTitle = document.title;
 /** Show the page and the slices that the address names. */
 function followAddress() {
   const [target, ...slices] = location.hash.slice(1).split("@").map(decoded);
-  const id = target.replace(/^passages-/, "word-"); // the passages of a word are on its page
+  const alone = document.querySelector(".page[data-alone]");
+  const id = alone?.id ?? target.replace(/^passages-/, "word-"); // the passages of a word are on its page
   document.title = reportTitle;
   for (const page of document.querySelectorAll(".page")) {
     page.classList.toggle("current", page.id === id);
@@ -250,7 +260,7 @@ function followAddress() {
     for (const link of page.querySelectorAll(".trajectory .slice-link"))
       if (slices.includes(link.getAttribute("data-slice") ?? "") !== link.classList.contains("pinned")) togglePin(page, link);
   }
-  if (id !== target) document.getElementById(target)?.scrollIntoView();
+  if (id !== target) target && document.getElementById(target)?.scrollIntoView();
   else if (!slices.length && document.querySelector(".page.current")) scrollTo(0, 0); // it was empty when the browser looked for it
 }
 
@@ -259,10 +269,10 @@ function followAddress() {
  * @param {Element} page
  */
 function openPage(page) {
-  document.title = `${page.getAttribute("data-word")} · ${reportTitle}`;
+  if (!filesOfWords) document.title = `${page.getAttribute("data-word")} · ${reportTitle}`;
   if (page.hasAttribute("data-opened")) return;
   page.setAttribute("data-opened", "");
-  page.innerHTML = page.querySelector("noscript")?.textContent ?? "";
+  if (!filesOfWords) page.innerHTML = page.querySelector("noscript")?.textContent ?? "";
   showPassages(page);
   enhance(page);
 }
