@@ -26,7 +26,7 @@ MAX_ROWS: Final = 200
 MAX_SLICES: Final = 12
 MAX_COMPARED: Final = 6
 MAX_GROUPS: Final = 6  # as many as there are colours
-_ROOM: Final = 1.3  # that intervals may need above a line
+_ROOM: Final = 1.7  # that intervals may need above a line
 _GAP: Final = 0.05  # of all time: a longer one between two documents is told
 _STRIP: Final = {"aligned": True, "height": 110}
 

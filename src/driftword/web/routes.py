@@ -120,8 +120,10 @@ class Endpoints:
 
     def compare(self, words: Words) -> Content:
         """Show several words over time."""
-        return content.compare(self.model, comma_separated(words)) | {
-            "_this_page": lambda ending="": address(f"/compare{ending}", words=words)
+        page = content.compare(self.model, comma_separated(words))
+        return page | {
+            "glimpses": finding_content.glimpses(self.model, self.corpus, page["words"]),
+            "_this_page": lambda ending="": address(f"/compare{ending}", words=words),
         }
 
     def axis(self, words: Words, low: Words, high: Words) -> Content:
