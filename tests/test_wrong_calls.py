@@ -435,7 +435,7 @@ NOT_CALLED = {
     *("Corpus.chunks_of", "Corpus.sample_chunks"),
     "SliceVectors.to_gensim",
     *("Usage.rows", "Usage.rows_at", "Usage.keep_significance", "Usage.cached"),
-    "Model.keep_sense_names",  # `name_senses` checks what is kept
+    *("Model.keep_sense_names", "Model.keep_new_senses"),  # `name_senses` and `senses` check what is kept
     "benchmark",  # which fits for a minute; see tests/benchmarking
     *("Corpus.sampled", "Corpus.check_current", "Model.info", "Model.summary", "Model.check_current", "Model.cached"),
     *(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,17 +13,21 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from fastapi.testclient import TestClient
 from tests.uses.test_uses import CHANGE, TOPICS, corpus, is_new, model, sentence
 
 import driftword as dw
 from conftest import ROOT, run_here
-from driftword.basics.errors import OptionError, SourceError
+from driftword.basics.errors import OptionError, SourceError, StoreError
+from driftword.models.storing import NEW_SENSES
+from driftword.pages import overview_content
 from driftword.uses import sense_words, share_test
 from driftword.uses.sense_clusters import _Groups, find_senses
 from driftword.uses.sense_shares import SenseCounts, shares_by_slice, smooth_shares
 from driftword.uses.sense_space import sense_space
 from driftword.uses.usage_vectors import FAR
 from driftword.uses.word_uses import find_uses
+from driftword.web.app import make_app
 
 sys.path.append(str(ROOT / "benchmarks"))
 
@@ -300,6 +305,35 @@ def test_many_words_at_once(model: dw.Model) -> None:
 
 def interrupted(*_: Any, **__: Any) -> Any:
     raise KeyboardInterrupt
+
+
+@pytest.mark.slow
+def test_words_with_a_new_sense_are_kept_and_shown(model: dw.Model, tmp_path: Path) -> None:
+    kept = model.save(tmp_path / "kept.model")
+    kept.keep_new_senses(pl.DataFrame(schema=NEW_SENSES))
+    assert "sense" not in {row["kind"] for row in overview_content.start(kept)["kinds"]}
+    found = dw.senses(kept, permutations=9999).filter(pl.col("q") <= 0.05)
+    assert found["word"].to_list() == ["cell"]
+    again = dw.Model.open(tmp_path / "kept.model")
+    assert again.new_senses is not None
+    assert again.new_senses.equals(found.select(again.new_senses.columns))
+    copy = again.save(tmp_path / "copy.model").new_senses
+    assert copy is not None
+    assert copy.equals(again.new_senses)
+    text = again.open_corpus()
+    with TestClient(make_app(again, text), base_url="http://localhost") as reader:
+        page = reader.get("/", params={"kind": "sense"}).text
+        shares = found.select("share_before", "share_since").row(0)
+        assert "Words with a new sense" in page
+        assert f"from {100 * shares[0]:.0f}% to {100 * shares[1]:.0f}% near <i>" in page
+        assert "?kind=sense#changed" in reader.get("/").text
+    for column, value in (("word", "nobody"), ("q", None)):
+        wrong = again.new_senses.with_columns(pl.lit(value).cast(again.new_senses[column].dtype).alias(column))
+        folder = shutil.copytree(tmp_path / "kept.model", tmp_path / column)
+        wrong.write_parquet(folder / "new_senses.parquet")
+        reseal(folder, read_meta(folder))
+        with pytest.raises(StoreError):
+            _ = dw.Model.open(folder).new_senses
 
 
 @pytest.mark.slow

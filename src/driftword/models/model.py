@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from driftword.basics import checks, tables
 from driftword.basics.addresses import is_address, is_on_this_machine
@@ -82,6 +83,7 @@ class Model(Embeddings):
         self._store = stored
         self._groups = dict(groups or {})
         self._significance: SignificanceTable | None = None
+        self._new_senses: pl.DataFrame | None = None
         self._static: StaticVectors | None = None
         self._sense_names: dict[str, storing.SenseNames] | None = None
 
@@ -123,6 +125,8 @@ class Model(Embeddings):
             write_static(writer, self.static)
         if self.sense_names:
             writer.meta["senses"] = self.sense_names
+        if self.new_senses is not None:
+            storing.write_new_senses(writer, self.new_senses)
 
     def check_current(self) -> None:
         """Raise `StoreError` if the stored model has been replaced, removed or changed since it was opened.
@@ -170,6 +174,18 @@ class Model(Embeddings):
         kept = {other: value for other, value in self.sense_names.items() if other != word}
         self._sense_names = kept if names is None else {**kept, word: names}
         self._amend(lambda writer: writer.meta.update(senses=self._sense_names))
+
+    @property
+    def new_senses(self) -> pl.DataFrame | None:
+        """The words with a new sense, the largest gain first, if `driftword.senses` has looked through all words."""
+        if self._new_senses is None and self._store is not None:
+            self._new_senses = storing.read_new_senses(self._store, self.word_index)
+        return self._new_senses
+
+    def keep_new_senses(self, found: pl.DataFrame) -> None:
+        """Keep the words with a new sense: in this object and, if the model is stored, in its directory."""
+        self._new_senses = found.select(*storing.NEW_SENSES)
+        self._amend(lambda writer: storing.write_new_senses(writer, found))
 
     def _amend(self, write: Callable[[store.Writer], None]) -> None:
         """Add to the stored model, if it is stored."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Required, TypedDict
 
@@ -22,6 +22,12 @@ from driftword.storage.typed_facts import Count
 #: Of all text, and of each group.
 _ARRAYS: Final = ("rho", "intercepts", "counts", "train_counts")
 _SIGNIFICANCE: Final = "significance.parquet"
+_NEW_SENSES: Final = "new_senses.parquet"
+#: What is kept of words with a new sense: its collocates and shares, those of the others, and when shares changed.
+NEW_SENSES: Final[dict[str, Any]] = {
+    "word": pl.String, "collocates": pl.List(pl.String), "others": pl.List(pl.String), "share_before": pl.Float64,
+    "share_since": pl.Float64, "change": pl.Date, "q": pl.Float64,
+}  # fmt: skip
 
 
 Pass = TypedDict(
@@ -171,3 +177,19 @@ def write_significance(writer: store.Writer, found: SignificanceTable) -> None:
 def read_sense_names(stored: store.Store) -> dict[str, SenseNames]:
     """Return the names that a user gave to senses of words."""
     return stored.facts(_Named).senses
+
+
+def read_new_senses(stored: store.Store, words: Container[str]) -> pl.DataFrame | None:
+    """Return the words with a new sense, if all words were looked through."""
+    if _NEW_SENSES not in stored:
+        return None
+    table = stored.table(_NEW_SENSES, NEW_SENSES)
+    with stored.reading(_NEW_SENSES):
+        if not all(word in words for word in table["word"]):
+            raise ValueError("its words are others")
+    return table
+
+
+def write_new_senses(writer: store.Writer, found: pl.DataFrame) -> None:
+    """Write the words with a new sense."""
+    found.select(*NEW_SENSES).write_parquet(writer.folder / _NEW_SENSES)

@@ -19,6 +19,7 @@ from driftword.exchange.model_card import citation
 from driftword.explore.trajectories import per_million
 from driftword.models.model import Model
 from driftword.models.significance_table import LEVEL, verdict
+from driftword.models.storing import NEW_SENSES
 from driftword.pages.content import Content, series_of
 from driftword.pages.figures import Figure, figure
 from driftword.pages.finding_content import glimpses
@@ -26,7 +27,8 @@ from driftword.uses.sense_space import sense_space
 
 RANKED: Final = "rank"  # the order of a table of drift, unless a reader chooses a column
 SORT_COLUMNS: Final = (RANKED, "drift", "effect", "word", "count_first", "count_last", "slices")
-_KINDS: Final = {WORD: "Words", NAME: "Names", PHRASE: "Phrases"}
+SENSE: Final = "sense"
+_KINDS: Final = {WORD: "Words", SENSE: "New senses", NAME: "Names", PHRASE: "Phrases"}
 _ANSWERS: Final = 10  # words on the start page whose change is told in a sentence
 _MATCHES: Final = 30  # words that are listed for a pattern
 _TABLE_NEIGHBORS: Final = 6  # in each row of a table of drift
@@ -61,6 +63,7 @@ def start(
         "timeline": None,
         "kind": kind,
         "kinds": _kinds(model),
+        "senses": {},
         "answers": [],
         "glimpses": {},
         "warnings": [] if corpus is None else warnings_of(corpus),
@@ -72,7 +75,11 @@ def start(
         dated = explore.timeline(model)
         content["timeline"] = _timeline(model, dated, since, until)
         if kind != WORD:
-            told = explore.shifts(model, _changed(model, kind)["word"].to_list()[:_ANSWERS]).to_dicts()
+            first_rows = _changed(model, kind).head(_ANSWERS)
+            told = explore.shifts(model, first_rows["word"].to_list()).to_dicts()
+            if kind == SENSE:
+                dates = first_rows.with_columns(pl.col("change").cast(pl.String))
+                content["senses"] = {row["word"]: row for row in dates.to_dicts()}
         elif dated.height:
             told = [row for row in dated.to_dicts() if row["slice"] in content["timeline"]["chosen"]][:_ANSWERS]
         else:
@@ -101,7 +108,9 @@ def _ranking(model: Model, begin: At | None, end: At | None, options: dict[str, 
 
 
 def _changed(model: Model, kind: str) -> pl.DataFrame:
-    """Return the significant words of a kind, the largest effect first."""
+    """Return the significant words of a kind, the largest effect first; or words with a new sense."""
+    if kind == SENSE:
+        return pl.DataFrame(schema=NEW_SENSES) if model.new_senses is None else model.new_senses
     if model.significance is None:
         return pl.DataFrame(schema={"word": pl.String})
     found = model.significance.table.filter(pl.col("q") <= LEVEL, pl.col("kind") == kind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -12,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from driftword.basics import checks
-from driftword.basics.errors import OptionError
+from driftword.basics.errors import DriftwordWarning, OptionError, StoreError
 from driftword.basics.process import available_cores
 from driftword.basics.progress import progress
 from driftword.corpus import Corpus
@@ -23,7 +24,7 @@ from driftword.inference.permutation_test import TestResult
 from driftword.inference.word_tests import pool_of
 from driftword.models.model import Model, two_groups, two_of
 from driftword.models.significance_table import LEVEL
-from driftword.models.storing import MOST_SENSES
+from driftword.models.storing import MOST_SENSES, NEW_SENSES
 from driftword.models.usage import Usage, as_source, corpus_of_source
 from driftword.uses import share_test
 from driftword.uses.collocates import sense_company
@@ -145,7 +146,8 @@ def senses(
 
     By words: word; senses, their number; p and, over the whole vocabulary, q of a change of shares; change with its
     interval; and of the sense that gained most since then its number, collocates, share before and since, and first
-    date; others, collocates of the other senses. Those that moved most come first, significant ones before others.
+    date; others, collocates of the other senses. Those that moved most come first, significant ones before others. Of
+    the whole vocabulary, significant ones are kept with the model, and shown on its first page.
 
     By slices: share of each sense, its 90% interval with documents as the unit of evidence, and numbers of occurrences.
     By passages: those that are plainest, as `evidence` gives them. By occurrences: all of them with their senses.
@@ -189,12 +191,15 @@ def senses(
 
     answers = _for_all(names, answer, threads=threads if len(names) > 1 else 1, show=show_progress)
     if by == "words":
-        return _by_words(model, names, answers, of_all=words is None)
+        table = _by_words(model, names, answers, of_all=words is None)
+        if words is None and n is None and within is None and design.dated and isinstance(model, Model):
+            _keep_new(model, table)
+        return table
     tables = [table for table in answers if table is not None]
     if not tables:
         raise OptionError("None of these words occurs in enough documents to have senses; name more frequent ones")
-    table: pl.DataFrame = pl.concat(tables, how="diagonal_relaxed")
-    return table
+    every: pl.DataFrame = pl.concat(tables, how="diagonal_relaxed")
+    return every
 
 
 def by_senses(found: WordSenses, design: ShareTests) -> pl.DataFrame:
@@ -264,6 +269,16 @@ def _by_words(model: Model | Usage, names: Sequence[str], answers: Sequence[Any]
         return table
     moved = (pl.col("share_since") - pl.col("share_before")).fill_null(-1)
     return table.sort((pl.col("q") <= LEVEL).fill_null(value=False), moved, descending=True, maintain_order=True)
+
+
+def _keep_new(model: Model, table: pl.DataFrame) -> None:
+    """Keep the words with a new sense with the model, for its pages; where that cannot be, say so and go on."""
+    try:
+        model.keep_new_senses(table.filter(pl.col("q") <= LEVEL).drop_nulls(list(NEW_SENSES)))
+    except StoreError as error:
+        warnings.warn(
+            f"The words with a new sense are not kept with the model: {error}", DriftwordWarning, stacklevel=3
+        )
 
 
 def _groups_of_documents(model: Model | Usage, corpus: Corpus, groups: Any) -> Array:
