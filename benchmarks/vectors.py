@@ -39,7 +39,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 def misread(table: pl.DataFrame, share: float, kept: set[str], seed: int) -> pl.DataFrame:
     """Return the documents with this share of the letters of the later half misread, but for some words."""
-    rng, middle = np.random.default_rng(seed), table["day"].median()
+    rng, later = np.random.default_rng(seed), table["day"] > table["day"].sort()[table.height // 2]
 
     def read(text: str) -> str:
         def word(match: Any) -> str:
@@ -51,7 +51,7 @@ def misread(table: pl.DataFrame, share: float, kept: set[str], seed: int) -> pl.
 
         return planted_text.WORD.sub(word, text)
 
-    texts = [read(t) if day > middle else t for t, day in zip(table["text"], table["day"], strict=True)]
+    texts = [read(t) if late else t for t, late in zip(table["text"], later, strict=True)]
     return table.with_columns(text=pl.Series(texts))
 
 

@@ -6,13 +6,15 @@ import json
 import re
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from fastapi.testclient import TestClient
 
 import driftword as dw
-from conftest import run_here
+from conftest import new_context, run_here, serving
 from driftword.basics.errors import OptionError
 from driftword.pages import content, finding_content, overview_content
 from driftword.pages.figures import draw
@@ -23,6 +25,7 @@ from driftword.uses.driving_passages import plainness
 from driftword.uses.sides import AFTER, Sides, find_sides
 from driftword.uses.usage_vectors import FAR, NEAR, usage_vectors, windows
 from driftword.uses.word_frequency import frequency_p, frequency_ratio
+from driftword.web.app import make_app
 
 NUCLEI = {
     "prison": ("warden", "guard", "inmate", "sentence", "lock", "iron", "bars", "convict"),
@@ -407,8 +410,8 @@ def test_pages_show_the_answer_first(model: dw.Model, corpus: dw.Corpus) -> None
         rows = expected.filter(pl.col("side") == side)
         assert [row["left"] for row in glimpse["passages"][side]] == rows["left"].to_list()
     assert glimpse["told"] in dw.describe(model, "cell", corpus=corpus)["sentence"][0]
-    assert {row["kind"] for row in overview["kinds"]} <= {"word", "name", "phrase"}
-    with pytest.raises(OptionError, match="choose one of word, name, phrase"):
+    assert {row["kind"] for row in overview["kinds"]} <= {"word", "sense", "name", "phrase"}
+    with pytest.raises(OptionError, match="choose one of word, sense, name, phrase"):
         overview_content.start(model, kind="verb", corpus=corpus)
 
     found = finding_content.finding(model, corpus, "cell")
@@ -429,3 +432,29 @@ def test_pages_show_the_answer_first(model: dw.Model, corpus: dw.Corpus) -> None
     assert len(axes) == 1  # one axis of time
     stream = draw_stream(model.slices, page["stream"], [1.0] * len(model.slices), title="", changes=[])
     assert f'data-x="{axes.pop()}"' in str(stream)
+
+
+def test_senses_come_after_the_rest_of_a_page(model: dw.Model, corpus: dw.Corpus, chromium: Any) -> None:
+    app = make_app(model, corpus)
+    with TestClient(app, base_url="http://localhost") as reader:
+        first, later = reader.get("/word/cell").text, reader.get("/word/cell/senses").text
+        assert 'data-later="/word/cell/senses"' in first
+        assert 'class="senses"' not in first
+        assert 'class="senses"' in later
+        assert reader.get("/word/cell.json").json()["finding"]["senses"] is None
+        told = reader.get("/word/cell/senses.json").json()
+        found = dw.senses(model, "cell", corpus=corpus)
+        assert [row["occurrences"] for row in told["finding"]["senses"]["senses"]] == found["occurrences"].to_list()
+        assert reader.get("/word/cell/senses.csv").text.startswith("sense,name,share")
+        assert reader.get("/word/cell/senses/figure/senses.svg").status_code == 200
+        assert "It occurs too rarely" in reader.get("/word/unicorn/senses").text
+    with TestClient(make_app(model, None), base_url="http://localhost") as alone:
+        assert "corpus was not found" in alone.get("/word/cell/senses").text
+    with serving(app) as address:
+        page = new_context(chromium, base_url=address).new_page()
+        page.goto("/word/cell")
+        page.locator(".cards .proof mark").first.wait_for()
+        assert (
+            page.locator(".strips figure").first.locator("figcaption").inner_text().startswith("Shares of its senses")
+        )
+        page.context.close()

@@ -11,6 +11,7 @@ import polars as pl
 
 from driftword.basics.errors import OptionError
 from driftword.corpus import Corpus
+from driftword.exchange.model_card import citation
 from driftword.models.model import Model
 from driftword.models.significance_table import LEVEL
 from driftword.models.usage import Usage
@@ -32,7 +33,9 @@ _COMPANY: Final = 8  # words that it lost, and that it gained
 _LINES: Final = 6  # of senses in one figure
 
 
-def finding(model: Model, corpus: Corpus | None, word: str, usage: Usage | None = None) -> Content | None:
+def finding(
+    model: Model, corpus: Corpus | None, word: str, usage: Usage | None = None, *, senses: bool = True
+) -> Content | None:
     """Return what changed in a word; None without its texts, or where it occurs in too few of them.
 
     Where its occurrences have vectors of an encoder, passages and senses are found in these.
@@ -54,7 +57,7 @@ def finding(model: Model, corpus: Corpus | None, word: str, usage: Usage | None 
         "significant": sides.significant,
         "fewest_documents": min(len(set(sides.document[sides.of_side(side)].tolist())) for side in (BEFORE, AFTER)),
         "passages": {side: _rows(passages.filter(pl.col("side") == side)) for side in (BEFORE, AFTER)},
-        "senses": word_senses(source, corpus, word),
+        "senses": word_senses(source, corpus, word) if senses else None,
         "company": {side: _company(near, side) for side in (BEFORE, AFTER)},
         "encoder": None if source is model or usage is None or usage.encoding is None else usage.encoding["encoder"],
     }
@@ -100,6 +103,26 @@ def word_senses(model: Model | Usage, corpus: Corpus, word: str) -> Content | No
 def _first_and_last(days: Any) -> tuple[str, str]:
     """Return the first and the last of some days."""
     return str(np.datetime64(int(days.min()), "D")), str(np.datetime64(int(days.max()), "D"))
+
+
+def senses_page(model: Model, corpus: Corpus | None, word: str) -> Content:
+    """Return the senses of a word as a page of their own."""
+    told = None if corpus is None or not model.predicts else word_senses(model, corpus, word)
+    drawn = None if told is None else told.pop("figure")
+    return {
+        "title": f"Senses of {word}",
+        "word": word,
+        "slices": list(model.slices.labels),
+        "finding": {"senses": told, "encoder": None},
+        "figures": {} if drawn is None else {"senses": drawn},
+        "table": [] if told is None else [_without_lists(row) for row in told["senses"]],
+        "cite": citation(model),
+    }
+
+
+def _without_lists(row: dict[str, Any]) -> dict[str, Any]:
+    collocates = ", ".join(row["collocates"])
+    return {name: value for name, value in row.items() if not isinstance(value, list)} | {"collocates": collocates}
 
 
 def add_finding(page: Content, found: Content | None) -> Content:

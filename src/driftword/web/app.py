@@ -175,6 +175,7 @@ def make_pages(model: Model, corpus: Corpus | None, *, title: str | None) -> Fas
     app.get("/word/{word}/collocates.json")(endpoints.collocates)
     add_page("/", endpoints.start, "start.html")
     add_page("/word/{word}", endpoints.word, "word.html")
+    add_page("/word/{word}/senses", endpoints.senses, "senses.html")
     add_page("/word/{word}/concordance", endpoints.concordance, "concordance.html")
     add_page("/words", endpoints.words, "words.html")
     add_page("/compare", endpoints.compare, "compare.html")

@@ -159,6 +159,13 @@ class Endpoints:
         """Show what changed in a word, with the passages that show it."""
         return finding_content.finding(self.model, self.corpus, self.resolve_word(word))
 
+    def senses(self, word: Word) -> Content:
+        """Show the senses of a word, which take longer than the rest of its page."""
+        word = self.resolve_word(word)
+        return finding_content.senses_page(self.model, self.corpus, word) | {
+            "_this_page": lambda ending="": word_address(word, f"/senses{ending}")
+        }
+
     def collocates(self, word: Word) -> list[dict[str, Any]]:
         """Show the company that a word lost and gained."""
         if self.corpus is None:
@@ -212,7 +219,7 @@ class Endpoints:
         word, filters = self.resolve_word(word), self.filters(where)
         passages_at = self.resolve_slice(passages_at) if passages_at else ""
         with ThreadPoolExecutor(2) as beside:  # the texts are read while the model is asked
-            found = beside.submit(finding_content.finding, self.model, self.corpus, word)
+            found = beside.submit(finding_content.finding, self.model, self.corpus, word, senses=False)
             read = beside.submit(self._passages, word, passages_at, passages_n, filters)
             page = content.word(
                 self.model, word, at=at or [], n=n, others=comma_separated(others), reference=reference or None,

@@ -132,6 +132,20 @@ watchTrajectories(
 const sliceLabels = () => JSON.parse(document.querySelector("main")?.getAttribute("data-slices") ?? "[]");
 watchFigures(sliceLabels);
 
+/**
+ * Fetch what takes longer than the rest of a page, from a page of its own, and put each part in its place.
+ * @param {Element} main
+ */
+async function addLater(main) {
+  for (const place of main.querySelectorAll("[data-later]")) {
+    const response = await fetch(place.getAttribute("data-later") ?? "").catch(() => undefined);
+    if (!response?.ok || !main.isConnected) continue; // the link to that page stays
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    for (const part of page.querySelectorAll("[data-place]")) main.querySelector(`[data-place="${part.getAttribute("data-place")}"]`)?.replaceWith(part);
+  }
+  addValues(main, sliceLabels());
+}
+
 /** Add to the content of a page what scripts add. */
 async function enhance() {
   const main = document.querySelector("main");
@@ -142,6 +156,7 @@ async function enhance() {
   watchBrush(main.querySelector("figure.when"), (first, last) =>
     show(new URL(`/?${new URLSearchParams({ since: sliceLabels()[first], until: sliceLabels()[last] })}#changed`, location.href)),
   );
+  await addLater(main);
   for (const figure of main.querySelectorAll("figure[data-band]")) {
     const svg = figure.querySelector("svg");
     for (const [i, address] of (figure.getAttribute("data-band") ?? "").split(" ").filter(Boolean).entries()) {
