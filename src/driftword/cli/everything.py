@@ -47,6 +47,15 @@ def run(
     language: Annotated[
         str | None, typer.Option(metavar="CODE", help="Only documents in this language.", show_default="all")
     ] = None,
+    words: Annotated[
+        str,
+        typer.Option(
+            metavar="form|lemma|lemma_pos", help="What counts as a word, where TEI, CoNLL-U or VRT say what each is."
+        ),
+    ] = "form",
+    lemmas: Annotated[
+        bool, typer.Option("--lemmas", help="Make lemmas of plain text: change and changed are one.")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Directory to write.", show_default="the name of the source")
     ] = None,
@@ -70,6 +79,8 @@ def run(
 
       driftword run letters/ --slices 10y --title "the letters" --out letters-1800
 
+      driftword run treebank.conllu --words lemma --slices 5y
+
       driftword run sotu --slices 5y
     """
     from driftword.cli import answers, finding_answers, terminal
@@ -91,7 +102,10 @@ def run(
         )
     console = terminal.out()
     corpus_at, model_at, report_at = place / "texts.corpus", place / "words.model", place / "report.html"
-    options: dict[str, Any] = {"text": text, "time": time, "slices": slices, "group": group, "language": language}
+    options: dict[str, Any] = {
+        "text": text, "time": time, "slices": slices, "group": group, "language": language, "words": words,
+        "lemmas": lemmas,
+    }  # fmt: skip
     try:
         if resume and corpus_at.exists():
             corpus = Corpus.open(corpus_at)
