@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import driftword as dw
 from conftest import PATIENCE, letters, run_here
-from driftword.cli import app, terminal
+from driftword.cli import app, everything, terminal
 
 pytestmark = pytest.mark.slow
 
@@ -160,6 +160,15 @@ def test_run_does_everything_and_goes_on_where_it_was(csv: Path, tmp_path: Path)
     assert (out / "words.model" / "meta.json").stat().st_mtime_ns == made
     single = call(*asked[:-1], tmp_path / "one", "--slices", "1000y")
     assert (single.returncode, "nothing can change; give shorter --slices" in single.stderr) == (2, True)
+
+
+def test_where_no_word_can_be_ranked_the_report_shows_frequent_ones(
+    small: dw.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    static = dw.fit(small, dw.Spec(model="static", dim=4, context=4), passes=1)
+    everything._report(static, small, out=tmp_path / "r.html", title="letters", overwrite=False)
+    assert "too little text to rank words" in capsys.readouterr().err
+    assert 'data-word="ship"' in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
 def test_json_knows_no_nan(capsys: pytest.CaptureFixture[str]) -> None:

@@ -87,7 +87,6 @@ def run(
     from driftword.corpus import Corpus
     from driftword.inference.significance import significance
     from driftword.models.model import Model
-    from driftword.pages.offline_report import report
     from driftword.preparing import prepare
     from driftword.uses.describing import describe
 
@@ -125,7 +124,7 @@ def run(
         if (tested := model.significance) is not None:
             console.print(tested.describe(), highlight=False)
         finding_answers.print_sentences(describe(model, n=_FIRST, corpus=corpus), console)
-        written = report(model, out=report_at, corpus=corpus, title=title or name, overwrite=resume or overwrite)
+        written = _report(model, corpus, out=report_at, title=title or name, overwrite=resume or overwrite)
     except (KeyboardInterrupt, Exception):
         if not interrupted():
             raise
@@ -153,3 +152,20 @@ def _fit(corpus: Corpus, spec: Spec, *, resume: bool, overwrite: bool, **options
                 raise
             spec, resume, overwrite = replace(spec, learning_rate=spec.learning_rate / 3), False, True
             terminal.warn(f"The fit diverged; trying again with a learning rate of {spec.learning_rate:.2g}")
+
+
+def _report(model: Model, corpus: Corpus, **options: Any) -> Path:
+    """Write the report; of the most frequent words, where there is too little text to tell which changed most."""
+    from driftword.cli import terminal
+    from driftword.corpus.function_words import function_words
+    from driftword.pages.offline_report import report
+
+    try:
+        return report(model, corpus=corpus, **options)
+    except OptionError:
+        usual = function_words(model.words)
+        frequent = [word for word in model.words if word not in usual][:_FIRST]
+        if not frequent:
+            raise
+        terminal.warn("There is too little text to rank words by change, so the report shows the most frequent ones")
+        return report(model, frequent, n=0, corpus=corpus, **options)
