@@ -1,7 +1,6 @@
 """Is the test right for vectors of an encoder, and where does it see more than the model's own?
 
     python benchmarks/vectors.py un.corpus encoder=PATH seed=0,1,2
-    python benchmarks/vectors.py un.corpus encoder=PATH seed=0,1,2 misread=0.15
 
 Documents exchange their dates, and pairs of words of four bands of frequency exchange half of their places, or all,
 from some day on (planted_text.py). The text is prepared and fitted, and all its words are tested. Then those words, as
@@ -9,9 +8,6 @@ many others of the same bands, and control words are encoded, and tested by thei
 without; and both tests together. For each: the share of the other words with p <= .05, and of the exchanged ones by the
 share that was exchanged and by the occurrences that were encoded; the realised false discovery rate and the power at a
 rate of 5% among these words; and how often the 90% interval of the date holds the day.
-
-With `misread`, so many of the letters of the later half of the documents are misread, in all words but those: no word
-changes by that.
 
 `limit` documents are drawn, of which `n` occurrences of each word are encoded. `pairs` and `passes` can be given, too.
 """
@@ -34,25 +30,6 @@ from machine import describe
 from options import parse_arguments
 
 LEVEL = 0.05
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
-
-
-def misread(table: pl.DataFrame, share: float, kept: set[str], seed: int) -> pl.DataFrame:
-    """Return the documents with this share of the letters of the later half misread, but for some words."""
-    rng, later = np.random.default_rng(seed), table["day"] > table["day"].sort()[table.height // 2]
-
-    def read(text: str) -> str:
-        def word(match: Any) -> str:
-            found = match[0]
-            if found.lower() in kept:
-                return str(found)
-            wrong = rng.random(len(found)) < share
-            return "".join(rng.choice(list(LETTERS)) if w else c for c, w in zip(found, wrong, strict=True))
-
-        return planted_text.WORD.sub(word, text)
-
-    texts = [read(t) if late else t for t, late in zip(table["text"], later, strict=True)]
-    return table.with_columns(text=pl.Series(texts))
 
 
 def others(corpus: dw.Corpus, planted: pl.DataFrame, seed: int) -> list[str]:
@@ -94,8 +71,6 @@ def run(path: str, given: dict[str, Any], seed: int, folder: Path) -> dict[str, 
     """Plant, fit, encode and test; return what `report` does, by test."""
     source = planted_text.read(path, limit=int(given.get("limit", 3_000)), seed=seed)
     table, planted = planted_text.plant(source, pairs=int(given.get("pairs", 8)), share=(0.5, 1.0), seed=seed)
-    if "misread" in given:
-        table = misread(table, float(given["misread"]), set(planted["word"]), seed)
     corpus = dw.prepare(
         table.select("text", date="day"), slices="5y", phrases=False, out=folder / f"{seed}.corpus", overwrite=True
     )
