@@ -74,7 +74,7 @@ def test_what_is_written_and_switches_are_named() -> None:
 
 
 #: Commands that are no function of their own in Python.
-ALONE = {"info", "passages", "plot", "explore", "demo"}
+ALONE = {"info", "passages", "plot", "explore", "demo", "run"}
 
 
 @pytest.mark.parametrize("name", sorted(set(commands_page.COMMANDS) - ALONE))
