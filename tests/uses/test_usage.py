@@ -266,7 +266,8 @@ def test_on_the_command_line(small: dw.Corpus, small_model: dw.Model, tmp_path: 
     assert "raw_prt" not in run_here("drift", path, "--metric", "raw_prt").stderr
     assert "harbour" in run_here("senses", path, "the").stdout
     assert "before" in run_here("evidence", path, "the").stdout
-    both = run_here("significance", path, "the", "ship", "--beside", small_model.path, "--csv").stdout
+    own = small_model.save(tmp_path / "own.model").path  # a test keeps something with the model
+    both = run_here("significance", path, "the", "ship", "--beside", own, "--csv").stdout
     assert both.splitlines()[0] == "word,p,q,p_1,p_2"
     assert len(both.splitlines()) == 3
     refused = run_here("neighbors", path, "ship")
