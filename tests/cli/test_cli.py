@@ -158,17 +158,30 @@ def test_run_does_everything_and_goes_on_where_it_was(csv: Path, tmp_path: Path)
     assert resumed.returncode == 0, resumed.stderr
     assert (out / "report.html").exists()
     assert (out / "words.model" / "meta.json").stat().st_mtime_ns == made
+    other = tmp_path / "other.csv"
+    other.write_bytes(csv.read_bytes())
+    mixed = call("run", other, *asked[2:], "--resume")
+    assert (mixed.returncode, "was made of letters.csv; name that" in mixed.stderr) == (2, True)
     single = call(*asked[:-1], tmp_path / "one", "--slices", "1000y")
     assert (single.returncode, "nothing can change; give shorter --slices" in single.stderr) == (2, True)
 
 
-def test_where_no_word_can_be_ranked_the_report_shows_frequent_ones(
-    small: dw.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    static = dw.fit(small, dw.Spec(model="static", dim=4, context=4), passes=1)
-    everything._report(static, small, out=tmp_path / "r.html", title="letters", overwrite=False)
-    assert "too little text to rank words" in capsys.readouterr().err
-    assert 'data-word="ship"' in (tmp_path / "r.html").read_text(encoding="utf-8")
+def test_where_no_word_can_be_ranked_the_report_shows_frequent_ones(tmp_path: Path) -> None:
+    rows = [(f"alpha{year} beta{year} gamma{year} " * 20, 1850 + year) for year in range(6) for _ in range(5)]
+    pl.DataFrame(rows, schema=["text", "year"], orient="row").write_csv(tmp_path / "apart.csv")
+    done = call("run", tmp_path / "apart.csv", "--passes", 2, "--dim", 4, "--no-browser", "--out", tmp_path / "apart")
+    assert done.returncode == 0, done.stderr
+    assert "too little text to rank words" in done.stderr
+    assert 'data-word="alpha' in (tmp_path / "apart" / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [("a/letters.csv.gz", "letters"), ("papers/*.jsonl", "papers"), ("letters/", "letters"), (".", "texts"),
+     ("*.csv", "texts"), ("s3://bucket/archive/*.parquet", "archive"), ("..", "texts"), ("sotu", "sotu")],
+)  # fmt: skip
+def test_what_run_calls_a_source(source: str, name: str) -> None:
+    assert everything._name_of(source) == name
 
 
 def test_json_knows_no_nan(capsys: pytest.CaptureFixture[str]) -> None:

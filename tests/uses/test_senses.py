@@ -325,8 +325,8 @@ def test_words_with_a_new_sense_are_kept_and_shown(model: dw.Model, tmp_path: Pa
         page = reader.get("/", params={"kind": "sense"}).text
         shares = found.select("share_before", "share_since").row(0)
         assert "Words with a new sense" in page
-        assert f"{100 * shares[0]:.0f}% of its occurrences before about 19" in page
-        assert f", and {100 * shares[1]:.0f}% since then, are in a sense near <i>" in page
+        assert f"</i> had {100 * shares[0]:.0f}% of its occurrences before about 19" in page
+        assert f", and has {100 * shares[1]:.0f}% since then" in page
         assert "?kind=sense#changed" in reader.get("/").text
     for column, value in (("word", "nobody"), ("q", None)):
         wrong = again.new_senses.with_columns(pl.lit(value).cast(again.new_senses[column].dtype).alias(column))

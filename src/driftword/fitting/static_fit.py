@@ -9,24 +9,22 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from driftword.basics.errors import DriftwordWarning, FitError, StoreError
+from driftword.basics.errors import DriftwordWarning, StoreError
 from driftword.basics.progress import Progress
 from driftword.corpus import Corpus
 from driftword.engines.parameters import split_intercepts
 from driftword.fitting.job import plan_job
-from driftword.fitting.training import Training
+from driftword.fitting.training import Training, retry_diverged
 from driftword.models.model import Model
 from driftword.models.spec import Spec
 from driftword.models.static_vectors import StaticVectors
 
 ENOUGH: Final = 12e6  # words that the fit sees, unless that takes too many passes
 MOST_PASSES: Final = 4
-LEAST_RATE: Final = 0.02  # below which a fit that diverges is not tried again, with a third of its rate
 
 
 def static_vectors(
@@ -47,17 +45,15 @@ def static_vectors(
     passes = min(max(math.ceil(ENOUGH / max(corpus.expected_tokens(), 1)), 1), MOST_PASSES)
     machine = {"threads": threads, "reproducible": True, "half_precision": False, "device": device}
     engine = "cpu" if device is None else "torch"
-    while True:
+
+    def fitted(spec: Spec) -> Training:
         job = plan_job(corpus.without_groups(), spec, passes=passes, seed=seed, engine=engine, machine=machine)
         training = Training(job, job.start_alone, None, resumable=False)
-        try:
-            for _ in range(passes):
-                training.run_pass(bar or Progress())
-            break
-        except FitError:  # a few words that are all frequent
-            if spec.learning_rate < LEAST_RATE:
-                raise
-            spec = replace(spec, learning_rate=spec.learning_rate / 3)
+        for _ in range(passes):
+            training.run_pass(bar or Progress())
+        return training
+
+    training = retry_diverged(spec, fitted)
     rho, alpha = training.engine.embeddings()
     embeddings, intercepts = split_intercepts(rho[0], alpha.shape[-1])
     assert intercepts is not None

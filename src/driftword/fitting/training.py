@@ -8,8 +8,10 @@ from __future__ import annotations
 import functools
 import time
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, SupportsFloat
+from dataclasses import replace
+from typing import Any, Final, SupportsFloat, TypeVar
 
 import numpy as np
 
@@ -24,11 +26,33 @@ from driftword.fitting.held_out import KNOWS_NOTHING, MOST_VALIDATION, HeldOut, 
 from driftword.fitting.job import Job, StartEngine
 from driftword.fitting.schedule import START_PASSES
 from driftword.fitting.starts import merge
+from driftword.models.spec import Spec
 
 LOOK_EVERY: Final = 0.1  # seconds between two looks at what a device does: it stands still for them
+_LEAST_RATE: Final = 0.02  # below which a fit that diverges is not tried again
+_T = TypeVar("_T")
 _SCORES: Final = ("L_pos", "L_neg", "L", "L_se")
 
 History = list[dict[str, Any]]
+
+
+class DivergedError(FitError):
+    """The numbers of a fit grew beyond what they can mean; a smaller learning rate helps."""
+
+
+def retry_diverged(spec: Spec, fit: Callable[[Spec], _T], tell: Callable[[Spec], None] = lambda _: None) -> _T:
+    """Fit with a spec, and again with a third of its learning rate where that diverges: a few words, all frequent.
+
+    `tell` is told of each spec that is tried instead.
+    """
+    while True:
+        try:
+            return fit(spec)
+        except DivergedError:
+            if spec.learning_rate < _LEAST_RATE:
+                raise
+            spec = replace(spec, learning_rate=spec.learning_rate / 3)
+            tell(spec)
 
 
 class Training:
@@ -163,10 +187,10 @@ class Training:
         alone = self._frequency_scores[1]
         return f"on validation text its L is {score:.2f}, and that of word frequencies alone {alone:.2f}"
 
-    def _diverged(self, number: int, reason: str) -> FitError:
+    def _diverged(self, number: int, reason: str) -> DivergedError:
         remedy = f"use a smaller `learning_rate` (it is {self.schedule.spec.learning_rate:g})"
         state = f"; the state after pass {number} is kept" if number and self.resumable else ""
-        return FitError(f"The fit diverged in pass {number + 1}: {reason}; {remedy}{state}")
+        return DivergedError(f"The fit diverged in pass {number + 1}: {reason}; {remedy}{state}")
 
     @property
     def best_pass(self) -> int:
