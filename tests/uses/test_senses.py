@@ -328,8 +328,12 @@ def test_words_with_a_new_sense_are_kept_and_shown(model: dw.Model, tmp_path: Pa
         assert f"</i> had {100 * shares[0]:.0f}% of its occurrences before about 19" in page
         assert f", and has {100 * shares[1]:.0f}% since then" in page
         assert "?kind=sense#changed" in reader.get("/").text
+    again.keep_significance(again.significance)  # type: ignore[arg-type]
+    forgotten = dw.Model.open(tmp_path / "kept.model").new_senses
+    assert forgotten is not None
+    assert forgotten.is_empty()
     for column, value in (("word", "nobody"), ("q", None)):
-        wrong = again.new_senses.with_columns(pl.lit(value).cast(again.new_senses[column].dtype).alias(column))
+        wrong = copy.with_columns(pl.lit(value).cast(copy[column].dtype).alias(column))
         folder = shutil.copytree(tmp_path / "kept.model", tmp_path / column)
         wrong.write_parquet(folder / "new_senses.parquet")
         reseal(folder, read_meta(folder))

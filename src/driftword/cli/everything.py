@@ -88,8 +88,9 @@ def run(
             corpus = Corpus.open(corpus_at)
             read = [entry.name for entry in corpus.inputs]
             if Path(source).is_file() and Path(source).name not in read:
+                made_of = ", ".join(read[:3])
                 raise OptionError(
-                    f"What is in '{place}' was made of {', '.join(read[:3])}; name that, or another directory with `out`"
+                    f"What is in '{place}' was made of {made_of}; name that, or another directory in `out`"
                 )
         else:
             corpus = prepare(source, options, out=corpus_at, seed=seed, threads=threads, overwrite=overwrite)

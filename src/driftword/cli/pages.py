@@ -113,7 +113,7 @@ def explore(
 @command(no_args_is_help=True)
 def report(
     path: Annotated[str, MODEL],
-    out: Annotated[Path, typer.Option("--out", "-o", help="File to write.")] = Path("report.html"),
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write.", show_default="report.html")] = None,
     words: Annotated[
         list[str] | None, typer.Option(help="Words to include in any case, separated by commas.", show_default=False)
     ] = None,
@@ -164,12 +164,14 @@ def report(
     from driftword.models.model import Model, why_no_corpus
     from driftword.pages import offline_report
 
+    if out is not None and site is not None:
+        raise OptionError("Both `out` and `site` were given; leave one of them out")
     model = Model.open(path)
     text = model.open_corpus(corpus) if passages else None
     if passages and text is None:
         terminal.warn(f"{why_no_corpus(model)}, so there are no passages; name it with --corpus")
     written = offline_report.report(
-        model, comma_separated(words), out=site or out, site=site is not None, corpus=text, n=n,
+        model, comma_separated(words), out=site or out or Path("report.html"), site=site is not None, corpus=text, n=n,
         between=two_slices(between), metric=metric, min_count=min_count, skip=skip, interpolated=interpolated,
         title=title, passages=passages, usage=usage, overwrite=overwrite,
     )  # fmt: skip

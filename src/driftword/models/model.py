@@ -146,9 +146,19 @@ class Model(Embeddings):
         return self._significance
 
     def keep_significance(self, found: SignificanceTable) -> None:
-        """Keep the result of a test of all words: in this object and, if the model is stored, in its directory."""
-        self._significance = found
-        self._amend(lambda writer: storing.write_significance(writer, found))
+        """Keep the result of a test of all words: in this object and, if the model is stored, in its directory.
+
+        Words with a new sense were looked for among those that an earlier test found, so they are forgotten.
+        """
+        stale = self.new_senses
+        self._significance, self._new_senses = found, None if stale is None else stale.clear()
+
+        def write(writer: store.Writer) -> None:
+            storing.write_significance(writer, found)
+            if self._new_senses is not None:
+                storing.write_new_senses(writer, self._new_senses)
+
+        self._amend(write)
 
     @property
     def static(self) -> StaticVectors | None:

@@ -49,7 +49,7 @@ def is_site(path: Path) -> bool:
         return False
     try:
         with (path / _WORDS).open(encoding="utf-8") as file:
-            return file.readline() == MARK
+            return file.readline(len(MARK)) == MARK  # of a file that may be anyone's
     except (OSError, UnicodeDecodeError):
         return not any(path.iterdir())
 
