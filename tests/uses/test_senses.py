@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 from fastapi.testclient import TestClient
+from polars.testing import assert_frame_equal
 from tests.uses.test_uses import CHANGE, TOPICS, corpus, is_new, model, sentence
 
 import driftword as dw
@@ -467,6 +468,24 @@ def test_groups_that_mean_different_things(tmp_path: Path) -> None:
         dw.senses(fitted, "cell", groups=("A", "B"), between=(1900, 1901), corpus=grouped)
     with pytest.raises(dw.DriftwordError, match="group"):
         dw.senses(fitted, "cell", groups=("A", "C"), corpus=grouped)
+    gained = dw.collocates(fitted, "cell", groups=("A", "B"), corpus=grouped)
+    assert gained["side"].unique(maintain_order=True).to_list() == ["A", "B"]
+    assert set(gained.filter(pl.col("side") == "B", pl.col("q") <= 0.05)["word"]) <= set(TOPICS["biology"])
+    shown = dw.evidence(fitted, "cell", groups=("B", "A"), n=5, corpus=grouped)
+    assert shown["side"].to_list() == ["B"] * 5 + ["A"] * 5
+    assert shown.select((pl.col("author") == pl.col("side")).all()).item()
+    assert all(any(word in text for word in TOPICS["biology"]) for text in shown["text"].head(5))
+    # The same texts, dated by their authors, are two periods.
+    dated = pl.DataFrame(rows).with_columns(date=pl.col("author").replace_strict({"A": 1900, "B": 1901}))
+    later = dw.prepare(dated, out=tmp_path / "later", slices="1y", phrases=False, min_count=2, copies="keep")
+    periods = dw.collocates(
+        dw.fit(later, dw.Spec(dim=16, context=6), passes=1), "cell", between=(1900, 1901), corpus=later
+    )
+    same = ["word", "count", "count_other", "documents", "documents_other", "log_ratio", "association", "p", "q", "pmi"]
+    assert_frame_equal(gained.select(same), periods.select(same), check_row_order=False)
+    for ask in (dw.collocates, dw.evidence):
+        with pytest.raises(OptionError, match="leave out `between`, or `groups`"):
+            ask(fitted, "cell", groups=("A", "B"), between=(1900, 1901), corpus=grouped)
 
 
 @pytest.mark.slow

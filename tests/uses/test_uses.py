@@ -289,7 +289,7 @@ def test_intervals_of_frequency_hold_ratios_of_bursty_words() -> None:
             ["word", "other"], ids, offsets, chunk_slice=chunk_slice, chunk_split=["train"] * 160, slices=[1900, 1950]
         )
         sides = Sides(
-            corpus=made, word="word", positions=np.flatnonzero(ids == 0), since=np.empty(0), vectors_of=None,  # type: ignore[arg-type]
+            corpus=made, word="word", positions=np.flatnonzero(ids == 0), side_of_document=chunk_slice, vectors_of=None,  # type: ignore[arg-type]
             change=date(1950, 1, 1), significant=True,
         )  # fmt: skip
         found = frequency_ratio(sides)

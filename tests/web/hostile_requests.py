@@ -27,8 +27,10 @@ PATHS = (
     "/compare.json", "/compare.csv", "/axis", "/axis.json", "/between", "/between.json", "/slice/{label}",
     "/slice/{label}.csv", "/text/{number}", "/text/{number}.json", "/comparisons", "/search", "/suggest.json",
     "/completions.json", "/word/{word}/band.json", "/static/{word}", "/openapi.json", "/{word}", "/figure/{figure}.svg",
-    "/word/{word}/concordance", "/word/{word}/concordance.csv", "/word/{word}/senses", "/word/{word}/senses.json",
-    "/word/{word}/figure/{figure}.svg", "/compare/figure/{figure}.svg", "/word/{word}/", "//{word}/{label}",
+    "/word/{word}/concordance", "/word/{word}/concordance.csv",
+    "/word/{word}/company", "/word/{word}/senses", "/word/{word}/senses.json",
+    "/word/{word}/figure/{figure}.svg", "/word/{word}/figure/{figure}.html", "/word/{word}/embed/{figure}",
+    "/word/{word}/figure/{figure}.csv", "/compare/figure/{figure}.svg", "/word/{word}/", "//{word}/{label}",
     "/{word}/../{label}",
 )  # fmt: skip
 DRAWN_PATHS = ("/word/{word}/print/{kind}.svg", "/word/{word}/figure/{figure}.png", "/print/drift.png")

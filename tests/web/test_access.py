@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import signal
 import socket
@@ -179,3 +180,41 @@ def test_listening_to_others_warns_and_asks_for_a_token(small_model: dw.Model) -
         ended = run_here(*command[3:], *wrong)
         assert ended.returncode == 2
         assert len(ended.stderr.strip().splitlines()) == 1
+
+
+def test_the_code_of_a_figure_opens_figures_on_named_sites_and_nothing_else(small_model: dw.Model) -> None:
+    app = make_app(
+        small_model, small_model.open_corpus(), token="our seminar", embed_in=["https://Blog.example.org/"]
+    )  # fmt: skip
+    inside, outside = TestClient(app, base_url=HERE), TestClient(app, base_url=HERE)
+    inside.get("/", params={"token": "our seminar"})
+    assert 'href="/word/ship/embed/trajectory"' in inside.get("/word/ship").text
+    code = html.unescape(re.findall("<textarea.*?</textarea>", inside.get("/word/ship/embed/trajectory").text)[0])
+    source = code.split('src="EXPLORER')[1].split('"')[0]
+    assert outside.get(source.split("?")[0]).status_code == 401
+    shown = outside.get(source)
+    assert shown.status_code == 200
+    assert "How far ship has moved" in shown.text
+    policy = shown.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'")
+    assert policy.endswith("frame-ancestors https://blog.example.org")
+    assert "script" not in policy
+    key = source.split("key=")[1]
+    for other in ("/word/ship", "/word/ship.json", "/word/ship/passages.json", "/word/ship/figure/trajectory.svg", "/"):
+        assert outside.get(other, params={"key": key}).status_code == 401
+        assert "frame-ancestors 'none'" in inside.get(other).headers["content-security-policy"] or "svg" in other
+    assert outside.get("/word/ship/embed/trajectory", params={"key": key}).status_code == 401
+
+
+def test_nothing_is_embedded_unless_sites_are_named(reader: TestClient, small_model: dw.Model) -> None:
+    assert "/embed/" not in reader.get("/word/ship").text
+    assert reader.get("/word/ship/embed/trajectory").status_code == 404
+    policy = reader.get("/word/ship/figure/trajectory.html").headers["content-security-policy"]
+    assert policy.endswith("frame-ancestors 'none'")
+    for wrong in ("blog.example.org", "https://*", "https://a.example/path", "https://a.example; script-src *", ""):
+        with pytest.raises(dw.OptionError, match="embed_in"):
+            make_app(small_model, embed_in=[wrong])
+    every = TestClient(make_app(small_model, embed_in=["http://localhost:8000"]), base_url=HERE)
+    assert "key=" not in every.get("/compare/embed/similarity?words=ship,wheat").text
+    framed = every.get("/compare/figure/similarity.html?words=ship,wheat")
+    assert framed.headers["content-security-policy"].endswith("frame-ancestors http://localhost:8000")

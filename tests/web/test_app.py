@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import zipfile
 from dataclasses import replace
 from fnmatch import fnmatch
 from html import unescape
@@ -231,8 +232,64 @@ def test_figures_come_as_svg_and_png(reader: TestClient, address: str) -> None:
     assert drawn.text.startswith("<svg")
     assert reader.get(f"{path}.png?{query}").content.startswith(b"\x89PNG")
     assert reader.get(f"{path}.exe?{query}").status_code == 422
-    assert drawn.headers["content-security-policy"] == "default-src 'none'; style-src 'unsafe-inline'"  # its own style
+    policy = drawn.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; style-src 'unsafe-inline';")  # its own style
+    assert "script" not in policy
     ElementTree.fromstring(drawn.text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["trajectory", "stream", "journey", "frequency", "similarity"])
+def test_figures_come_with_their_values_and_how_they_were_made(reader: TestClient, name: str) -> None:
+    page = "/word/ship"
+    values = csv(reader, f"{page}/figure/{name}.csv")
+    content = reader.get(f"{page}.json").json()
+    if name == "stream":
+        assert values["similarity"].to_list() == [value for row in content["stream"] for value in row["similarity"]]
+    elif name == "journey":
+        assert values.select("x", "y").rows()[:3] == [tuple(place) for place in content["journey"]["path"][:3]]
+    else:
+        series = content["figures"][name]["series"]
+        assert values["value"].to_list() == [value for one in series for value in one["values"]]
+        assert values["line"].unique(maintain_order=True).to_list() == [one["name"] for one in series]
+    packed = reader.get(f"{page}/figure/{name}.zip")
+    assert packed.headers["content-type"] == "application/zip"
+    with zipfile.ZipFile(io.BytesIO(packed.content)) as archive:
+        assert archive.namelist() == ["figure.svg", "figure.png", "values.csv", "README.md"]
+        assert archive.read("figure.svg").decode() == reader.get(f"{page}/figure/{name}.svg").text
+        assert pl.read_csv(archive.read("values.csv")).equals(values)
+        about = archive.read("README.md").decode()
+    assert content["cite"] in about
+    assert f"`{page}`" in about
+    assert "| made by |" in about
+
+
+def test_the_company_of_two_sides_is_what_collocates_returns(reader: TestClient, small_model: dw.Model) -> None:
+    found = dw.collocates(small_model, "ship")
+    page = reader.get("/word/ship/company.json").json()
+    assert page["table"]
+    assert [row["log_ratio"] for row in page["table"]] == sorted(row["log_ratio"] for row in page["table"])
+    for row in page["table"]:
+        own = found.row(by_predicate=pl.col("word") == row["word"], named=True)
+        later = own["side"] == "after"
+        counts = (own["count_other"], own["count"]) if later else (own["count"], own["count_other"])
+        assert (row["count_first"], row["count_second"]) == counts
+        assert row["q"] == own["q"]
+        assert row["log_ratio"] == pytest.approx(own["log_ratio"] if later else -own["log_ratio"], abs=1e-3)
+    periods = {"first": "1850", "first_end": "1852", "second": "1857", "second_end": "1859"}
+    shown = reader.get("/word/ship/company", params=periods)
+    assert ">1850 to 1852</h2>" in shown.text
+    between = dw.collocates(small_model, "ship", between=((1850, 1852), (1857, 1859)))
+    table = csv(reader, "/word/ship/company.csv", **periods)
+    assert set(table["word"]) <= set(between["word"])
+    assert table["count_first"].sum() > 0
+    for wrong in (
+        {"first": "1850"},
+        {**periods, "groups": ["a", "b"]},
+        {"groups": ["a", "b"]},
+        {**periods, "first_end": "1858"},
+    ):
+        assert reader.get("/word/ship/company", params=wrong).status_code == 422
 
 
 def test_searching_forgives_and_completes(reader: TestClient, small_model: dw.Model) -> None:
@@ -261,7 +318,8 @@ def test_searching_forgives_and_completes(reader: TestClient, small_model: dw.Mo
     [
         ("/word/unicorn", 404), ("/word/unicorn.json", 404), ("/word/ship?at=1700", 404), ("/word/ship?n=0", 422),
         ("/word/ship?n=100000", 422), ("/?metric=taxi", 422), ("/nothing", 404), ("/static/../app.py", 404),
-        ("/static/..%2fapp.py", 404), ("/word/ship/figure/pie.svg", 422), ("/word/ship/print/map.exe", 422),
+        ("/static/..%2fapp.py", 404), ("/word/ship/figure/pie.svg", 422),
+        ("/word/ship/figure/pie.csv", 422), ("/word/ship/figure/pie.html", 422), ("/word/ship/print/map.exe", 422),
         ("/word/..%2f..%2fetc%2fpasswd", 404), ("/word/ship?" + "&".join(f"at={1850 + i}" for i in range(10)) * 2, 422),
         ("/?min_count=-1", 422), ("/?n=x", 422), ("/?sort=colour", 422), ("/compare?words=ship", 422),
         ("/?kind=verb", 422), ("/slice/1700", 404),

@@ -24,7 +24,7 @@ CHANGES = {"ship": "1853", "wheat": "1855", "court": "1855", "harbour": "1857", 
 PAGES = (
     "/", "/?since=1855&until=1855", "/word/ship", "/compare?words=ship,wheat", "/words?like=ha*", "/text/0?word=ship",
     "/comparisons", "/axis?words=captain&low=wheat&high=ship", "/between?from=1850&to=1858", "/search?q=shpi",
-    "/?kind=name", "/word/ship/senses", "/word/ship/concordance",
+    "/?kind=name", "/word/ship/senses", "/word/ship/concordance", "/word/ship/company",
 )  # fmt: skip
 
 

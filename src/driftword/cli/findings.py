@@ -20,6 +20,12 @@ BETWEEN = typer.Option(
     help="Compare two slices, such as 1950,2000, or two periods, such as 1946:1960,2000:2015.",
     show_default="before and since the change",
 )
+GROUPS = typer.Option(metavar="A,B", help="Compare two groups of documents instead.", show_default=False)
+
+
+def names_of(groups: str | None) -> list[str] | None:
+    """Return the groups that an option names."""
+    return None if groups is None else comma_separated([groups])
 
 
 @question
@@ -61,6 +67,7 @@ def evidence(
         str, typer.Option(help="passages, or documents: those that carry most of the change, each with one passage.")
     ] = "passages",
     between: Annotated[str | None, BETWEEN] = None,
+    groups: Annotated[str | None, GROUPS] = None,
     width: Annotated[int, typer.Option(help="Characters of text on either side of the word.")] = 160,
     corpus: Annotated[str | None, WHERE_CORPUS] = None,
 ) -> Any:
@@ -76,14 +83,18 @@ def evidence(
       driftword evidence un.model climate -n 10 --csv > passages.csv
 
       driftword evidence un.model security --between 1946:1960,2000:2015
+
+      driftword evidence speeches.model freedom --groups left,right
     """
     from driftword.cli import finding_answers
     from driftword.uses.describing import describe as tell
     from driftword.uses.driving_passages import evidence as find
 
     model, text = open_with_corpus(path, corpus)
-    table = find(model, word, n=n, by=by, between=periods(between), width=width, corpus=text)
-    sentences = tell(model, word, corpus=text) if between is None else None
+    table = find(
+        model, word, n=n, by=by, between=periods(between), groups=names_of(groups), width=width, corpus=text
+    )  # fmt: skip
+    sentences = tell(model, word, corpus=text) if between is None and groups is None else None
     return Answer(table, lambda table, console: finding_answers.print_evidence(table, sentences, console))
 
 
@@ -93,6 +104,7 @@ def collocates(
     word: Annotated[str, WORD],
     n: Annotated[int, typer.Option("-n", help="How many collocates on either side.")] = 15,
     between: Annotated[str | None, BETWEEN] = None,
+    groups: Annotated[str | None, GROUPS] = None,
     window: Annotated[int, typer.Option(help="Words on either side of the word, at most 20.")] = 5,
     function: Annotated[bool, typer.Option("--function", help="Also list function words and numbers.")] = False,
     corpus: Annotated[str | None, WHERE_CORPUS] = None,
@@ -110,12 +122,17 @@ def collocates(
       driftword collocates un.model climate --between 1970:1989,2010:2022 -n 30
 
       driftword collocates sotu.model want --function --window 3
+
+      driftword collocates speeches.model freedom --groups left,right
     """
     from driftword.cli import finding_answers
     from driftword.uses.collocates import collocates as find
 
     model, text = open_with_corpus(path, corpus)
-    table = find(model, word, n=n, between=periods(between), window=window, function=function, corpus=text)
+    table = find(
+        model, word, n=n, between=periods(between), groups=names_of(groups), window=window, function=function,
+        corpus=text,
+    )  # fmt: skip
     return Answer(table, finding_answers.print_collocates)
 
 
@@ -175,7 +192,7 @@ def senses(
     asked = named[0] if len(named) == 1 else named or None
     table = find(
         model, asked, n=n, by=by, between=periods(between), within=within,
-        groups=None if groups is None else comma_separated([groups]), passages=passages, width=width, corpus=text,
+        groups=names_of(groups), passages=passages, width=width, corpus=text,
         permutations=permutations, seed=seed, threads=threads,
     )  # fmt: skip
     if isinstance(asked, str) and by in (None, "senses") and text is not None:

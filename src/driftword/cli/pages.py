@@ -50,6 +50,10 @@ def explore(
     no_token: Annotated[
         bool, typer.Option("--no-token", help="Let every user of this machine read, without a token.")
     ] = False,
+    embed_in: Annotated[
+        list[str] | None,
+        typer.Option(help="Address of a site that may show figures; can be given more than once.", show_default=False),
+    ] = None,
 ) -> None:
     """Explore a model in the browser: words that changed, their trajectories, neighbours and passages.
 
@@ -63,6 +67,8 @@ def explore(
       driftword explore sotu.model --port 9000 --no-browser
 
       driftword explore sotu.model --host 0.0.0.0 --token our-seminar
+
+      driftword explore sotu.model --host 0.0.0.0 --embed-in https://blog.example.org
     """
     _check_installed("explorer", "web", ("fastapi", "uvicorn", "jinja2"))
     from driftword.basics.progress import progress
@@ -98,7 +104,7 @@ def explore(
     with progress() as bar:
         bar.stage("reading the model")
         warm_up(model, text)  # so that the first page comes at once
-    app = make_app(model, text, title=title, hosts=LOCAL if local else None, token=token)
+    app = make_app(model, text, title=title, hosts=LOCAL if local else None, token=token, embed_in=embed_in or ())
     name = f"[{host}]" if ":" in host else host
     address = f"http://{socket.gethostname() if host in ('0.0.0.0', '::') else name}:{listener.getsockname()[1]}/"
     if token is not None:

@@ -59,11 +59,7 @@ def card(
     if text is not None:
         facts = {name: value for name, value in text.summary().items() if name != "please cite"}
         lines += ["", "## Text", "", _facts(facts)]
-    made = {name: value for name, value in model.summary().items() if name not in ("words", "slices", "tested")}
-    if (path := model.provenance.corpus_path) is not None:  # its name alone: a card is published
-        made["corpus"] = f"{PurePath(path).name} ({model.provenance.corpus})"
-    versions = ", ".join(f"{name} {number}" for name, number in model.provenance.versions.items())
-    lines += ["", "## Fit", "", _facts(made | _chosen(model) | {"versions": versions or "unknown"})]
+    lines += ["", "## Fit", "", fit_facts(model)]
     if score and text is not None and model.predicts:
         from driftword.fitting.evaluation import evaluate  # Numba loads only where it is used
 
@@ -89,6 +85,15 @@ def card(
     lines += [f"- {limit}" for limit in _LIMITS]
     lines += ["", "## Cite", "", citation(model), ""]
     return "\n".join(lines)
+
+
+def fit_facts(model: Model) -> str:
+    """Return how a model was fitted, as a table in Markdown."""
+    made = {name: value for name, value in model.summary().items() if name not in ("words", "slices", "tested")}
+    if (path := model.provenance.corpus_path) is not None:  # its name alone: a card is published
+        made["corpus"] = f"{PurePath(path).name} ({model.provenance.corpus})"
+    versions = ", ".join(f"{name} {number}" for name, number in model.provenance.versions.items())
+    return _facts(made | _chosen(model) | {"versions": versions or "unknown"})
 
 
 def citation(model: Model) -> str:

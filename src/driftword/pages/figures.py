@@ -163,7 +163,7 @@ def sparkline(
 def standalone(drawn: Markup, title: str, caption: str) -> str:
     """Return a figure as a file of its own, with its style, a title and a caption."""
     style = (STATIC / "figure.css").read_text(encoding="utf-8").partition("/* dark */")[0]
-    width, height = (int(number) for number in drawn.split('viewBox="0 0 ')[1].split('"')[0].split(" "))
+    width, height = size_of(drawn)
     lines = [("title", line) for line in textwrap.wrap(title, width // 10)]
     lines += [("tick", line) for line in textwrap.wrap(caption, int(width / 6.5))]
     head = 18 * len(lines) + 16
@@ -178,6 +178,12 @@ def standalone(drawn: Markup, title: str, caption: str) -> str:
             '<rect y="-{}" width="100%" height="100%" fill="#fff"/>{}{}</svg>'
         ).format(width, height + head, head, width, height + head, Markup(style), head, texts, inner)
     )
+
+
+def size_of(drawn: str) -> tuple[int, int]:
+    """Return the width and height of a figure that was drawn."""
+    _, _, width, height = drawn.split('viewBox="')[1].split('"')[0].split(" ")
+    return int(width), int(height)
 
 
 def legend(figure: Figure) -> Markup:

@@ -50,13 +50,12 @@ def finding(
         return None
     near = company(sides)
     facts = describe_sides(model, sides, near)
-    passages = passages_of(shown, n=PASSAGES, width=WIDTH)
     return {
         **{name: str(value) if isinstance(value, date) else value for name, value in facts.items()},
         "told": facts["sentence"].partition(": ")[2],
         "significant": sides.significant,
         "fewest_documents": min(len(set(sides.document[sides.of_side(side)].tolist())) for side in (BEFORE, AFTER)),
-        "passages": {side: _rows(passages.filter(pl.col("side") == side)) for side in (BEFORE, AFTER)},
+        "passages": passages_by_side(shown, n=PASSAGES, width=WIDTH),
         "senses": word_senses(source, corpus, word) if senses else None,
         "company": {side: _company(near, side) for side in (BEFORE, AFTER)},
         "encoder": None if source is model or usage is None or usage.encoding is None else usage.encoding["encoder"],
@@ -157,11 +156,16 @@ def glimpses(model: Model, corpus: Corpus | None, words: Sequence[str]) -> dict[
 
 
 def _glimpse(model: Model, sides: Sides) -> Glimpse:
-    shown = passages_of(sides, n=1, width=GLIMPSE)
     return {
         "told": describe_sides(model, sides)["sentence"].partition(": ")[2],
-        "passages": {side: _rows(shown.filter(pl.col("side") == side)) for side in (BEFORE, AFTER)},
+        "passages": passages_by_side(sides, n=1, width=GLIMPSE),
     }
+
+
+def passages_by_side(sides: Sides, *, n: int, width: int) -> dict[str, list[dict[str, Any]]]:
+    """Return the passages that show each side most plainly, as a page shows them."""
+    passages = passages_of(sides, n=n, width=width)
+    return {side: _rows(passages.filter(pl.col("side") == side)) for side in sides.names}
 
 
 def _rows(table: pl.DataFrame) -> list[dict[str, Any]]:

@@ -168,12 +168,17 @@ def draw_journey(
     )  # fmt: skip
 
 
-def saved_figure(slices: Slices, content: Mapping[str, Any], name: str) -> str:
-    """Return a figure of a page as a file of its own, without links."""
+def check_figure(content: Mapping[str, Any], name: str) -> str:
+    """Return the name of a figure that a page has; raise `OptionError` for another."""
     names = [*content["figures"]]
     names += ["timeline"] if content.get("timeline") else []
     names += ["stream", "journey"] if content.get("stream") else []
-    match one_of("figure", name, names):
+    return one_of("figure", name, names)
+
+
+def saved_figure(slices: Slices, content: Mapping[str, Any], name: str) -> tuple[str, str]:
+    """Return the title of a figure of a page, and the figure as a file of its own, without links."""
+    match check_figure(content, name):
         case "timeline":
             title, timeline = "When words changed", content["timeline"]
             drawn = draw_timeline(slices, timeline["words"], timeline["counts"])
@@ -188,7 +193,7 @@ def saved_figure(slices: Slices, content: Mapping[str, Any], name: str) -> str:
             drawn = draw_journey(slices, content["word"], content["journey"], content["observed"])
         case _:
             title, drawn = content["figures"][name]["title"], draw(slices, content["figures"][name])
-    return standalone(drawn, title, content["cite"])
+    return title, standalone(drawn, title, content["cite"])
 
 
 def _linked(address: str | None, drawn: Markup) -> Markup:

@@ -28,7 +28,7 @@ from driftword.corpus.function_words import function_words, is_number_word
 from driftword.models.model import Model
 from driftword.models.significance_table import LEVEL
 from driftword.models.usage import Usage, as_source, corpus_of_source
-from driftword.uses.sides import AFTER, BEFORE, Sides, find_sides
+from driftword.uses.sides import Sides, find_sides
 from driftword.uses.usage_vectors import FAR
 from driftword.uses.word_uses import WordUses
 
@@ -55,6 +55,7 @@ def collocates(
     *,
     n: int | None = None,
     between: Sequence[Any] | None = None,
+    groups: Sequence[str] | None = None,
     window: int = WINDOW,
     function: bool = False,
     corpus: Corpus | str | os.PathLike[str] | None = None,
@@ -72,6 +73,8 @@ def collocates(
         Number of collocates on either side; None for all.
     between
         Compare two slices or periods instead, as in `significance`.
+    groups
+        Compare two groups of documents instead (see `prepare`): the sides have their names.
     window
         Words on either side of an occurrence, at most 20.
     function
@@ -82,22 +85,24 @@ def collocates(
     Returns
     -------
     One row per collocate, on the side where it is more usual, those with the most evidence first: word, the collocate;
-    side, before or after; count, occurrences of the word on this side that have it (at least 5), and count_other on
-    the other; documents with such occurrences (at least 3), and documents_other; log_ratio, the logarithm to base 2 of
-    how many times as usual it is on this side, drawn towards 0 where counts are small; association, the logarithm to
-    base 2 of how many times as often it is near the word on this side as anywhere; p and q, its false discovery rate
-    over all collocates, with documents as the unit of evidence; pmi, log_dice and log_likelihood, the usual measures of
-    how the word and the collocate go together on this side, for comparison with other programs; slices in which it
-    occurs on this side; first and last, the dates of its first and last occurrence there.
+    side, before or after, or a group; count, occurrences of the word on this side that have it (at least 5), and
+    count_other on the other; documents with such occurrences (at least 3), and documents_other; log_ratio, the
+    logarithm to base 2 of how many times as usual it is on this side, drawn towards 0 where counts are small;
+    association, the logarithm to base 2 of how many times as often it is near the word on this side as anywhere; p and
+    q, its false discovery rate over all collocates, with documents as the unit of evidence; pmi, log_dice and
+    log_likelihood, the usual measures of how the word and the collocate go together on this side, for comparison with
+    other programs; slices in which it occurs on this side; first and last, the dates of its first and last occurrence
+    there.
     """
     model = as_source(model)
     n = checks.optional(checks.whole, "n", n, least=1)
     window, function = checks.whole("window", window, least=1, most=FAR), checks.flag("function", function)
     text = corpus_of_source(model, corpus)
-    found = company(find_sides(model, text, checks.text("word", word), between), window=window, function=function)
+    sides = find_sides(model, text, checks.text("word", word), between, groups=groups)
+    found = company(sides, window=window, function=function)
     if n is None:
         return found
-    return pl.concat([found.filter(pl.col("side") == side).head(n) for side in (BEFORE, AFTER)])
+    return pl.concat([found.filter(pl.col("side") == side).head(n) for side in sides.names])
 
 
 def company(sides: Sides, *, window: int = WINDOW, function: bool = False) -> pl.DataFrame:
@@ -129,7 +134,7 @@ def company(sides: Sides, *, window: int = WINDOW, function: bool = False) -> pl
     table = pl.DataFrame(
         {
             "word": [corpus.words[v] for v in ids],
-            "side": [(BEFORE, AFTER)[side[v]] for v in ids],
+            "side": [sides.names[side[v]] for v in ids],
             "count": count[side[ids], ids],
             "count_other": count[1 - side[ids], ids],
             "documents": in_documents[side[ids], ids],
@@ -147,7 +152,9 @@ def company(sides: Sides, *, window: int = WINDOW, function: bool = False) -> pl
     )
     # Rates are over all that could have been listed; only then those that are rare on their side are left out.
     often = (pl.col("count") >= LEAST_COUNT) & (pl.col("documents") >= LEAST_DOCUMENTS)
-    return table.filter(often).sort(pl.col("side") == AFTER, "p", pl.col("log_ratio").neg(), maintain_order=True)
+    return table.filter(often).sort(
+        pl.col("side") == sides.names[1], "p", pl.col("log_ratio").neg(), maintain_order=True
+    )
 
 
 def typical(collocates: pl.DataFrame, n: int = NAMED) -> pl.DataFrame:
@@ -235,28 +242,14 @@ def _log_ratio(count: Array, size: Array, side: int) -> float:
 
 def _expected(sides: Sides, window: int) -> Array:
     """Return how many occurrences of the word would have each collocate by chance, before and since, ``(2, V)``."""
-    counts = _text_of_sides(sides)
+    counts = sides.text_counts.astype(np.float64)
     share = (counts + 1) / (counts.sum(axis=1, keepdims=True) + 1)
     return np.asarray(share * 2 * window * np.bincount(sides.since, minlength=2)[:, None])
 
 
-def _text_of_sides(sides: Sides) -> Array:
-    """Return how often each word occurs in all of the text, before and since, ``(2, V)``."""
-    corpus = sides.corpus
-    slices = np.arange(len(corpus.slices))
-    if sides.periods is not None:
-        parts = list(sides.periods)
-    else:
-        # The slice of the change counts for both sides: it is the share of a word in about the same text that matters.
-        assert sides.change is not None
-        first, last = np.array(corpus.slices.first), np.array(corpus.slices.last)
-        parts = [slices[first < sides.change], slices[last >= sides.change]]
-    return np.array([np.asarray(corpus.counts[part], dtype=np.float64).sum(axis=0) for part in parts])
-
-
 def _usual_measures(sides: Sides, count: Array, side: Array, ids: list[int], window: int) -> dict[str, Array]:
     """Return pointwise mutual information, logDice and the log-likelihood ratio on the side of each collocate."""
-    own, text = count[side[ids], ids].astype(np.float64), _text_of_sides(sides)
+    own, text = count[side[ids], ids].astype(np.float64), sides.text_counts.astype(np.float64)
     near = 2.0 * window * np.bincount(sides.since, minlength=2)[side[ids]]  # places near the word
     every, all_words = text[side[ids], ids], text.sum(axis=1)[side[ids]]
     word = np.bincount(sides.since, minlength=2)[side[ids]]

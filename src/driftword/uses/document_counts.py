@@ -81,6 +81,11 @@ def sides_of_documents(corpus: Corpus, groups: tuple[str, str]) -> Array:
     """Return for every document whether it is of the first group (0), of the second (1), or of neither (-1)."""
     first, second = (group_number(corpus.groups, name) for name in groups)
     of_chunk = np.asarray(corpus.chunk_group)
+    return of_documents(corpus, np.where(of_chunk == first, 0, np.where(of_chunk == second, 1, -1)))
+
+
+def of_documents(corpus: Corpus, of_chunk: Array) -> Array:
+    """Return what is known of each chunk, the same for all of a document, for every document; -1 without text."""
     found = np.full(int(corpus.chunk_document.max(initial=0)) + 1, -1)
-    found[corpus.chunk_document] = np.where(of_chunk == first, 0, np.where(of_chunk == second, 1, -1))
+    found[corpus.chunk_document] = of_chunk
     return found

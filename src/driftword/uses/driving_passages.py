@@ -23,7 +23,7 @@ from driftword.corpus import Corpus
 from driftword.corpus.passages import find_at
 from driftword.models.model import Model
 from driftword.models.usage import Usage, as_source, corpus_of_source
-from driftword.uses.sides import AFTER, BEFORE, Sides, find_sides
+from driftword.uses.sides import Sides, find_sides
 from driftword.uses.usage_vectors import FAR
 from driftword.uses.word_uses import WordUses
 
@@ -46,6 +46,7 @@ def evidence(
     n: int = 3,
     by: str = "passages",
     between: Sequence[Any] | None = None,
+    groups: Sequence[str] | None = None,
     width: int = 120,
     corpus: Corpus | str | os.PathLike[str] | None = None,
 ) -> pl.DataFrame:
@@ -65,6 +66,8 @@ def evidence(
         ``"passages"``; or ``"documents"`` for those that carry most of the change, each with its plainest passage.
     between
         Compare two slices or periods instead, as in `significance`.
+    groups
+        Compare two groups of documents instead (see `prepare`): the sides have their names.
     width
         Characters of text on either side of the word.
     corpus
@@ -72,22 +75,23 @@ def evidence(
 
     Returns
     -------
-    One row per passage, the plainest of each side first: word; side, before or after; date (or slice); score, how far
-    it lies towards the use of its side, in standard deviations of all occurrences; with documents, the number of
-    occurrences, and the score is the sum over these; text, and its parts left, keyword and right; slice, document, the
-    number of the occurrence in it, and the documents' other columns.
+    One row per passage, the plainest of each side first: word; side, before or after, or a group; date (or slice);
+    score, how far it lies towards the use of its side, in standard deviations of all occurrences; with documents, the
+    number of occurrences, and the score is the sum over these; text, and its parts left, keyword and right; slice,
+    document, the number of the occurrence in it, and the documents' other columns.
     """
     model = as_source(model)
     n, by = checks.whole("n", n, least=1), checks.one_of("by", by, _BY)
     width = checks.whole("width", width, least=1)
     text = corpus_of_source(model, corpus)
-    return passages_of(find_sides(model, text, checks.text("word", word), between), n=n, by=by, width=width)
+    sides = find_sides(model, text, checks.text("word", word), between, groups=groups)
+    return passages_of(sides, n=n, by=by, width=width)
 
 
 def passages_of(sides: Sides, *, n: int, by: str = "passages", width: int = 120) -> pl.DataFrame:
     """Return the passages that show both sides; see `evidence`."""
     parts = []
-    for side in (BEFORE, AFTER):
+    for side in sides.names:
         score, here = plainness(sides, side), np.flatnonzero(sides.of_side(side))
         chosen, facts = (plainest(sides, here, score, n), {}) if by == "passages" else _heaviest(sides, here, score, n)
         parts.append(passage_lines(sides, chosen, {"side": side}, {"score": score[chosen], **facts}, width=width))
@@ -113,7 +117,7 @@ def passage_lines(
 def plainness(sides: Sides, side: str) -> Array:
     """Return how far each occurrence lies towards the use of a side, in standard deviations of all of them."""
     here = sides.of_side(side)
-    sign = 1 if side == AFTER else -1
+    sign = 1 if side == sides.names[1] else -1
     vectors = sides.vectors.astype(np.float64)
     fold = (randomness.bits(randomness.key(0, "folds"), sides.document) % np.uint64(_FOLDS)).astype(np.int64)
     common = sign * (vectors @ sides.background_shift)

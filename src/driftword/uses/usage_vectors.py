@@ -58,8 +58,7 @@ class UsageVectors:
         sums = self._sums(windows(corpus, positions, FAR))
         self._whitening = [Whitening.of(part) for part in sums]
         self.background = self._whiten(sums)  # (n, 2 K)
-        chunk = chunks_of(corpus, positions)
-        self.background_day, self.background_slice = corpus.chunk_day[chunk], corpus.chunk_slice[chunk]
+        self.background_document = np.asarray(corpus.chunk_document[chunks_of(corpus, positions)])
 
     def of(self, positions: Array, around: Array) -> Array:  # noqa: ARG002 - see `EncodedVectors`
         """Return the vectors of occurrences, given by the words around them, ``(n, 2 K)``; see `windows`."""
@@ -83,7 +82,7 @@ class EncodedVectors:
     def __init__(self, usage: Usage) -> None:
         self._usage = usage
         self.background = usage.without_means  # (n, K)
-        self.background_day, self.background_slice = usage.day, usage.slice_of
+        self.background_document = usage.document
 
     def of(self, positions: Array, around: Array) -> Array:  # noqa: ARG002 - see `UsageVectors`
         """Return the vectors of occurrences, given by their positions, ``(n, K)``."""

@@ -50,15 +50,11 @@ def counts_of_word(corpus: Corpus, documents: DocumentSizes, v: int) -> SenseCou
 
 
 def frequency_ratio(sides: Sides) -> FrequencyRatio:
-    """Return how many times as frequent a word is since its change, or in the second period."""
+    """Return how many times as frequent a word is since its change, or in the second of two periods or groups."""
     documents = DocumentSizes.of(sides.corpus)
     own = documents.counts(sides.corpus, sides.corpus.word_index[sides.word])
-    if sides.periods is not None:
-        before, since = (np.isin(documents.slice_of, period) for period in sides.periods)
-    else:
-        since = documents.day >= np.datetime64(sides.change, "D").astype(np.int64)
-        before = ~since
-    return ratio_of(own, documents.size, before, since)
+    side = sides.side_of_document[documents.number]
+    return ratio_of(own, documents.size, side == 0, side == 1)
 
 
 def ratio_of(own: Array, sizes: Array, before: Array, since: Array) -> FrequencyRatio:

@@ -19,7 +19,8 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from driftword.basics.errors import StoreError
+from driftword.basics import checks
+from driftword.basics.errors import OptionError, StoreError
 from driftword.web.limits import raw_path, sentence, too_long
 
 HEADERS: Final = {
@@ -32,6 +33,8 @@ HEADERS: Final = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
     "Cache-Control": "private, no-cache",  # no server in between may give a page to others
 }
+_FRAMED: Final = re.compile(r".*/figure/[^/]*\.html")
+_SITE: Final = re.compile(r"https?://([a-z0-9-]+\.)*[a-z0-9-]+(:[0-9]{1,5})?")
 #: Names by which this machine reaches itself. A foreign site could point another name at it, and read what is here.
 LOCAL: Final = ("127.0.0.1", "localhost", "[::1]")
 
@@ -40,12 +43,14 @@ LOCAL: Final = ("127.0.0.1", "localhost", "[::1]")
 class AccessControl:
     """Middleware that lets readers in, sets the security headers, and answers a fault with a sentence.
 
-    `on_error` gives the response if files of the model or the corpus were replaced or damaged.
+    Pages of the sites `embed_in` may show figures in a frame. `on_error` gives the response if files of the model or
+    the corpus were replaced or damaged.
     """
 
     app: ASGIApp
     hosts: Sequence[str] | None
     token: str | None
+    embed_in: Sequence[str]
     on_error: Callable[[Request, StoreError], Any]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -55,6 +60,7 @@ class AccessControl:
             return
         request = Request(scope)
         response_started = False
+        framed = _FRAMED.fullmatch(scope["path"]) is not None
 
         async def send_with_headers(message: Message) -> None:
             nonlocal response_started
@@ -63,9 +69,13 @@ class AccessControl:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)  # a figure has a policy of its own
+                if framed:
+                    allowed = " ".join(self.embed_in) or "'none'"
+                    headers["Content-Security-Policy"] += f"; frame-ancestors {allowed}"
             await send(message)
 
-        response = refusal(request, self.hosts, self.token)
+        key = figure_key(self.token) if framed and self.embed_in else ""
+        response = refusal(request, self.hosts, self.token, key)
         try:
             if response is None:
                 await self.app(scope, receive, send_with_headers)
@@ -85,8 +95,11 @@ class AccessControl:
             await response(scope, receive, send_with_headers)
 
 
-def refusal(request: Request, hosts: Sequence[str] | None, token: str | None) -> Response | None:
-    """Return the response to a reader who is not let in, or who first has to be given a cookie."""
+def refusal(request: Request, hosts: Sequence[str] | None, token: str | None, key: str = "") -> Response | None:
+    """Return the response to a reader who is not let in, or who first has to be given a cookie.
+
+    With a `key`, whoever gives it is let in, too.
+    """
     refused = too_long(request.scope)
     if refused is not None:
         return refused
@@ -96,6 +109,8 @@ def refusal(request: Request, hosts: Sequence[str] | None, token: str | None) ->
     if token is None:
         return None
     query = parse_qsl(request.scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    if key and any(name == "key" and hmac.compare_digest(value.encode(), key.encode()) for name, value in query):
+        return None
     given = [value for name, value in query if name == "token"][-1:]
     cookie_name, cookie_value = cookie(token)
     if given and hmac.compare_digest(given[0].encode(), token.encode()):
@@ -114,6 +129,23 @@ def refusal(request: Request, hosts: Sequence[str] | None, token: str | None) ->
         "This explorer can only be read with its token: open the complete address, with ?token=..., that its terminal "
         "shows or that was given to you.",
     )
+
+
+def figure_key(token: str | None) -> str:
+    """Return the secret in the code of a figure for other sites, with which nothing but figures can be read."""
+    return "" if token is None else hashlib.sha256(f"driftword figures {token}".encode()).hexdigest()[:32]
+
+
+def embedding_sites(given: Sequence[str]) -> list[str]:
+    """Return the addresses of sites that may show figures; raise `OptionError` for anything else."""
+    sites = [checks.text("embed_in", site).strip().rstrip("/").lower() for site in given]
+    for site in sites:
+        if not _SITE.fullmatch(site):
+            raise OptionError(
+                f"`embed_in` is {checks.quoted(site)}; give the address of a site without a path, such as "
+                "https://blog.example.org"
+            )
+    return sites
 
 
 def cookie(token: str) -> tuple[str, str]:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-import polars as pl
 from fastapi import Depends, FastAPI, Request
 from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
@@ -24,14 +23,15 @@ from starlette.middleware.gzip import GZipMiddleware
 from driftword.basics.checks import comma_separated, one_of
 from driftword.basics.errors import DriftwordError, StoreError, UnknownSliceError, UnknownWordError
 from driftword.basics.process import available_cores
-from driftword.basics.tables import csv, printable
+from driftword.basics.tables import printable
 from driftword.corpus import Corpus
 from driftword.models.model import Model
 from driftword.pages.content import suggest, word_over_time
-from driftword.pages.figures import STATIC
+from driftword.pages.figures import STATIC, size_of
 from driftword.pages.glance_figures import saved_figure
 from driftword.pages.rendering import templates, without_backticks
-from driftword.web.access import LOCAL, AccessControl
+from driftword.web import files
+from driftword.web.access import LOCAL, AccessControl, embedding_sites, figure_key
 from driftword.web.cache import ResponseCache
 from driftword.web.limits import ComputationLimits
 from driftword.web.routes import Endpoints, Labels, Name, Text, Word, address, word_address
@@ -45,7 +45,6 @@ PRINT_FIGURES: Final = {
     "map": "map",
     "changes": "change points",
 }
-IMAGE_TYPES: Final = {"svg": "image/svg+xml", "png": "image/png"}
 ASSET_TYPES: Final = {".css": "text/css", ".js": "text/javascript"}
 MAX_HELPERS: Final = 3  # processes for pages besides this one; each has caches of its own
 STORE_ERROR: Final = "The files of this explorer have been replaced or damaged; whoever runs it should start it again."
@@ -55,7 +54,7 @@ Page = Callable[..., HTMLResponse]
 
 def make_app(
     model: Model, corpus: Corpus | None = None, *, title: str | None = None, hosts: Sequence[str] | None = LOCAL,
-    token: str | None = None,
+    token: str | None = None, embed_in: Sequence[str] = (),
 ) -> FastAPI:  # fmt: skip
     """Return the explorer of a model, as an ASGI application for any server.
 
@@ -72,7 +71,12 @@ def make_app(
     token
         A secret that readers must give in the address of their first visit. None lets everyone in who reaches the
         server: on a shared machine that is every user of it, even if the server listens on 127.0.0.1 alone.
+    embed_in
+        Addresses of sites, such as https://blog.example.org, whose pages may show figures. Who has the code of one
+        can see all figures, but no text.
     """
+    sites = embedding_sites(embed_in)
+    embed_key = figure_key(token) if sites else None
 
     def check_stores() -> None:
         """Raise a `StoreError` if files are no longer those that were opened."""
@@ -80,26 +84,31 @@ def make_app(
         if corpus is not None:
             corpus.check_current()
 
-    app = make_pages(model, corpus, title=title)
+    app = make_pages(model, corpus, title=title, embed_key=embed_key)
     worker, helpers = None, []
     if model.location is not None and (corpus is None or corpus.location is not None):
-        task = (str(model.location), None if corpus is None else str(corpus.location), title)
+        task = (str(model.location), None if corpus is None else str(corpus.location), title, embed_key)
         worker = Worker(*task)
         helpers = [Worker(*task, for_pages=True) for _ in range(min(available_cores() - 1, MAX_HELPERS))]
     # The middleware added last runs first.
     app.add_middleware(ComputationLimits, worker=worker, helpers=helpers)
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=6)
     app.add_middleware(ResponseCache, parameters=_parameters(app), check=check_stores)
-    app.add_middleware(AccessControl, hosts=hosts, token=token, on_error=app.exception_handlers[DriftwordError])
+    app.add_middleware(
+        AccessControl, hosts=hosts, token=token, embed_in=sites, on_error=app.exception_handlers[DriftwordError]
+    )
     return app
 
 
-def make_pages(model: Model, corpus: Corpus | None, *, title: str | None) -> FastAPI:
-    """Return all addresses of the explorer, open to everyone."""
+def make_pages(model: Model, corpus: Corpus | None, *, title: str | None, embed_key: str | None = None) -> FastAPI:
+    """Return all addresses of the explorer, open to everyone.
+
+    With an `embed_key`, figures have a page with the code that shows them on another site; it contains the key.
+    """
     app = FastAPI(title="driftword", docs_url=None, redoc_url=None, redirect_slashes=False)
     endpoints = Endpoints(model, corpus)
     corpus = endpoints.corpus
-    page = _page_renderer(app, model, corpus, title)
+    page = _page_renderer(app, model, corpus, title, embed_key)
 
     def add_page(path: str, endpoint: Callable[..., Any], template: str) -> None:
         """Add a page with its JSON, CSV and figures; all take the parameters of `endpoint`."""
@@ -108,10 +117,25 @@ def make_pages(model: Model, corpus: Corpus | None, *, title: str | None) -> Fas
             return {name: value for name, value in content.items() if not name.startswith("_")}
 
         def as_csv(request: Request, content: Any = Depends(endpoint)) -> Response:
-            return _csv(content["table"], request, content.get("columns", ()))
+            return files.csv(content["table"], request, content.get("columns", ()))
 
-        def as_image(request: Request, figure: Name, form: Name, content: Any = Depends(endpoint)) -> Response:
-            return _image(saved_figure(model.slices, content, figure), form, request)
+        def as_figure(request: Request, figure: Name, form: Name, content: Any = Depends(endpoint)) -> Response:
+            if one_of("format", form, files.FIGURE_FORMS) != "html":
+                return files.figure(model, content, figure, form, request)
+            title, svg = saved_figure(model.slices, content, figure)
+            framed = page("framed.html", title=title, svg=svg)
+            framed.headers["Content-Security-Policy"] = files.STILL
+            return framed
+
+        def as_code(request: Request, figure: Name, content: Any = Depends(endpoint)) -> HTMLResponse:
+            if embed_key is None:
+                raise HTTPException(404)
+            title, svg = saved_figure(model.slices, content, figure)
+            source = files.page_of(request, f"/figure/{figure}.html", key=embed_key)
+            return page(
+                "embed.html", title=title, svg=svg, size=size_of(svg), source=source,
+                back=files.page_of(request),
+            )  # fmt: skip
 
         def as_page(content: Any = Depends(endpoint)) -> HTMLResponse:
             return page(template, **{name.lstrip("_"): value for name, value in content.items()})
@@ -119,7 +143,8 @@ def make_pages(model: Model, corpus: Corpus | None, *, title: str | None) -> Fas
         stem = "/index" if path == "/" else path
         app.get(f"{stem}.json", name=f"{endpoint.__name__} as JSON")(as_json)
         app.get(f"{stem}.csv", name=f"{endpoint.__name__} as CSV")(as_csv)
-        app.get(f"{path.rstrip('/')}/figure/{{figure}}.{{form}}", name=f"figure of {endpoint.__name__}")(as_image)
+        app.get(f"{path.rstrip('/')}/figure/{{figure}}.{{form}}", name=f"figure of {endpoint.__name__}")(as_figure)
+        app.get(f"{path.rstrip('/')}/embed/{{figure}}", name=f"code of a figure of {endpoint.__name__}")(as_code)
         app.get(path, response_class=HTMLResponse, name=endpoint.__name__)(as_page)
 
     @app.get("/search")
@@ -135,15 +160,15 @@ def make_pages(model: Model, corpus: Corpus | None, *, title: str | None) -> Fas
     @app.get("/word/{word}/passages.csv")
     def passages_csv(request: Request, rows: Any = Depends(endpoints.passages)) -> Response:
         columns = ("slice", "left", "keyword", "right", "document", "date", "occurrence")
-        return _csv([{name: row[name] for name in columns} | row["about"] for row in rows], request, columns)
+        return files.csv([{name: row[name] for name in columns} | row["about"] for row in rows], request, columns)
 
     @app.get("/word/{word}/collocates.csv")
     def collocates_csv(request: Request, rows: Any = Depends(endpoints.collocates)) -> Response:
-        return _csv(rows, request)
+        return files.csv(rows, request)
 
     @app.get("/word/{word}/time.csv")
     def time_csv(request: Request, content: Any = Depends(endpoints.word)) -> Response:
-        return _csv(word_over_time(content), request)
+        return files.csv(word_over_time(content), request)
 
     app.get("/text/{document}.json")(endpoints.text)
 
@@ -155,12 +180,12 @@ def make_pages(model: Model, corpus: Corpus | None, *, title: str | None) -> Fas
     def print_word(request: Request, word: Word, kind: Name, form: Name, *, at: Labels = None) -> Response:
         one_of("figure", kind, PRINT_FIGURES)
         options = {"at": at} if at and kind in ("trajectory", "neighbors") else {}
-        return _print_figure(model, kind, form, request, word=endpoints.resolve_word(word), **options)
+        return files.printed(model, kind, form, request, word=endpoints.resolve_word(word), **options)
 
     @app.get("/print/drift.{form}")
     def print_drift(request: Request, form: Name, content: Any = Depends(endpoints.between)) -> Response:
         options = {name: content[name] for name in ("metric", "n", "min_count", "skip", "interpolated")}
-        return _print_figure(model, "drift", form, request, between=(content["begin"], content["end"]), **options)
+        return files.printed(model, "drift", form, request, between=(content["begin"], content["end"]), **options)
 
     @app.get("/comparisons", response_class=HTMLResponse)
     def comparisons(content: Any = Depends(endpoints.comparisons)) -> HTMLResponse:
@@ -176,6 +201,7 @@ def make_pages(model: Model, corpus: Corpus | None, *, title: str | None) -> Fas
     add_page("/", endpoints.start, "start.html")
     add_page("/word/{word}", endpoints.word, "word.html")
     add_page("/word/{word}/senses", endpoints.senses, "senses.html")
+    add_page("/word/{word}/company", endpoints.company, "company.html")
     add_page("/word/{word}/concordance", endpoints.concordance, "concordance.html")
     add_page("/words", endpoints.words, "words.html")
     add_page("/compare", endpoints.compare, "compare.html")
@@ -195,7 +221,7 @@ def _parameters(app: FastAPI) -> set[str]:
     return set().union(*(names(route.dependant) for route in app.routes if isinstance(route, APIRoute)))
 
 
-def _page_renderer(app: FastAPI, model: Model, corpus: Corpus | None, title: str | None) -> Page:
+def _page_renderer(app: FastAPI, model: Model, corpus: Corpus | None, title: str | None, embed_key: str | None) -> Page:
     """Serve styles and scripts under names that change when they do; return the function that renders a page."""
     assets = {f"{hashlib.sha256(file.read_bytes()).hexdigest()[:12]}-{file.name}": file for file in STATIC.iterdir()}
     for_ever = {"Cache-Control": "public, max-age=31536000, immutable"}
@@ -209,7 +235,7 @@ def _page_renderer(app: FastAPI, model: Model, corpus: Corpus | None, title: str
 
     environment = templates(
         model, title=title, live=True, asset={file.name: f"/static/{name}" for name, file in assets.items()},
-        href=word_address, address=address, word_address=word_address,
+        embeds=embed_key is not None, href=word_address, address=address, word_address=word_address,
         print_figures=PRINT_FIGURES, passages_id="passages", has_corpus=corpus is not None,
         has_bands=corpus is not None and model.predicts,
         has_documents=corpus is not None and corpus.has_documents,
@@ -297,37 +323,3 @@ def _corrected_address(request: Request, asked: str, word: str) -> str:
     given = request.query_params.multi_items()
     after = [(name, corrected(name, value)) for name, value in given]
     return word_address(word) if after == given else f"{quote(request.scope['path'])}?{urlencode(after)}"
-
-
-def _file_name(request: Request) -> dict[str, str]:
-    """Return the header that names the file in which a browser saves an address: iraq-passages.csv."""
-    parts = [part for part in request.scope["path"].split("/") if part not in ("", "word", "figure", "print")]
-    return {"Content-Disposition": f"inline; filename*=UTF-8''{quote('-'.join(parts), safe='')}"}
-
-
-def _image(svg: str, form: str, request: Request) -> Response:
-    """Respond with an image; an SVG has its own style, and may do nothing else."""
-    headers = _file_name(request)
-    if one_of("format", form, IMAGE_TYPES) == "svg":
-        headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
-        return Response(svg, media_type=IMAGE_TYPES[form], headers=headers)
-    import vl_convert  # slow to import, and rarely asked for
-
-    return Response(vl_convert.svg_to_png(svg, scale=2), media_type=IMAGE_TYPES[form], headers=headers)
-
-
-def _csv(rows: list[dict[str, Any]], request: Request, columns: Sequence[str] = ()) -> Response:
-    """Respond with a table; an empty one still has its columns."""
-    table = pl.DataFrame(rows or {name: [] for name in columns}, infer_schema_length=None)
-    return Response(csv(table), media_type="text/csv", headers=_file_name(request))
-
-
-def _print_figure(model: Model, kind: str, form: str, request: Request, **options: Any) -> Response:
-    """Draw a figure of `driftword.plot`, which is slow to import and rarely asked for."""
-    one_of("format", form, IMAGE_TYPES)
-    import vl_convert
-
-    from driftword import plot
-
-    chart = plot.drawable(getattr(plot, kind)(model, **options))
-    return _image(vl_convert.vegalite_to_svg(chart.to_dict()), form, request)

@@ -25,7 +25,7 @@ MANY_ROWS: Final = 50
 
 _AT_ONCE: Final = re.compile(r"/static/.*|/comparisons|/openapi\.json")
 _LIGHT: Final = re.compile(r"/search|/suggest\.json|/completions\.json|.*/neighbors\.json")
-_HEAVY: Final = re.compile(r".*/print/.*|.*\.png|.*/band\.json")
+_HEAVY: Final = re.compile(r".*/print/.*|.*\.png|.*/figure/[^/]*\.zip|.*/band\.json")
 _HEAVY_METRICS: Final = ("thirds", "farthest", "path", "step", "neighbors", "ranks")  # need all slices or neighbours
 
 

@@ -21,6 +21,7 @@ from driftword.corpus.word_kinds import WORD
 from driftword.exchange.model_card import citation
 from driftword.models.model import Model
 from driftword.pages import content, finding_content, overview_content, passage_content
+from driftword.pages.company_content import company_page, two_sides
 from driftword.pages.content import Content
 from driftword.uses.collocates import collocates
 
@@ -171,6 +172,19 @@ class Endpoints:
         if self.corpus is None:
             raise OptionError("The corpus was not found; start the explorer with its path as `corpus`")
         return collocates(self.model, self.resolve_word(word), corpus=self.corpus).to_dicts()
+
+    def company(
+        self, word: Word, *, first: Text = "", first_end: Text = "", second: Text = "", second_end: Text = "",
+        groups: Groups = None,
+    ) -> Content:  # fmt: skip
+        """Show the company of a word on both sides of its change, in two periods, or in two groups."""
+        word = self.resolve_word(word)
+        periods = [self.resolve_slice(label) if label else "" for label in (first, first_end, second, second_end)]
+        between, named = two_sides(periods, [name for name in groups or () if name])
+        query = dict(zip(("first", "first_end", "second", "second_end"), periods, strict=True)) | {"groups": groups}
+        return company_page(self.model, self.corpus, word, between=between, groups=named) | {
+            "_this_page": lambda ending="": word_address(word, f"/company{ending}", **query)
+        }
 
     def words(self, like: Text) -> Content:
         """Show the words that match a pattern."""

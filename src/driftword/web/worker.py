@@ -26,12 +26,20 @@ _MAX_REQUESTS: Final = 500  # answered by one process, whose memory grows with t
 class Worker:
     """Answers one request at a time; its process starts with the first one, and ends with this object.
 
-    `model` and `corpus` are where these are, `title` is the name of the texts. A worker `for_pages` has the same
-    priority as the explorer; others, for heavy questions, come after it.
+    `model` and `corpus` are where these are, `title` is the name of the texts, and `embed_key` that of `make_pages`.
+    A worker `for_pages` has the same priority as the explorer; others, for heavy questions, come after it.
     """
 
-    def __init__(self, model: str, corpus: str | None, title: str | None, *, for_pages: bool = False) -> None:
-        self._task = (model, corpus, title, for_pages)
+    def __init__(
+        self,
+        model: str,
+        corpus: str | None,
+        title: str | None,
+        embed_key: str | None = None,
+        *,
+        for_pages: bool = False,
+    ) -> None:
+        self._task = (model, corpus, title, embed_key, for_pages)
         self._max_requests = float("inf") if for_pages else _MAX_REQUESTS
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None

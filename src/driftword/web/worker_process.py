@@ -21,11 +21,12 @@ def main() -> None:
     responses = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever prints something must not print it between responses
     requests = sys.stdin.buffer
-    model, corpus, title, for_pages = pickle.load(requests)
+    model, corpus, title, embed_key, for_pages = pickle.load(requests)
     if hasattr(os, "nice") and not for_pages:
         os.nice(10)  # pages come first
     try:
-        app = make_pages(Model.open(model), None if corpus is None else Corpus.open(corpus), title=title)
+        text = None if corpus is None else Corpus.open(corpus)
+        app = make_pages(Model.open(model), text, title=title, embed_key=embed_key)
     except DriftwordError as error:
         send(responses, StoreError(str(error)))
         return

@@ -153,6 +153,9 @@ async function enhance() {
   for (const field of /** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll("input[data-complete]:not([role])"))) completeWords(field);
   addValues(main, sliceLabels());
   addPlayers(main, sliceLabels());
+  addCopies();
+  // The server does not know by which address it is reached.
+  for (const code of main.querySelectorAll("textarea[data-code]")) code.textContent = (code.textContent ?? "").replace('"EXPLORER/', `"${location.origin}/`);
   watchBrush(main.querySelector("figure.when"), (first, last) =>
     show(new URL(`/?${new URLSearchParams({ since: sliceLabels()[first], until: sliceLabels()[last] })}#changed`, location.href)),
   );

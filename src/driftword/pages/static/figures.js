@@ -449,3 +449,26 @@ function addPlayers(scope, labels) {
     move(last);
   }
 }
+
+/** Add buttons that copy the address of this page, and what the footer has to cite; not where browsers forbid it. */
+function addCopies() {
+  const footer = document.querySelector("footer");
+  if (!footer || !navigator.clipboard || footer.querySelector("button")) return;
+  const buttons = document.createElement("p");
+  buttons.className = "screen-only copies";
+  /** @type {[string, () => string][]} */
+  const texts = [["link", () => location.href]];
+  for (const one of footer.querySelectorAll("[data-copy]")) texts.push([one.getAttribute("data-copy") ?? "", () => one.textContent ?? ""]);
+  for (const [name, text] of texts) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = `Copy ${name}`;
+    button.addEventListener("click", async () => {
+      const copied = await navigator.clipboard.writeText(text()).then(() => true, () => false);
+      button.textContent = copied ? `Copied the ${name}` : `The browser does not let the ${name} be copied`;
+      setTimeout(() => (button.textContent = `Copy ${name}`), 3000);
+    });
+    buttons.append(button, " ");
+  }
+  footer.append(buttons);
+}

@@ -86,6 +86,7 @@ function wordLink(word) {
 }
 
 watchFigures(() => reportData.labels);
+addCopies();
 watchBrush(document.querySelector("figure.when"), listChanged);
 watchTrajectories(async (word, slice) => neighborsIn(word, slice), wordLink);
 
