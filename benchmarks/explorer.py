@@ -4,11 +4,11 @@
 
 Starts `driftword explore` as a user would, reachable from this machine only. Measures the time to the first
 start page. Then one reader opens 200 pages of words, one after another, drawn at random from the 5,000 most
-frequent, points at slices, and waits for bands of uncertainty, which pages load after they are shown; then fifty
-readers open pages at once for forty seconds, each spending two to eight seconds on a page; then fifty for twenty
+frequent, points at slices, and waits for bands of uncertainty, which pages load after they are shown; then twenty and
+fifty readers open pages at once for forty seconds, each spending two to eight seconds on a page; then fifty for twenty
 seconds without a pause; then ten who read, while eight others ask heavy questions (figures for print, hundreds of
-passages and neighbours) without a pause. Prints the median, the 95th percentile and the slowest time, and the memory
-of the server: its own, and what it has mapped of the files of the model and the corpus.
+passages and neighbours) without a pause. Prints the median, the 95th percentile and the slowest time, what pages weigh
+compressed, and the memory of the server: its own, and what it has mapped of the files of the model and the corpus.
 """
 
 from __future__ import annotations
@@ -58,11 +58,17 @@ def main() -> None:
         get(f"{address}/word/{words[0]}")
         print_times("one reader", [get(f"{address}/word/{picks.choice(words)}") for _ in range(200)])
         print_times("start page", [get(f"{address}/") for _ in range(20)])
+        weights = [weight(f"{address}/word/{word}") for word in words[:2000:100]]
+        assets = re.findall(r'(?:href|src)="(/static/[^"]+)"', text_of(f"{address}/"))
+        print(f"weight     a word's page {np.median(weights) / 1e3:.0f} kB (largest of {len(weights)} "
+              f"{max(weights) / 1e3:.0f} kB), the start page {weight(f'{address}/') / 1e3:.0f} kB, "
+              f"styles and scripts {sum(weight(address + asset) for asset in assets) / 1e3:.0f} kB")  # fmt: skip
         last = quote(model.slices.labels[-1])
         print_times(
             "pointing at a slice", [get(f"{address}/word/{word}/neighbors.json?at={last}") for word in words[:50]]
         )
         print_times("bands", [get(f"{address}/word/{word}/band.json") for word in words[300:320]])
+        print_times("20 readers who read", crowd(address, words, readers=20, seconds=40, pause=(2, 8)))
         print_times("50 readers who read", crowd(address, words, readers=50, seconds=40, pause=(2, 8)))
         print_times("50 without a pause", crowd(address, words, readers=50, seconds=20, pause=(0, 0)))
         heavy = heavy_questions(words[:500], model.slices.labels)
@@ -86,6 +92,18 @@ def get(address: str) -> float:
         response.read()
         assert response.status == 200
     return time.perf_counter() - begin
+
+
+def weight(address: str) -> int:
+    """Return how many bytes of an answer go through the network, compressed."""
+    with BROWSER.open(urllib.request.Request(address, headers={"Accept-Encoding": "gzip"}), timeout=60) as response:
+        return len(response.read())
+
+
+def text_of(address: str) -> str:
+    """Return a page."""
+    with BROWSER.open(address, timeout=60) as response:
+        return response.read().decode()
 
 
 def heavy_questions(words: list[str], labels: Sequence[str]) -> Callable[[random.Random], str]:

@@ -182,7 +182,7 @@ def test_p_is_that_of_a_binomial_distribution() -> None:
 def test_p_holds_under_no_change() -> None:
     """Documents of different lengths have a collocate at the same rate on both sides."""
     random = np.random.default_rng(5)
-    from driftword.uses.collocates import _tail
+    from driftword.uses.collocates import _share_since, _tail
 
     values = []
     for _ in range(2000):
@@ -194,7 +194,7 @@ def test_p_holds_under_no_change() -> None:
         if total.sum() < 3:
             continue
         side = int(random.integers(2))
-        values.append(_tail(total, int(random.poisson(0.02 * sizes.sum())) + 1, sizes, later, side))
+        values.append(_tail(total, _share_since(int(random.poisson(0.02 * sizes.sum())) + 1, sizes, later), side))
     assert np.mean(np.array(values) <= 0.05) <= 0.06
 
 

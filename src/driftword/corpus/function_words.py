@@ -8,6 +8,7 @@ time and place.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 #: Share of a language's words that must be among the most frequent ones of a corpus for its list to be used.
@@ -100,6 +101,7 @@ _NUMBERS: Final = frozenset(_NUMBER_WORDS.split())
 _AMBIGUOUS: Final = frozenset({"one", "second", "half", "quarter", "quarters"})
 
 
+@lru_cache(maxsize=4)
 def function_words(words: tuple[str, ...]) -> frozenset[str]:
     """Return the function words of the languages that a vocabulary, most frequent words first, is in."""
     shares = _shares_of_commonest(words)

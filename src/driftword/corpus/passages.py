@@ -28,7 +28,7 @@ from driftword.corpus.slices import At
 from driftword.corpus.spans import OccurrenceQuery, Span, locate
 from driftword.corpus.tokenized_text import TokenizedText, chunks_of
 from driftword.sources.annotated_text import ANNOTATION
-from driftword.storage import shards, store
+from driftword.storage import store
 
 _BATCH: Final = 256  # documents that are read and split at a time
 _MAX_WIDTH: Final = 100_000  # characters on either side
@@ -113,7 +113,7 @@ def count_by_value(
     `table` has a row for each document, with text in its columns. Of each choice (the slice, and each column of
     `where`), the counts are those that another choice in its place would have. What never occurs is left out.
     """
-    positions = shards.find(corpus.tokens, corpus.word_id(word))
+    positions = corpus.positions_of(corpus.word_id(word))
     chunks = chunks_of(corpus, positions)
     slices, documents = corpus.chunk_slice[chunks], corpus.chunk_document[chunks]
     has = {name: (table[name] == value).fill_null(value=False).to_numpy() for name, value in where.items()}
@@ -252,14 +252,14 @@ def _read_lines(
 
 def _read(corpus: TokenizedText, documents: list[int]) -> Iterator[tuple[list[int], pl.DataFrame]]:
     """Yield documents with their numbers, a batch at a time: many of them block by block, few of them one by one."""
+    stored = corpus.documents  # once, or the list of what the file holds is read again and again
     try:
         if len(documents) <= _BATCH:
-            empty = corpus.documents.head(0)
-            yield documents, pl.concat(pl.collect_all([empty, *(corpus.documents.slice(i, 1) for i in documents)]))
+            yield documents, pl.concat(pl.collect_all([stored.head(0), *(stored.slice(i, 1) for i in documents)]))
             return
         for block, numbers in groupby(documents, lambda document: document // _BATCH):
             inside = [document - block * _BATCH for document in numbers]
-            frame = corpus.documents.slice(block * _BATCH, _BATCH).collect()
+            frame = stored.slice(block * _BATCH, _BATCH).collect()
             yield [block * _BATCH + i for i in inside], frame[inside]
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         assert corpus.path is not None
@@ -270,7 +270,8 @@ def _annotations(corpus: TokenizedText, documents: Sequence[int]) -> list[str] |
     """Return what the source said of the words of documents; None where it said nothing."""
     if not corpus.annotated:
         return None
-    found = pl.concat(pl.collect_all([corpus.annotations.slice(i, 1) for i in documents]))
+    stored = corpus.annotations
+    found = pl.concat(pl.collect_all([stored.slice(i, 1) for i in documents]))
     return [said or "" for said in found[ANNOTATION]]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,9 @@ def _array(name: str, meaning: str) -> property:
         return self._checked(name)
 
     return property(read, doc=meaning)
+
+
+_KEPT_WORDS: Final = 8  # whose positions are kept, since several questions are asked of one word
 
 
 class TokenizedText:
@@ -73,6 +76,7 @@ class TokenizedText:
         self.citation: str | None = metadata.citation
         self.versions: Mapping[str, str] = metadata.versions
         self.keep_probability = keep_probabilities(self.raw_counts, self.subsample)
+        self._positions: dict[int, npt.NDArray[np.int64]] = {}  # of the words asked for last
         self.spellings: dict[str, str] = {}  # cache of `spans`: tokens as written, and as spelled in the vocabulary
 
     tokens = _array("tokens", "Word ids, ``(n_tokens,)``; of very many a `ShardedArray`, which is read like an array.")
@@ -268,6 +272,20 @@ class TokenizedText:
             kinds.append(schema.get(ANNOTATION) == pl.String)
         if not (all(kinds) and schema.get("slice") == pl.String and rows > self.chunk_document.max(initial=-1)):
             raise damaged(self.path, "documents.parquet does not have the columns and rows that it should have")
+
+    def positions_of(self, word: int) -> npt.NDArray[np.int64]:
+        """Return the positions of a word, given by its id, in `tokens`; those of the last few words are kept.
+
+        Threads may share a corpus: at worst two of them look for the same word.
+        """
+        found = self._positions.get(word)
+        if found is None:
+            found = shards.find(self.tokens, word)
+            found.setflags(write=False)
+            for oldest in list(self._positions)[: max(len(self._positions) - _KEPT_WORDS + 1, 0)]:
+                self._positions.pop(oldest, None)
+            self._positions[word] = found
+        return found
 
     @property
     def has_documents(self) -> bool:

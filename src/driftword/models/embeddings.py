@@ -51,6 +51,7 @@ class Embeddings:
         if len(self.context_of) != n_slices or not np.isin(self.context_of, range(n_contexts)).all():
             raise OptionError("`context_of` must say for every slice which context vectors it has")
         self._cache: dict[Hashable, Any] = {}
+        self._finite_rows: set[int] = set()  # of `rho`, which are known to be
 
     @property
     def rho(self) -> npt.NDArray[Any]:
@@ -108,7 +109,11 @@ class Embeddings:
 
     def rho_at(self, t: int) -> npt.NDArray[Any]:
         """Return the embeddings of all words in a row of `rho`, ``(V, K)``, without reading the others."""
-        return _finite(stored_arrays.row(self._rho, t))
+        vectors = stored_arrays.row(self._rho, t)
+        if t not in self._finite_rows:  # checking takes longer than most of what is done with them
+            _finite(vectors)
+            self._finite_rows.add(t)
+        return vectors
 
     def rho_of(self, words: stored_arrays.Columns) -> npt.NDArray[Any]:
         """Return the embeddings of words, given by their ids, in all slices: ``rho[:, words]``."""

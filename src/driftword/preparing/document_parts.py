@@ -16,7 +16,9 @@ from driftword.sources.dates import within_calendar
 from driftword.sources.json_files import as_text
 
 _OURS: Final = ("text", "date", "slice", "document", "left", "keyword", "right")
-_ROW_GROUP_BYTES: Final = 1 << 20  # what one passage has to read
+#: What one passage has to read: more of long texts, whose list of row groups must not become long, too.
+_ROW_GROUP_BYTES: Final = (1 << 18, 1 << 20)
+_ROW_GROUPS: Final = 1 << 12
 
 
 class DocumentParts:
@@ -54,7 +56,9 @@ class DocumentParts:
         frame = pl.concat(frames, how="diagonal_relaxed")
         labels = pl.col("date").map_batches(label, return_dtype=pl.String, is_elementwise=True)
         frame = frame.with_columns(labels.alias("slice")).filter(pl.col("slice").is_not_null())
-        rows = max(1, self.documents * _ROW_GROUP_BYTES // max(self.text_bytes, 1))
+        least, most = _ROW_GROUP_BYTES
+        group_bytes = min(max(self.text_bytes // _ROW_GROUPS, least), most)
+        rows = max(1, self.documents * group_bytes // max(self.text_bytes, 1))
         frame.select("text", "date", "slice", *self.columns).sink_parquet(
             path, row_group_size=rows, maintain_order=True
         )

@@ -128,7 +128,9 @@ def company(sides: Sides, *, window: int = WINDOW, function: bool = False) -> pl
     hidden = _hidden(corpus, sides.word, function=function)
     ids = [v for v in np.flatnonzero(wanted).tolist() if not hidden(corpus.words[v])]
     sizes = np.bincount(document).astype(np.float64)
-    p = [_tail(in_documents[:, v], count[:, v].sum(), sizes, later, int(side[v])) for v in ids]
+    totals, which = np.unique(count[:, ids].sum(axis=0), return_inverse=True)
+    shares = np.array([_share_since(total, sizes, later) for total in totals.tolist()])[which]
+    p = [_tail(in_documents[:, v], share, int(side[v])) for v, share in zip(ids, shares.tolist(), strict=True)]
     first, last = _dates(sides, occurrence, collocate, side)
     n_side = np.bincount(sides.since, minlength=2)
     table = pl.DataFrame(
@@ -266,11 +268,18 @@ def _usual_measures(sides: Sides, count: Array, side: Array, ids: list[int], win
     }
 
 
-def _tail(in_documents: Array, total: int, sizes: Array, later: Array, side: int) -> float:
+def _share_since(total: int, sizes: Array, later: Array) -> float:
+    """Return which share of the documents with a collocate would be on the second side, if it were as usual on both.
+
+    Of as many occurrences, documents have them with these chances, given how often they have the word.
+    """
+    chance = -np.expm1(-total / sizes.sum() * sizes)
+    return float(chance[later].sum() / chance.sum())
+
+
+def _tail(in_documents: Array, share_since: float, side: int) -> float:
     """Return the probability that as many of the documents that have a collocate are on its side, or more; twice."""
-    rate = total / sizes.sum()
-    chance = 1 - np.exp(-rate * sizes)
-    share = float(chance[later == side].sum() / chance.sum())
+    share = share_since if side else 1 - share_since
     return min(2 * binomial_tail(int(in_documents[side]), int(in_documents.sum()), share), 1.0)
 
 

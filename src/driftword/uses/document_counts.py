@@ -12,7 +12,6 @@ import numpy as np
 from driftword.corpus import Corpus
 from driftword.corpus.groups import group_number
 from driftword.corpus.tokenized_text import chunks_of
-from driftword.storage import shards
 from driftword.uses.word_uses import Array
 
 _BATCH = 1 << 22  # tokens that are counted at a time
@@ -44,7 +43,7 @@ class DocumentSizes(NamedTuple):
 
     def counts(self, corpus: Corpus, v: int) -> Array:
         """Return how often each document has a word."""
-        document = corpus.chunk_document[chunks_of(corpus, shards.find(corpus.tokens, v))]
+        document = corpus.chunk_document[chunks_of(corpus, corpus.positions_of(v))]
         return np.bincount(document, minlength=int(self.number.max(initial=0)) + 1)[self.number].astype(np.float64)
 
 

@@ -17,7 +17,6 @@ from driftword.corpus.corpus import as_corpus
 from driftword.corpus.passages import find_at
 from driftword.corpus.tokenized_text import chunks_of
 from driftword.models.usage import SCHEMA
-from driftword.storage import shards
 
 WIDTH: Final = 200  # characters on either side
 _OF_CONTROL: Final = 100  # occurrences of a control word, at most
@@ -78,7 +77,7 @@ def draw_controls(corpus: Corpus, words: Sequence[str], n: int, *, seed: int) ->
 
 def draw_positions(corpus: Corpus, word: str, *, n: int | None, seed: int) -> Any:
     """Return the positions of a word, all of them or n drawn at random, without copies of documents."""
-    positions = shards.find(corpus.tokens, corpus.word_id(word))
+    positions = corpus.positions_of(corpus.word_id(word))
     if len(corpus.copies):
         positions = positions[~np.isin(corpus.chunk_document[chunks_of(corpus, positions)], corpus.copies[:, 0])]
     if not len(positions):

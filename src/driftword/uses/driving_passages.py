@@ -94,20 +94,24 @@ def passages_of(sides: Sides, *, n: int, by: str = "passages", width: int = 120)
     for side in sides.names:
         score, here = plainness(sides, side), np.flatnonzero(sides.of_side(side))
         chosen, facts = (plainest(sides, here, score, n), {}) if by == "passages" else _heaviest(sides, here, score, n)
-        parts.append(passage_lines(sides, chosen, {"side": side}, {"score": score[chosen], **facts}, width=width))
-    return pl.concat(parts)
+        parts.append((chosen, {"score": score[chosen], **facts}))
+    of_side = np.repeat(sides.names, [len(chosen) for chosen, _ in parts])
+    # The texts of both sides are read at once.
+    chosen = np.concatenate([chosen for chosen, _ in parts])
+    columns = {name: np.concatenate([facts[name] for _, facts in parts]) for name in parts[0][1]}
+    return passage_lines(sides, chosen, {"side": of_side.tolist()}, columns, width=width)
 
 
 def passage_lines(
     uses: WordUses, chosen: Array, told: dict[str, Any], columns: dict[str, Any], *, width: int
 ) -> pl.DataFrame:
-    """Return the text of occurrences, with what is told of all of them and columns with a value for each."""
+    """Return the text of occurrences, with a value for each in the columns that come before its date, and after it."""
     lines, ranks = find_at(uses.corpus, uses.positions[chosen], width=width)
     dated = pl.col("date") if "date" in lines.columns else pl.col("slice").alias("date")
     parts = ("left", "keyword", "right")
     ours = ("word", *told, "date", *columns, "text", *parts, "slice", "document", "occurrence")
     return lines.select(
-        pl.lit(uses.word).alias("word"), *(pl.lit(value).alias(name) for name, value in told.items()), dated,
+        pl.lit(uses.word).alias("word"), *(pl.Series(name, values) for name, values in told.items()), dated,
         *(pl.Series(name, values) for name, values in columns.items()),
         pl.concat_str(*parts).alias("text"), *parts, "slice", "document",
         pl.Series("occurrence", [rank + 1 for rank in ranks], dtype=pl.Int64), pl.exclude(ours),

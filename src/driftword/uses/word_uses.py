@@ -14,7 +14,6 @@ from driftword.corpus import Corpus
 from driftword.corpus.tokenized_text import chunks_of
 from driftword.models.model import Model
 from driftword.models.usage import Usage
-from driftword.storage import shards
 from driftword.uses.usage_vectors import FAR, windows
 
 Array = npt.NDArray[Any]
@@ -68,7 +67,7 @@ def find_uses(model: Model | Usage, corpus: Corpus, word: str) -> WordUses:
     if isinstance(model, Usage):
         positions = np.unique(model.position[model.rows(v)])
         return WordUses(corpus=corpus, word=model.words[v], positions=positions)
-    positions = shards.find(corpus.tokens, v)
+    positions = corpus.positions_of(v)
     if len(corpus.copies):
         document = corpus.chunk_document[chunks_of(corpus, positions)]
         positions = positions[~np.isin(document, corpus.copies[:, 0])]
