@@ -85,6 +85,9 @@ def test_a_model_is_saved_and_shown(small_model: dw.Model, tmp_path: Path) -> No
     assert shown.startswith("<table>")
     assert "dynamic, 8 dimensions" in shown
     assert "27" in shown
+    shown = dw.Spec(dim=50)._repr_html_()
+    assert "50 (usually 100)" in shown
+    assert shown.count("usually") == 1
 
 
 def test_models_move_or_not(small_model: dw.Model, small: dw.Corpus) -> None:

@@ -166,6 +166,7 @@ def test_they_are_stored_with_their_test(small: dw.Corpus, tmp_path: Path) -> No
     np.testing.assert_array_equal(again.vectors, np.asarray(usage.vectors, dtype=np.float32))
     assert again.corpus is not None
     assert "of 2 words" in repr(again)
+    assert again._repr_html_().startswith("<table><caption>Usage</caption>")
     with pytest.raises(StoreError, match="is a usage, but a model is needed"):
         dw.neighbors(tmp_path / "a.usage", "ship")
     with pytest.raises(StoreError, match="already exists"):

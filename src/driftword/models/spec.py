@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from driftword.basics import checks
 from driftword.basics.errors import OptionError
+from driftword.basics.tables import html_facts
 
 MODELS: Final = ("static", "frequency", "binned", "dynamic")
 WALKS: Final = ("random", "ou", "jumps", "words")
@@ -188,6 +189,14 @@ class Spec:
     def to_dict(self) -> dict[str, Any]:
         """Return the options ready for JSON."""
         return asdict(self)
+
+    def _repr_html_(self) -> str:
+        usual = Spec().to_dict()
+        told = {name: "none" if value is None else str(value) for name, value in self.to_dict().items()}
+        return html_facts("Spec", {
+            name: told[name] if value == usual[name] else f"{told[name]} (usually {usual[name]})"
+            for name, value in self.to_dict().items()
+        })  # fmt: skip
 
 
 PAPER_SUBSAMPLE: Final = 1e-5  # which the text of the paper was prepared with

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from driftword.basics import checks
+from driftword.basics import checks, tables
 from driftword.basics.addresses import is_on_this_machine
 from driftword.basics.errors import DriftwordError, OptionError, StoreError, UnknownWordError
 from driftword.basics.suggestions import closest, did_you_mean
@@ -261,6 +261,15 @@ class Usage:
 
     def __len__(self) -> int:
         return self.occurrences.height
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "occurrences": f"{len(self):,}", "words": f"{len(self.words):,}",
+            "dimensions": str(self.vectors.shape[1]),
+            "slices": f"{len(self.slices)} ({self.slices.labels[0]} to {self.slices.labels[-1]})",
+        }  # fmt: skip
+        made = {} if self.encoding is None else {"encoder": str(self.encoding["encoder"])}
+        return tables.html_facts("Usage", facts | made)
 
     def __repr__(self) -> str:
         made = "" if self.encoding is None else f", by {self.encoding['encoder']}"
