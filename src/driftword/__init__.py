@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from driftword.uses.senses import senses
     from driftword.uses.trends import trends
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 #: Public names by the module that defines them; it is loaded when the first of them is used.
 _MODULES = {
