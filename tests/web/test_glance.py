@@ -305,3 +305,32 @@ def test_a_report_opens_its_pages_one_by_one(chromium: Any, tested: dw.Model, sm
     sync_api.expect(page.get_by_role("heading", name="ship", exact=True, level=1)).to_be_visible()
     plain.close()
     context.close()
+
+
+def test_the_proof_of_a_change_is_one_click_away(chromium: Any, address: str) -> None:
+    """On a laptop's screen nothing must be scrolled: the start page has a passage of either side, a word's page three."""
+    context = new_context(chromium, viewport={"width": 1440, "height": 900}, base_url=address)
+    page = context.new_page()
+    page.goto("/")
+    first = page.locator(".answers li").first
+    seen = [*first.locator("mark").all()]
+    assert len(seen) == 2
+    assert all(bottom(line) <= 900 for line in seen)
+    word = first.locator("h3 a").inner_text()
+    first.locator("h3 a").click()
+    sync_api.expect(page.get_by_role("heading", level=1)).to_have_text(word)
+    sides = page.locator(".finding .pair > div")
+    sync_api.expect(sides).to_have_count(2)
+    for side in sides.all():
+        passages = side.locator(".proof li").all()
+        assert len(passages) == 3
+        assert all(bottom(passage) <= 900 for passage in passages)
+        assert all(word in passage.locator("mark").inner_text().lower() for passage in passages)
+    assert page.evaluate("scrollY") == 0
+    context.close()
+
+
+def bottom(part: Any) -> float:
+    """Return where a part of the page ends, in pixels from the top of the window."""
+    box = part.bounding_box()
+    return float(box["y"] + box["height"])

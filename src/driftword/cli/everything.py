@@ -27,7 +27,12 @@ _FIRST: Final = 12  # words that are told in a sentence
 
 
 @command(no_args_is_help=True)
-@prepare_options(only=("text", "time", "slices", "group", "groups", "language", "words", "lemmas", "element"))
+@prepare_options(
+    only=(
+        "text", "time", "time_format", "time_from_name", "skip_bad_dates", "skip_bad_rows", "skip_bad_files", "slices",
+        "group", "groups", "language", "words", "lemmas", "element",
+    )
+)  # fmt: skip
 def run(
     source: Annotated[
         str,
