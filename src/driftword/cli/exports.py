@@ -22,7 +22,8 @@ def plot(
     kind: Annotated[
         str,
         typer.Option(
-            help="trajectory, neighbors, similarity, frequency, map, changes or contrast of a word; drift or history."
+            help="trajectory, neighbors, similarity, frequency, map, changes, contrast or senses of a word; drift or "
+            "history."
         ),
     ] = "trajectory",
     out: Annotated[

@@ -255,7 +255,9 @@ def evaluate(
     path: Annotated[str, MODEL],
     corpus: Annotated[str | None, WHERE_CORPUS] = None,
     split: Annotated[str, typer.Option(help="test, valid or train.")] = "test",
-    by: Annotated[str | None, typer.Option(help="slice, or band of frequency.", show_default="all text")] = None,
+    by: Annotated[
+        str | None, typer.Option(help="slice, band (of frequency) or group.", show_default="all text")
+    ] = None,
     threads: Annotated[int | None, THREADS] = None,
     engine: Annotated[str, ENGINE] = "auto",
     device: Annotated[str | None, DEVICE] = None,

@@ -108,8 +108,8 @@ class PrepareOptions:
         Column whose values name the units of evidence, such as the debate that a speech is from; by default every
         document is one.
     time_format
-        Format of the dates, such as ``%d/%m/%Y``, or ``%y`` for two-digit years; or ``"seconds"`` or
-        ``"milliseconds"`` since 1970.
+        Format of the dates, such as ``%d/%m/%Y``, or ``%y`` for two-digit years; or ``"seconds"``,
+        ``"milliseconds"``, ``"microseconds"`` or ``"nanoseconds"`` since 1970.
     time_from_name
         Regular expression that finds the date in the path of a .txt file.
     encoding
