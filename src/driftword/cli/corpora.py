@@ -24,8 +24,8 @@ def prepare(
         str,
         typer.Argument(
             help="A CSV, TSV, JSON lines, TEI, CoNLL-U or VRT file (also .gz, .bz2, .xz, .zst), a Parquet or Arrow "
-            "file; a glob in quotes; a folder of such files or of .txt files; an address such as s3://bucket/*.parquet; or "
-            "sotu, for the State of the Union addresses.",
+            "file; a glob in quotes; a folder of such files or of .txt files; an address such as "
+            "s3://bucket/*.parquet; or sotu, for the State of the Union addresses.",
             show_default=False,
         ),
     ],
