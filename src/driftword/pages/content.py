@@ -274,7 +274,7 @@ def compare(model: Model, words: Sequence[str]) -> Content:
     distances: list[list[float]] = []
     if model.moves:
         distances = [explore.displacement(model, name)["distance"].to_list() for name in names]
-        label = "1 - cosine similarity to the first slice in which it occurs at least 5 times"
+        label = "1 - cosine similarity to its first use"
         figures["change"] = figure(
             "How far each word has moved",
             label,

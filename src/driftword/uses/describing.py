@@ -151,10 +151,10 @@ def _unproven(row: dict[str, Any]) -> str:
 
 def _times(times: float) -> str:
     """Say how many times as frequent a word is."""
-    plain = {"1": "as frequent as before", "2": "twice as frequent", "0.5": "half as frequent"}
+    plain = {"1": "as frequent as before", "2": "twice as frequent as before", "0.5": "half as frequent as before"}
     if (rounded := f"{times:.2g}") in plain:
         return plain[rounded]
-    return f"{times:.2g} times as frequent" if times < 10 else f"{times:.0f} times as frequent"
+    return f"{times:.2g} times as frequent as before" if times < 10 else f"{times:.0f} times as frequent as before"
 
 
 def _when(row: dict[str, Any]) -> str:
@@ -164,7 +164,7 @@ def _when(row: dict[str, Any]) -> str:
     if row["change_begin"] is not None:
         return f"gradually, most of it {written(row['change_begin'], row['change_end'])}"
     at = _as_known(row["change"], (high - low).days)
-    return f"about {at} ({interval})" if at != interval else f"about {at}"
+    return f"about {at} (90% interval {interval})" if at != interval else f"about {at}"
 
 
 def written(first: date | None, last: date | None) -> str:
