@@ -154,7 +154,13 @@ def _times(times: float) -> str:
     plain = {"1": "as frequent as before", "2": "twice as frequent as before", "0.5": "half as frequent as before"}
     if (rounded := f"{times:.2g}") in plain:
         return plain[rounded]
-    return f"{times:.2g} times as frequent as before" if times < 10 else f"{times:.0f} times as frequent as before"
+    if times < 0.4:
+        return f"{_number(1 / times)} times rarer than before"
+    return f"{1 - times:.0%} less frequent than before" if times < 1 else f"{_number(times)} times as frequent as before"
+
+
+def _number(times: float) -> str:
+    return f"{times:.2g}" if times < 10 else f"{times:.0f}"
 
 
 def _when(row: dict[str, Any]) -> str:
