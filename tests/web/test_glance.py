@@ -308,7 +308,7 @@ def test_a_report_opens_its_pages_one_by_one(chromium: Any, tested: dw.Model, sm
 
 
 def test_the_proof_of_a_change_is_one_click_away(chromium: Any, address: str) -> None:
-    """On a laptop's screen nothing must be scrolled: the start page has a passage of either side, a word's page three."""
+    """Nothing must be scrolled on a laptop: the start page has a passage of either side, a word's page three."""
     context = new_context(chromium, viewport={"width": 1440, "height": 900}, base_url=address)
     page = context.new_page()
     page.goto("/")

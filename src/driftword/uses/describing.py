@@ -156,7 +156,9 @@ def _times(times: float) -> str:
         return plain[rounded]
     if times < 0.4:
         return f"{_number(1 / times)} times rarer than before"
-    return f"{1 - times:.0%} less frequent than before" if times < 1 else f"{_number(times)} times as frequent as before"
+    if times < 1:
+        return f"{1 - times:.0%} less frequent than before"
+    return f"{_number(times)} times as frequent as before"
 
 
 def _number(times: float) -> str:
