@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from driftword.basics import checks
 from driftword.basics.errors import OptionError
-from driftword.basics.tables import html_facts
 
 MODELS: Final = ("static", "frequency", "binned", "dynamic")
 WALKS: Final = ("random", "ou", "jumps", "words")
@@ -193,6 +192,8 @@ class Spec:
     def _repr_html_(self) -> str:
         usual = Spec().to_dict()
         told = {name: "none" if value is None else str(value) for name, value in self.to_dict().items()}
+        from driftword.basics.tables import html_facts  # loads Polars, for which the command line's help need not wait
+
         return html_facts("Spec", {
             name: told[name] if value == usual[name] else f"{told[name]} (usually {usual[name]})"
             for name, value in self.to_dict().items()
