@@ -113,7 +113,7 @@ def count_by_value(
     `table` has a row for each document, with text in its columns. Of each choice (the slice, and each column of
     `where`), the counts are those that another choice in its place would have. What never occurs is left out.
     """
-    positions = corpus.positions_of(corpus.word_id(word))
+    positions = corpus.positions_of(word)
     chunks = chunks_of(corpus, positions)
     slices, documents = corpus.chunk_slice[chunks], corpus.chunk_document[chunks]
     has = {name: (table[name] == value).fill_null(value=False).to_numpy() for name, value in where.items()}

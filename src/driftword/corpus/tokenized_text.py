@@ -273,18 +273,19 @@ class TokenizedText:
         if not (all(kinds) and schema.get("slice") == pl.String and rows > self.chunk_document.max(initial=-1)):
             raise damaged(self.path, "documents.parquet does not have the columns and rows that it should have")
 
-    def positions_of(self, word: int) -> npt.NDArray[np.int64]:
-        """Return the positions of a word, given by its id, in `tokens`; those of the last few words are kept.
+    def positions_of(self, word: str) -> npt.NDArray[np.int64]:
+        """Return the positions of a word in `tokens`; those of the last few words are kept.
 
         Threads may share a corpus: at worst two of them look for the same word.
         """
-        found = self._positions.get(word)
+        number = self.word_id(word)
+        found = self._positions.get(number)
         if found is None:
-            found = shards.find(self.tokens, word)
+            found = shards.find(self.tokens, number)
             found.setflags(write=False)
             for oldest in list(self._positions)[: max(len(self._positions) - _KEPT_WORDS + 1, 0)]:
                 self._positions.pop(oldest, None)
-            self._positions[word] = found
+            self._positions[number] = found
         return found
 
     @property

@@ -43,7 +43,7 @@ class DocumentSizes(NamedTuple):
 
     def counts(self, corpus: Corpus, v: int) -> Array:
         """Return how often each document has a word."""
-        document = corpus.chunk_document[chunks_of(corpus, corpus.positions_of(v))]
+        document = corpus.chunk_document[chunks_of(corpus, corpus.positions_of(corpus.words[v]))]
         return np.bincount(document, minlength=int(self.number.max(initial=0)) + 1)[self.number].astype(np.float64)
 
 

@@ -77,7 +77,7 @@ def draw_controls(corpus: Corpus, words: Sequence[str], n: int, *, seed: int) ->
 
 def draw_positions(corpus: Corpus, word: str, *, n: int | None, seed: int) -> Any:
     """Return the positions of a word, all of them or n drawn at random, without copies of documents."""
-    positions = corpus.positions_of(corpus.word_id(word))
+    positions = corpus.positions_of(word)
     if len(corpus.copies):
         positions = positions[~np.isin(corpus.chunk_document[chunks_of(corpus, positions)], corpus.copies[:, 0])]
     if not len(positions):

@@ -67,7 +67,7 @@ def find_uses(model: Model | Usage, corpus: Corpus, word: str) -> WordUses:
     if isinstance(model, Usage):
         positions = np.unique(model.position[model.rows(v)])
         return WordUses(corpus=corpus, word=model.words[v], positions=positions)
-    positions = corpus.positions_of(v)
+    positions = corpus.positions_of(model.words[v])
     if len(corpus.copies):
         document = corpus.chunk_document[chunks_of(corpus, positions)]
         positions = positions[~np.isin(document, corpus.copies[:, 0])]
