@@ -337,6 +337,15 @@ def test_what_is_not_there_is_said_in_a_sentence(reader: TestClient, address: st
         assert "<h1>" in answer.text
 
 
+def test_no_page_has_a_figure_of_another_name(reader: TestClient) -> None:
+    pages = ["", "/slice/1851", "/compare", "/axis", "/between", "/words"]
+    for page in [*pages, "/word/ship", *(f"/word/ship/{part}" for part in ("company", "senses", "concordance"))]:
+        for form in ("svg", "csv", "html"):
+            answer = reader.get(f"{page}/figure/pie.{form}?words=ship,wheat&low=wheat&high=ship&like=s*")
+            assert answer.status_code == 422, (page, form)
+            assert "This page has no figures" in answer.text or "choose one of" in answer.text, (page, form)
+
+
 def test_errors_show_code_without_backticks(small_model: dw.Model, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise OptionError("`words` has a `; pass `n=3`, not 'a`b'")

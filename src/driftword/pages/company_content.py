@@ -37,7 +37,7 @@ def company_page(
     """Return the company of a word before and since its change, in two periods, or in two groups."""
     page: Content = {
         "title": f"The company of {word}", "word": word, "slices": list(model.slices.labels), "groups": model.groups,
-        "table": [], "cite": citation(model), "between": between, "asked_groups": list(groups or ()),
+        "figures": {}, "table": [], "cite": citation(model), "between": between, "asked_groups": list(groups or ()),
     }  # fmt: skip
     if corpus is None:
         return page

@@ -12,6 +12,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from driftword.basics.checks import one_of
+from driftword.basics.errors import OptionError
 from driftword.corpus import Slices
 from driftword.pages import svg
 from driftword.pages.figures import draw, standalone
@@ -173,6 +174,8 @@ def check_figure(content: Mapping[str, Any], name: str) -> str:
     names = [*content["figures"]]
     names += ["timeline"] if content.get("timeline") else []
     names += ["stream", "journey"] if content.get("stream") else []
+    if not names:
+        raise OptionError("This page has no figures")
     return one_of("figure", name, names)
 
 
