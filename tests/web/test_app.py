@@ -343,7 +343,7 @@ def test_no_page_has_a_figure_of_another_name(reader: TestClient) -> None:
         for form in ("svg", "csv", "html"):
             answer = reader.get(f"{page}/figure/pie.{form}?words=ship,wheat&low=wheat&high=ship&like=s*")
             assert answer.status_code == 422, (page, form)
-            assert "This page has no figures" in answer.text or "choose one of" in answer.text, (page, form)
+            assert "this page has no figures" in answer.text or "choose one of" in answer.text, (page, form)
 
 
 def test_errors_show_code_without_backticks(small_model: dw.Model, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from driftword.basics.progress import Progress, progress
 from driftword.benchmarking.gold_sets import agreement, judged_words, read_gold
 from driftword.benchmarking.planting import Array
 from driftword.corpus import Corpus
-from driftword.encoding.encoder import Encoder
+from driftword.encoding.encoder import POOLS, Encoder
 from driftword.explore.usage_distances import METRICS, usage_drift
 from driftword.fitting.fitting import fit
 from driftword.inference.significance import significance
@@ -86,6 +86,9 @@ def gold_uses(
     place = checks.path("folder", folder)
     passes, seed = checks.whole("passes", passes, least=1), checks.seed(seed)
     threads = checks.threads(threads) or available_cores()
+    show_progress = checks.show_progress(show_progress)
+    layers, pool = checks.whole("layers", layers, least=1), checks.one_of("pool", pool, POOLS)
+    made = None if encoder is None else Encoder(encoder, layers=layers, pool=pool, threads=threads)
     uses, judged = read_uses(place), read_gold(place)
     gold = judged_words(judged, set(uses["word"]))
     uses = uses.filter(pl.col("word").is_in(gold["word"].implode()))
@@ -95,13 +98,12 @@ def gold_uses(
         scores = np.array([found.get(word, np.nan) for word in gold["word"]])
         rows.append({"vectors": vectors, "score": score, **agreement(scores, gold), "rand_index": rand})
 
-    with progress(show=checks.show_progress(show_progress)) as bar:
+    with progress(show=show_progress) as bar:
         random = np.random.default_rng(seed)
         add("none", "chance", dict(zip(gold["word"], random.random(gold.height).tolist(), strict=True)), 0.0)
         add("none", "frequency", _frequency(uses))
         _score_text(uses, add, passes=passes, seed=seed, threads=threads, bar=bar)
-        if encoder is not None:
-            made = Encoder(encoder, layers=checks.whole("layers", layers, least=1), pool=pool, threads=threads)
+        if made is not None:
             _score_vectors(_encode(uses, made, bar), uses, made.name, add, seed=seed)
     return pl.DataFrame(rows, schema=_SCHEMA)
 

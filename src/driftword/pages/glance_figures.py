@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from driftword.basics.checks import one_of
+from driftword.basics.checks import one_of, shown
 from driftword.basics.errors import OptionError
 from driftword.corpus import Slices
 from driftword.pages import svg
@@ -175,7 +175,7 @@ def check_figure(content: Mapping[str, Any], name: str) -> str:
     names += ["timeline"] if content.get("timeline") else []
     names += ["stream", "journey"] if content.get("stream") else []
     if not names:
-        raise OptionError("This page has no figures")
+        raise OptionError(f"`figure` is {shown(name)}, but this page has no figures")
     return one_of("figure", name, names)
 
 
