@@ -15,7 +15,8 @@ import pytest
 
 import driftword as dw
 from conftest import make_encoder, run_here
-from driftword.basics.errors import OptionError, SourceError
+from driftword.basics.errors import DriftwordError, OptionError, SourceError
+from driftword.benchmarking import judged_uses
 from driftword.encoding import encoding
 from driftword.encoding.encoder import Encoder
 
@@ -203,7 +204,7 @@ def test_a_real_encoder_tells_senses_apart() -> None:
     assert min(same) > max(other)
 
 
-def test_tables_of_judged_uses(tmp_path: Path, tiny_encoder: Path) -> None:
+def test_tables_of_judged_uses(tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A data set of word usage graphs, made up: one word changes its company, the others do not."""
     random = np.random.default_rng(0)
     near = {"money": ["coin", "loan", "debt", "rate", "price"], "river": ["water", "boat", "fish", "stone", "tree"]}
@@ -238,3 +239,11 @@ def test_tables_of_judged_uses(tmp_path: Path, tiny_encoder: Path) -> None:
     assert printed.stdout.splitlines()[0].startswith("vectors,score,words,spearman")
     with pytest.raises(SourceError, match=r"has no data/WORD/uses\.csv"):
         dw.gold_uses(tmp_path / "stats")
+    monkeypatch.setattr(judged_uses, "fit", None)  # what is wrong is said before anything is fitted
+    for wrong, message in (
+        ({"layers": 0}, "`layers` is 0"),
+        ({"pool": "all"}, "`pool` is 'all'"),
+        ({"encoder": tmp_path}, "config.json"),
+    ):
+        with pytest.raises(DriftwordError, match=message):
+            dw.gold_uses(tmp_path, **wrong)

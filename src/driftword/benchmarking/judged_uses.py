@@ -88,8 +88,8 @@ def gold_uses(
     threads = checks.threads(threads) or available_cores()
     show_progress = checks.show_progress(show_progress)
     layers, pool = checks.whole("layers", layers, least=1), checks.one_of("pool", pool, POOLS)
-    made = None if encoder is None else Encoder(encoder, layers=layers, pool=pool, threads=threads)
     uses, judged = read_uses(place), read_gold(place)
+    made = None if encoder is None else Encoder(encoder, layers=layers, pool=pool, threads=threads)
     gold = judged_words(judged, set(uses["word"]))
     uses = uses.filter(pl.col("word").is_in(gold["word"].implode()))
     rows: list[dict[str, Any]] = []
