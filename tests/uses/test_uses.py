@@ -19,7 +19,7 @@ from driftword.pages import content, finding_content, overview_content
 from driftword.pages.figures import draw
 from driftword.pages.glance_figures import draw_stream
 from driftword.uses.collocates import LEAST_COUNT, LEAST_DOCUMENTS, benjamini_hochberg, binomial_tail, company, fold
-from driftword.uses.describing import typical
+from driftword.uses.describing import _times, typical
 from driftword.uses.driving_passages import plainness
 from driftword.uses.sides import AFTER, Sides, find_sides
 from driftword.uses.usage_vectors import FAR, NEAR, usage_vectors, windows
@@ -260,6 +260,20 @@ def test_what_is_not_proven_says_so(model: dw.Model, corpus: dw.Corpus) -> None:
     at = find_sides(untested, corpus, "cell").change
     assert at is not None
     assert abs(at.year - CHANGE) <= 2
+
+
+@pytest.mark.parametrize(
+    ("times", "told"),
+    [
+        (1.02, "as frequent as before"), (0.996, "as frequent as before"), (1.96, "twice as frequent as before"),
+        (0.5, "half as frequent as before"), (8.71, "8.7 times as frequent as before"),
+        (41.4, "41 times as frequent as before"), (0.84, "16% less frequent than before"),
+        (0.41, "59% less frequent than before"), (0.27, "3.7 times rarer than before"),
+        (0.05, "20 times rarer than before"),
+    ],
+)  # fmt: skip
+def test_a_sentence_says_how_frequent_in_plain_numbers(times: float, told: str) -> None:
+    assert _times(times) == told
 
 
 def test_how_many_times_as_frequent(model: dw.Model, corpus: dw.Corpus) -> None:
