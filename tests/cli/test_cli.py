@@ -162,7 +162,12 @@ def test_run_does_everything_and_goes_on_where_it_was(csv: Path, tmp_path: Path)
     other.write_bytes(csv.read_bytes())
     mixed = call("run", other, *asked[2:], "--resume")
     assert (mixed.returncode, "was made of letters.csv; name that" in mixed.stderr) == (2, True)
-    single = call(*asked[:-1], tmp_path / "one", "--slices", "1000y")
+    bad = tmp_path / "bad.csv"
+    bad.write_bytes(csv.read_bytes() + b"a letter,no date,writer 1\n")
+    refused = call("run", bad, *asked[2:-1], tmp_path / "bad")
+    assert (refused.returncode, "--skip-bad-dates" in refused.stderr) == (2, True)
+    assert not (tmp_path / "bad" / "texts.corpus").exists()
+    single = call("run", bad, *asked[2:-1], tmp_path / "one", "--skip-bad-dates", "--slices", "1000y")
     assert (single.returncode, "nothing can change; give shorter --slices" in single.stderr) == (2, True)
 
 
