@@ -23,7 +23,7 @@ from driftword.web.app import make_app
 HERE = Path(__file__).parent
 WIDE, PHONE = (1100, 1000), (390, 780)  # CSS pixels
 TITLES = ("the State of the Union", "the United Nations General Debates", "German plays")
-# File, model, address, size, dark?, and a piece of the page where it is not what is seen first.
+# File, the number of the model, address, and size.
 PICTURES = [
     ("explorer-start", 0, "/", WIDE),
     ("explorer", 0, "/word/transit", (1100, 1180)),
