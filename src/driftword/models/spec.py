@@ -190,10 +190,10 @@ class Spec:
         return asdict(self)
 
     def _repr_html_(self) -> str:
+        from driftword.basics.tables import html_facts  # loads Polars, which the command line's help need not wait for
+
         usual = Spec().to_dict()
         told = {name: "none" if value is None else str(value) for name, value in self.to_dict().items()}
-        from driftword.basics.tables import html_facts  # loads Polars, for which the command line's help need not wait
-
         return html_facts("Spec", {
             name: told[name] if value == usual[name] else f"{told[name]} (usually {usual[name]})"
             for name, value in self.to_dict().items()
