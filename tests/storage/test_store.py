@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from driftword.basics.errors import OptionError, StoreError
-from driftword.storage import atomic_writes, checksums, locks, store
+from driftword.storage import atomic_writes, checksums, local_stores, locks, store
 from driftword.storage.stored_arrays import StoredArray
 
 
@@ -91,7 +91,7 @@ def test_a_successor_that_comes_while_one_looks_is_opened(tmp_path: Path, monkey
             (tmp_path / "later").rename(tmp_path / "c")
         return False  # nothing is aside any more
 
-    monkeypatch.setattr(store, "is_being_replaced", arrive)
+    monkeypatch.setattr(local_stores, "is_being_replaced", arrive)
     assert store.open_store(tmp_path / "c", kind="corpus").meta["value"] == 2
 
 

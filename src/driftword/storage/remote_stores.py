@@ -17,7 +17,7 @@ from driftword.basics import system_calls
 from driftword.basics.addresses import open_system
 from driftword.basics.errors import StoreError
 from driftword.basics.polars_faults import reason
-from driftword.storage.checksums import BLOCK, CheckedFile, Entry, Problem
+from driftword.storage.checksums import BLOCK, META, CheckedFile, Entry, Problem
 
 _AHEAD: Final = 8  # blocks that are fetched at once where a file is read from end to end
 
@@ -39,6 +39,19 @@ class RemoteFolder:
             raise StoreError(
                 f"'{self.address}/{name}' cannot be read: {reason(error)}; check the address and your access"
             ) from error
+
+    def read_meta(self) -> bytes:
+        """Return the content of `meta.json`."""
+        return self.read(META)
+
+    def find_meta(self, kind: str, _: float) -> bytes:
+        """Return the content of `meta.json`, without waiting: nobody replaces a store at an address."""
+        try:
+            return self.read_meta()
+        except FileNotFoundError:
+            raise StoreError(
+                f"There is no {kind} at '{self.address}'; check the address, or copy one there first"
+            ) from None
 
     def open(self, name: str, entry: Entry, problem: Problem) -> CheckedFile:
         """Return a file of which parts are fetched when they are checked."""

@@ -17,7 +17,6 @@ import functools
 import io
 import os
 import shutil
-import stat
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -29,26 +28,18 @@ import numpy.typing as npt
 import polars as pl
 
 from driftword.basics import checks, system_calls
-from driftword.basics.errors import BusyError, ExistsError, StoreError
+from driftword.basics.errors import ExistsError, StoreError
 from driftword.basics.polars_faults import POLARS_ERRORS, check_forked
 from driftword.storage.atomic_writes import (
     already_exists,
-    is_being_replaced,
     partial_path,
     put_in_place,
     reserved,
-    restore,
     writing,
 )
-from driftword.storage.checksums import (
-    CheckedFile,
-    Entry,
-    Problem,
-    file_checksums,
-    sealed_json,
-    unseal_json,
-)
-from driftword.storage.locks import writer_lock
+from driftword.storage.checksums import META as META
+from driftword.storage.checksums import CheckedFile, Entry, file_checksums, sealed_json, unseal_json
+from driftword.storage.local_stores import LocalFolder
 from driftword.storage.remote_stores import RemoteFolder
 from driftword.storage.shards import ShardedArray, ShardWriter, is_shard
 from driftword.storage.stored_arrays import StoredArray, read_array, whole
@@ -56,10 +47,8 @@ from driftword.storage.typed_facts import typed
 
 #: The one format that is written and read. What was stored in another is to be made again.
 VERSION: Final = 5
-META: Final = "meta.json"
 _OWN_FACTS: Final = ("kind", "version", "files", "checksum")  # of meta.json, which this module writes
 _SMALL: Final = 1 << 20  # files up to this size are read at opening; larger ones are mapped when they are used
-_LARGEST_META: Final = 1 << 28  # bytes of meta.json: those of a corpus of a million files
 _PATIENCE: Final = 2.0  # seconds to wait for a store that is being replaced at this moment
 _Facts = TypeVar("_Facts")
 _FileName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]+(\.[a-z]+)?$")]
@@ -96,7 +85,7 @@ class Writer:
 class Store:
     """A complete store, opened for reading; all of it belongs together, whatever happens to the directory."""
 
-    def __init__(self, folder: Path | str, files: _LocalFolder | RemoteFolder, meta_text: bytes, *, kind: str) -> None:
+    def __init__(self, folder: Path | str, files: LocalFolder | RemoteFolder, meta_text: bytes, *, kind: str) -> None:
         self.folder = folder  # a path, or an address
         self.location = folder if isinstance(folder, str) else str(folder.absolute())
         self.meta = _read_facts(folder, meta_text, kind)
@@ -192,36 +181,6 @@ class Store:
         return type(None), ()  # a copy in another process has its arrays, and no files
 
 
-class _LocalFolder:
-    """A directory on this machine."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path.absolute()
-
-    def read(self, name: str) -> bytes:
-        """Return the content of a file."""
-        with open(self._path / name, "rb", opener=system_calls.open_at_once) as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST_META:
-                raise OSError(errno.EFBIG, "it is not a file, or too large")
-            return file.read(_LARGEST_META)
-
-    def open(self, name: str, entry: Entry, problem: Problem) -> CheckedFile:
-        """Open a file that `meta.json` lists."""
-        path = self._path / name
-        try:
-            opened = open(path, "rb", buffering=0, opener=system_calls.open_at_once)  # noqa: SIM115 - it stays open
-        except FileNotFoundError as error:
-            raise problem(f"{name} is missing") from error
-        except (OSError, ValueError) as error:
-            reason = "is not a file" if path.is_dir() else f"cannot be opened ({getattr(error, 'strerror', error)})"
-            raise problem(f"{name} {reason}") from error
-        file = CheckedFile(opened, name, entry, problem)
-        if not stat.S_ISREG(os.fstat(file.handle).st_mode):
-            raise problem(f"{name} is not a file")
-        return file
-
-
 @contextlib.contextmanager
 def create(path: str | os.PathLike[str], *, kind: str, overwrite: bool = False) -> Iterator[Writer]:
     """Write a store of this `kind` atomically: it appears at `path` when the block ends without an exception.
@@ -302,7 +261,7 @@ def open_store(path: str | os.PathLike[str], *, kind: str) -> Store:
     deadline = time.monotonic() + _PATIENCE
     while True:
         folder = _folder_at(location)
-        text = _read_meta_text(location, folder, kind, deadline)
+        text = folder.find_meta(kind, deadline)
         try:
             stored = Store(location, folder, text, kind=kind)
             stored.check_current()
@@ -317,7 +276,7 @@ def open_store(path: str | os.PathLike[str], *, kind: str) -> Store:
 def read_meta(location: Path | str) -> dict[str, Any] | None:
     """Return the metadata of a store, at a path or an address; None where there is none that can be read."""
     try:
-        return _parse_meta(_folder_at(location).read(META))
+        return _parse_meta(_folder_at(location).read_meta())
     except (OSError, ValueError):
         return None
 
@@ -327,68 +286,16 @@ def damaged(folder: Path | str, what: str) -> StoreError:
     return StoreError(f"'{folder}' is damaged: {what}; make it again, or restore it from a copy")
 
 
-def _folder_at(location: Path | str) -> _LocalFolder | RemoteFolder:
-    return RemoteFolder(location) if isinstance(location, str) else _LocalFolder(location)
+def _folder_at(location: Path | str) -> LocalFolder | RemoteFolder:
+    return RemoteFolder(location) if isinstance(location, str) else LocalFolder(location)
 
 
-def _holds(folder: _LocalFolder | RemoteFolder, meta_text: bytes) -> bool:
+def _holds(folder: LocalFolder | RemoteFolder, meta_text: bytes) -> bool:
     """Tell whether a folder has this very `meta.json`; then its files are those that were stored with it."""
     try:
-        return folder.read(META) == meta_text
+        return folder.read_meta() == meta_text
     except OSError:
         return False
-
-
-def _read_meta_text(location: Path | str, folder: _LocalFolder | RemoteFolder, kind: str, deadline: float) -> bytes:
-    """Return the content of `meta.json`, waiting for a writer that is just replacing the store."""
-    if isinstance(location, str):
-        try:
-            return folder.read(META)
-        except FileNotFoundError:
-            raise StoreError(
-                f"There is no {kind} at '{location}'; check the address, or copy one there first"
-            ) from None
-    target = Path(os.path.realpath(location))
-    while True:
-        try:
-            before = location.stat()
-            try:
-                return folder.read(META)
-            except OSError as error:
-                if not (stat.S_ISDIR(before.st_mode) and os.access(location, os.R_OK | os.X_OK)):
-                    raise
-                after = location.stat()
-                if os.path.samestat(before, after) and before.st_mtime_ns == after.st_mtime_ns:
-                    raise StoreError(
-                        f"'{location}' is not a driftword {kind} (it has no readable {META}); "
-                        "name the directory that was given as `out`"
-                    ) from error
-        except FileNotFoundError:
-            # While we look, its successor may have come, and even be on its way out.
-            aside = is_being_replaced(target)
-            found = aside or os.path.lexists(target) or is_being_replaced(target)
-            if not found or time.monotonic() > deadline:
-                raise StoreError(f"There is no {kind} at '{location}'; check the path, or make one first") from None
-            if aside:
-                _give_back(target)
-        except NotADirectoryError:
-            raise StoreError(f"'{location}' is not a driftword {kind}; name the directory given as `out`") from None
-        except OSError as error:
-            raise StoreError(f"'{location}' cannot be opened: {error.strerror}; check the path") from error
-
-
-def _give_back(target: Path) -> None:
-    """Put a store back if the writer that had moved it aside was killed; wait a little if it is alive."""
-    try:
-        with writer_lock(target):
-            restore(target)
-    except BusyError:
-        time.sleep(0.01)
-    except OSError as error:
-        raise StoreError(
-            f"'{target}' was moved aside by a process that was killed, and cannot be put back: {error.strerror}; "
-            "check that you may write to the folder it is in"
-        ) from error
 
 
 def _read_facts(folder: Path | str, text: bytes, kind: str) -> dict[str, Any]:
