@@ -23,7 +23,7 @@ from driftword.uses.describing import _times, typical
 from driftword.uses.driving_passages import plainness
 from driftword.uses.sides import AFTER, Sides, find_sides
 from driftword.uses.usage_vectors import FAR, NEAR, usage_vectors, windows
-from driftword.uses.word_frequency import frequency_p, frequency_ratio
+from driftword.uses.word_frequency import FrequencyRatio, frequency_p, frequency_ratio
 from driftword.web.app import make_app
 
 NUCLEI = {
@@ -265,7 +265,8 @@ def test_what_is_not_proven_says_so(model: dw.Model, corpus: dw.Corpus) -> None:
 @pytest.mark.parametrize(
     ("times", "told"),
     [
-        (1.02, "as frequent as before"), (0.996, "as frequent as before"), (1.96, "twice as frequent as before"),
+        (1.02, "about as frequent as before"), (0.996, "about as frequent as before"),
+        (1.96, "twice as frequent as before"),
         (0.5, "half as frequent as before"), (8.71, "8.7 times as frequent as before"),
         (41.4, "41 times as frequent as before"), (0.84, "16% less frequent than before"),
         (0.41, "59% less frequent than before"), (0.27, "3.7 times rarer than before"),
@@ -273,7 +274,13 @@ def test_what_is_not_proven_says_so(model: dw.Model, corpus: dw.Corpus) -> None:
     ],
 )  # fmt: skip
 def test_a_sentence_says_how_frequent_in_plain_numbers(times: float, told: str) -> None:
-    assert _times(times) == told
+    assert _times(FrequencyRatio(times, times * 0.99, times * 1.003)) == told
+
+
+def test_a_sentence_says_no_frequency_that_documents_do_not_show() -> None:
+    assert _times(FrequencyRatio(0.84, 0.5, 1.4)) == "not clearly more or less frequent"
+    assert _times(FrequencyRatio(2.0, 0.9, 4.4)) == "not clearly more or less frequent"
+    assert _times(FrequencyRatio(1.1, 0.98, 1.23)) == "about as frequent as before"
 
 
 def test_how_many_times_as_frequent(model: dw.Model, corpus: dw.Corpus) -> None:

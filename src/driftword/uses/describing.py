@@ -137,9 +137,9 @@ def _sentence(word: str, facts: dict[str, Any], row: dict[str, Any], at: date | 
     else:
         unproven = _unproven(row) if changed is False else "not tested, so nothing is proven"
         parts = [unproven, f"its uses differ most before and since {at}" + (f", {way}" if way else "")]
-    times = facts["times_as_frequent"]
-    if np.isfinite(times):
-        parts.append(_times(times))
+    ratio = FrequencyRatio(*(facts[name] for name in ("times_as_frequent", "times_low", "times_high")))
+    if np.isfinite(ratio.ratio):
+        parts.append(_times(ratio))
     return f"{word}: {'; '.join(parts)}"
 
 
@@ -149,9 +149,13 @@ def _unproven(row: dict[str, Any]) -> str:
     return f"not distinguishable from chance: time explains at most {most:.1%} of how its documents differ"
 
 
-def _times(times: float) -> str:
-    """Say how many times as frequent a word is."""
-    plain = {"1": "as frequent as before", "2": "twice as frequent as before", "0.5": "half as frequent as before"}
+def _times(found: FrequencyRatio) -> str:
+    """Say how many times as frequent a word is, as far as documents show that it is more, or less, frequent."""
+    times, about = found.ratio, "about as frequent as before"
+    if found.low <= 1 <= found.high:
+        surely = found.low >= 1 / _NOTABLY and found.high <= _NOTABLY
+        return about if surely else "not clearly more or less frequent"
+    plain = {"1": about, "2": "twice as frequent as before", "0.5": "half as frequent as before"}
     if (rounded := f"{times:.2g}") in plain:
         return plain[rounded]
     if times < 0.4:
