@@ -19,7 +19,7 @@ from driftword.pages import content, finding_content, overview_content
 from driftword.pages.figures import draw
 from driftword.pages.glance_figures import draw_stream
 from driftword.uses.collocates import LEAST_COUNT, LEAST_DOCUMENTS, benjamini_hochberg, binomial_tail, company, fold
-from driftword.uses.describing import _times, typical
+from driftword.uses.describing import _frequency, _times, typical
 from driftword.uses.driving_passages import plainness
 from driftword.uses.sides import AFTER, Sides, find_sides
 from driftword.uses.usage_vectors import FAR, NEAR, usage_vectors, windows
@@ -281,6 +281,19 @@ def test_a_sentence_says_no_frequency_that_documents_do_not_show() -> None:
     assert _times(FrequencyRatio(0.84, 0.5, 1.4)) == "not clearly more or less frequent"
     assert _times(FrequencyRatio(2.0, 0.9, 4.4)) == "not clearly more or less frequent"
     assert _times(FrequencyRatio(1.1, 0.98, 1.23)) == "about as frequent as before"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "told"),
+    [
+        ((2.0, 1.2, 3.1), "more frequent"), ((0.5, 0.3, 0.9), "less frequent"),
+        ((1.15, 1.05, 1.26), "about as frequent"), ((0.9, 0.82, 0.98), "about as frequent"),
+        ((1.1, 0.98, 1.23), "about as frequent"), ((0.84, 0.5, 1.4), "not clearly more or less frequent"),
+        ((float("nan"), 0.0, float("inf")), "not clearly more or less frequent"),
+    ],
+)  # fmt: skip
+def test_the_verdict_says_no_more_of_frequency_than_the_sentence(ratio: tuple[float, ...], told: str) -> None:
+    assert _frequency(FrequencyRatio(*ratio)) == told
 
 
 def test_how_many_times_as_frequent(model: dw.Model, corpus: dw.Corpus) -> None:

@@ -27,6 +27,7 @@ from driftword.uses.sides import AFTER, BEFORE, Sides, find_sides
 from driftword.uses.word_frequency import FrequencyRatio, frequency_p, frequency_ratio
 
 _NOTABLY: Final = 1.25  # times as frequent
+_UNCLEAR: Final = "not clearly more or less frequent"
 _SURE: Final = 1e-3
 _YEARS, _MONTHS = 3 * 366, 3 * 31  # days that a time is longer than, if it is told in years or months
 _SCHEMA: Final[dict[str, Any]] = {
@@ -114,16 +115,17 @@ def _tested(model: Model | Usage, word: str) -> dict[str, Any]:
 
 def _verdict(ratio: FrequencyRatio, *, changed: bool | None) -> str:
     """Say what kind of change it is, each part as far as it was tested."""
-    if ratio.low > 1 and ratio.ratio >= _NOTABLY:
-        frequency = "more frequent"
-    elif ratio.high < 1 and ratio.ratio <= 1 / _NOTABLY:
-        frequency = "less frequent"
-    elif ratio.low >= 1 / _NOTABLY and ratio.high <= _NOTABLY:
-        frequency = "about as frequent"
-    else:
-        frequency = "frequency not clearly different"
     use = {True: "in other company", False: "no change of company found", None: "company not tested"}[changed]
-    return f"{frequency}, {use}"
+    return f"{_frequency(ratio)}, {use}"
+
+
+def _frequency(found: FrequencyRatio) -> str:
+    """Say whether a word became more, or less, frequent by a notable part, as far as documents show it."""
+    clear = not found.low <= 1 <= found.high
+    if clear and not 1 / _NOTABLY < found.ratio < _NOTABLY:
+        return "more frequent" if found.ratio > 1 else "less frequent"
+    narrow = found.low >= 1 / _NOTABLY and found.high <= _NOTABLY
+    return "about as frequent" if clear or narrow else _UNCLEAR
 
 
 def _sentence(word: str, facts: dict[str, Any], row: dict[str, Any], at: date | None, *, changed: bool | None) -> str:
@@ -153,8 +155,7 @@ def _times(found: FrequencyRatio) -> str:
     """Say how many times as frequent a word is, as far as documents show that it is more, or less, frequent."""
     times, about = found.ratio, "about as frequent as before"
     if found.low <= 1 <= found.high:
-        surely = found.low >= 1 / _NOTABLY and found.high <= _NOTABLY
-        return about if surely else "not clearly more or less frequent"
+        return _UNCLEAR if _frequency(found) == _UNCLEAR else about
     plain = {"1": about, "2": "twice as frequent as before", "0.5": "half as frequent as before"}
     if (rounded := f"{times:.2g}") in plain:
         return plain[rounded]
