@@ -17,9 +17,9 @@ _LISTED: Final = 40  # words with their senses
 
 def print_sentences(table: pl.DataFrame, console: Console) -> None:
     """Print what changed in words, a sentence each."""
-    for row in table.iter_rows(named=True):
-        word, _, rest = visible(row["sentence"]).partition(":")
-        console.print(Text.assemble((word, "bold"), f":{rest} "), Text(f"({row['verdict']})", style="dim"))
+    for sentence in table["sentence"]:
+        word, _, rest = visible(sentence).partition(":")
+        console.print(Text.assemble((word, "bold"), f":{rest}"))
     if table.height:
         console.print(
             "\nEach word that is named occurs near the word in the years in brackets, at least five times, in at least "
