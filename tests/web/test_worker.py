@@ -46,13 +46,12 @@ def test_it_is_started_again_after_it_died_and_ends_with_its_owner(small_model: 
     assert small_model.path is not None
     worker = Worker(str(small_model.path), None, None)
     assert worker.respond("/word/ship.json", b"").status == 200
-    process = worker._process
-    assert process is not None
+    assert worker._child is not None
+    process = worker._child.process
     process.kill()
     process.wait()
     assert worker.respond("/word/ship.json", b"").status == 200
-    again = worker._process
-    assert again is not None
+    again = worker._child.process
     assert again.pid != process.pid
     del worker
     gc.collect()
@@ -64,8 +63,8 @@ def test_it_is_replaced_after_many_requests(small_model: dw.Model, monkeypatch: 
     worker, pids = Worker(str(small_model.path), None, None), []
     for _ in range(3):
         assert worker.respond("/comparisons", b"").status == 200
-        assert worker._process is not None
-        pids.append(worker._process.pid)
+        assert worker._child is not None
+        pids.append(worker._child.process.pid)
     assert pids[0] == pids[1] != pids[2]
 
 

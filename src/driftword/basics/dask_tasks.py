@@ -154,8 +154,8 @@ def check_workers(client: Any) -> None:
                 )
 
 
-def check_shared(client: Any, folder: Path) -> None:
-    """Refuse a cluster whose workers do not see a folder."""
+def check_shared(client: Any, folder: Path, remedy: str = "give an `out`") -> None:
+    """Refuse a cluster whose workers do not see a folder; `remedy` says what to put on storage that all share."""
     with explained():
         probe = folder / f"probe-{secrets.token_hex(4)}"
         probe.write_text(probe.name)
@@ -163,7 +163,7 @@ def check_shared(client: Any, folder: Path) -> None:
             for address, seen in client.run(_sees, str(probe)).items():
                 if not seen:
                     raise OptionError(
-                        f"The worker {address} does not see the folder '{folder.parent}'; give an `out` on storage "
+                        f"The worker {address} does not see the folder '{folder.parent}'; {remedy} on storage "
                         "that this process and all workers share, under the same path"
                     )
         finally:

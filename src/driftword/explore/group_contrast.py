@@ -144,7 +144,7 @@ def contrast(
     place = word_tests.torch_device(engine, device)
     with progress(show=checks.show_progress(show_progress)) as bar:
         scores = word_tests.score_documents(model, text, design, threads=threads, bar=bar, device=place)
-        found = word_tests.run_tests(scores, tested, design, threads=threads, bar=bar, device=place)
+        found = word_tests.run_tests(scores, tested, design, threads=threads, bar=bar)
     half = (len(chosen) + 1) // 2
     compared = {"difference": chosen}
     if over_time:

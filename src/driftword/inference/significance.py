@@ -91,10 +91,10 @@ def significance(
     seed
         Seed of the exchanges; the same seed gives the same table on any number of threads.
     threads
-        Number of threads; all cores by default. At most four of them test words at a time; ``dask="local"`` makes
-        better use of many cores.
+        Number of threads, or of processes where many words are tested; all cores by default.
     engine, device
-        As in `fit`: auto takes a GPU where PyTorch sees one, which exchanges dates in other ways than a CPU does.
+        As in `fit`: auto takes a GPU where PyTorch sees one, for the fit without dates that a test begins with. Words
+        are tested on processors, which are faster at it.
     dask
         A cluster whose workers test the words, as in `prepare`: the address of a scheduler, ``"local"``, or a
         ``dask.distributed.Client``. The table is the same as without.
@@ -154,8 +154,6 @@ def significance(
     if plain and kept is not None and kept.options() == asked:
         return ranked(kept.table) if named is None else kept.table[named]
     text = text or corpus_of(model)
-    if dask is not None and (model.path is None or text.path is None or text.shuffled is not None):
-        raise OptionError("Workers of a cluster open the model and its corpus themselves; store both first")
     strata = None if within is None else strata_of(text, within)
     together = units_of_evidence(text, clusters)
     tested = np.arange(len(model.words)) if named is None else np.unique(named)
@@ -167,7 +165,7 @@ def significance(
             return ranked(_held_out(model, text, design, threads=threads, bar=bar, device=place))
         if dask is None:
             scores = word_tests.score_documents(model, text, design, threads=threads, bar=bar, device=place)
-            found = word_tests.run_tests(scores, tested, design, threads=threads, bar=bar, device=place)
+            found = word_tests.run_tests(scores, tested, design, threads=threads, bar=bar)
         else:
             found = word_tests.run_on_cluster(model, text, tested, design, dask=dask, bar=bar)
     table = word_tests.results_table(model, found, of_all=named is None)
@@ -190,7 +188,7 @@ def _held_out(
         cells = np.where(half[corpus.chunk_document] == number, corpus.chunk_slice, -1)
         part = replace(design, cells=cells, dated=design.dated and number == 1)
         scores = word_tests.score_documents(model, corpus, part, threads=threads, bar=bar, device=device)
-        found = word_tests.run_tests(scores, words, part, threads=threads, bar=bar, device=device)
+        found = word_tests.run_tests(scores, words, part, threads=threads, bar=bar)
         table = word_tests.results_table(model, found, of_all=True)
         words = words[(table["q"] <= LEVEL).fill_null(value=False).to_numpy()] if number == 0 else words
     return table.with_columns(kind=pl.Series(word_kinds(corpus), dtype=pl.String).gather(words))
@@ -212,5 +210,6 @@ def takes_less_than(
     place, began = word_tests.torch_device(engine, device), time.perf_counter()
     scores = word_tests.score_documents(model, corpus, design, threads=threads, bar=Progress(), device=place)
     read = time.perf_counter()
-    word_tests.run_tests(scores, few, design, threads=threads, bar=Progress(), device=place)
-    return read - began + (time.perf_counter() - read) * n_words / len(few) < seconds
+    word_tests.run_tests(scores, few, design, threads=threads, bar=Progress())
+    tests = (time.perf_counter() - read) * n_words / len(few) * min(threads, word_tests.THREADS) / threads
+    return read - began + tests < seconds

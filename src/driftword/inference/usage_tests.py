@@ -67,7 +67,7 @@ def run(
 ) -> dict[int, word_tests.WordResult]:
     """Test words, given by their numbers; return what was found about each."""
     scores = UsageScores(usage, seed=design.seed, cells=design.cells, n_cells=len(design.time))
-    return word_tests.run_tests(scores, words, design, threads=threads, bar=bar or Progress(), device=None)
+    return word_tests.run_tests(scores, words, design, threads=threads, bar=bar or Progress())
 
 
 def _column(usage: Usage, name: str) -> Array:

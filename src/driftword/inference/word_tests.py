@@ -1,4 +1,4 @@
-"""Tests of many words: in threads, on a device of PyTorch, or by the workers of a cluster."""
+"""Tests of many words: in threads, in processes, or by the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
-from driftword.basics import randomness
-from driftword.basics.dask_tasks import Tasks, check_workers, connect
+from driftword.basics.child_processes import in_processes
+from driftword.basics.dask_tasks import LOCAL, Tasks, check_shared, check_workers, connect
 from driftword.basics.errors import DriftwordWarning, OptionError, StoreError
 from driftword.basics.process import available_cores
 from driftword.basics.progress import Progress
+from driftword.basics.shared_arrays import SharedObject, share
 from driftword.corpus import Corpus
 from driftword.engines.registry import check_package, choose_engine
 from driftword.fitting.static_fit import static_vectors
@@ -37,12 +40,12 @@ from driftword.inference.usage_scores import UsageScores
 from driftword.models.model import Model
 from driftword.models.significance_table import HALF_WIDTH, LEVEL, SCHEMA, SignificanceTable
 from driftword.models.usage import Usage
+from driftword.storage.atomic_writes import scratch_folder, writing
 
 BATCH: Final = 64  # words whose expected contexts are computed at a time
-_DEVICE_BATCH: Final = 1024  # on a device
-THREADS: Final = 4  # that test words, at most: more wait for each other, so that it takes longer (docs/scale.md)
+THREADS: Final = 4  # that test words, at most: more wait longer for Python's lock than they compute
 AnyScores = DocumentScores | UsageScores
-_PARTS_PER_WORKER: Final = 3  # into which words are divided: each reads the text again, and the last one is waited for
+_WORTH_PROCESSES: Final = 4096  # words, for which processes are started; these do not wait for each other
 
 
 @dataclass(frozen=True)
@@ -125,25 +128,31 @@ def score_documents(
 
 
 def run_tests(
-    scores: AnyScores, words: Array, design: TestDesign, *, threads: int, bar: Progress, device: str | None
+    scores: AnyScores, words: Array, design: TestDesign, *, threads: int, bar: Progress
 ) -> dict[int, WordResult]:
-    """Test words, given by their ids, in threads or on a device of PyTorch; return what was found about each."""
+    """Test words, given by their ids, in threads or in processes; return what was found about each.
+
+    The result does not depend on their number.
+    """
     if len(words) > 1:
         _ = scores.text.by_word  # sorted once, by one thread
     bar.stage("testing words", total=len(words))
     results: dict[int, WordResult] = {}
-    with pool_of(threads if device is not None else min(threads, THREADS)) as pool:
-        plain = design.clusters is None and not design.best and not design.parting
-        if isinstance(scores, UsageScores) or device is None or not plain:
-            batches = [words[i : i + BATCH] for i in range(0, len(words), BATCH)]
-            done = as_completed([pool.submit(_test_batch, scores, batch, design) for batch in batches])
-            found: Iterator[dict[int, WordResult]] = (batch.result() for batch in done)
+    with pool_of(min(threads, THREADS)) as pool:
+        if threads > 1 and len(words) >= _WORTH_PROCESSES:
+            found = _test_in_processes(scores, words, design, threads)
         else:
-            found = _test_on_device(scores, words, design, pool, device)
+            done = as_completed([pool.submit(_test_batch, scores, design, batch) for batch in _batches(words)])
+            found = (batch.result() for batch in done)
         for some in found:
             results |= some
             bar.update(done=len(results))
     return results
+
+
+def _batches(words: Array) -> list[Array]:
+    """Divide words into batches; those of frequent words, which take longest, come first."""
+    return [words[i : i + BATCH] for i in range(0, len(words), BATCH)]
 
 
 @contextmanager
@@ -159,37 +168,61 @@ def pool_of(threads: int) -> Iterator[ThreadPoolExecutor]:
 def run_on_cluster(
     model: Model, corpus: Corpus, words: Array, design: TestDesign, *, dask: Any, bar: Progress
 ) -> dict[int, WordResult]:
-    """Test words on the workers of a cluster."""
-    static_vectors(model, corpus, threads=available_cores(), bar=bar)  # once, not by every worker
+    """Test words on a cluster, whose workers read what this process has computed from a folder that all share."""
+    place = None if dask == LOCAL or not isinstance(model.path, Path) else model.path.absolute().parent
+    if place is None and dask != LOCAL:
+        raise OptionError(
+            "Workers of a cluster read what they need from a folder beside the model; store the model first, on "
+            "storage that all of them share"
+        )
+    scores = score_documents(model, corpus, design, threads=available_cores(), bar=bar)
+    _ = scores.text.by_word
     bar.stage("connecting")
-    with connect(dask) as client:
+    with connect(dask) as client, _shared(scores, design, place) as shared:
         check_workers(client)
-        number = min(len(words), _PARTS_PER_WORKER * len(client.scheduler_info(n_workers=-1)["workers"]))
-        parts = [words[i::number] for i in range(number)]  # frequent words take longer, so every part has some
-        bar.stage("testing words", total=number)
+        if place is not None:
+            check_shared(client, Path(shared.path).parent, "keep the model")
+        jobs = [(shared, batch) for batch in _batches(words)]
+        bar.stage("testing words", total=len(jobs))
         tasks = Tasks(client, bar)
         try:
-            found = tasks.map(_run_on_worker, [(model.location, corpus.location, part, design) for part in parts])
+            found = tasks.map(_test_shared, jobs)
         except BaseException:
             tasks.cancel()
             raise
     return {v: result for part in found for v, result in part.items()}
 
 
-def _run_on_worker(model: str, corpus: str, words: Array, design: TestDesign) -> dict[int, WordResult]:
-    """Test some words, as a task of a cluster."""
-    try:
-        opened = Model.open(model), Corpus.open(corpus)
-    except StoreError as error:
-        raise OptionError(
-            f"A worker cannot open what this process can ({error}); keep the model and its corpus on storage that all "
-            "share, under the same path"
-        ) from error
-    scores = score_documents(*opened, design, threads=1, bar=Progress())
-    return run_tests(scores, words, design, threads=1, bar=Progress(), device=None)
+def _test_in_processes(
+    scores: AnyScores, words: Array, design: TestDesign, number: int
+) -> Iterator[dict[int, WordResult]]:
+    """Test words in processes of this machine; yield what was found, a few words at a time."""
+    with _shared(scores, design) as shared:
+        yield from in_processes(_test_shared, [(shared, batch) for batch in _batches(words)], number)
 
 
-def _test_batch(scores: AnyScores, words: Array, design: TestDesign) -> dict[int, WordResult]:
+@contextmanager
+def _shared(scores: AnyScores, design: TestDesign, place: Path | None = None) -> Iterator[SharedObject]:
+    """Let other processes read what words are tested with, from a file that is removed in the end."""
+    with scratch_folder(place) as folder:
+        with writing(folder):
+            shared = share((scores, design), folder / "scores")
+        yield shared
+
+
+def _test_shared(shared: SharedObject, words: Array) -> dict[int, WordResult]:
+    """Test a few words in another process."""
+    return _test_batch(*_opened(shared), words)
+
+
+@lru_cache(maxsize=1)
+def _opened(shared: SharedObject) -> tuple[AnyScores, TestDesign]:
+    """Return what words are tested with; the last file stays mapped."""
+    scores, design = shared.open()
+    return scores, design
+
+
+def _test_batch(scores: AnyScores, design: TestDesign, words: Array) -> dict[int, WordResult]:
     """Test a few words."""
     documents = {v: design.documents(scores, v) for v in words.tolist()}
     found = _untested(documents)
@@ -214,40 +247,6 @@ def _test_batch(scores: AnyScores, words: Array, design: TestDesign) -> dict[int
     return found
 
 
-def _test_on_device(
-    scores: DocumentScores, words: Array, design: TestDesign, pool: ThreadPoolExecutor, device: str
-) -> Iterator[dict[int, WordResult]]:
-    """Test words on a device of PyTorch; yield what was found, some words at a time."""
-    import torch
-
-    from driftword.inference import torch_permutations
-
-    def change(word: WordDocuments, result: TestResult | None, expected: Array) -> ChangeDate | None:
-        if result is None:
-            return None
-        return design.change(scores, word, permutation_test.center(word, expected), result)
-
-    expected_contexts = torch_permutations.ExpectedContexts(scores, device)
-    for first in range(0, len(words), _DEVICE_BATCH):
-        block = words[first : first + _DEVICE_BATCH].tolist()
-        documents = dict(zip(block, pool.map(lambda v: design.documents(scores, v), block), strict=True))
-        found = _untested(documents)
-        generator = torch.Generator(device).manual_seed(randomness.key(design.seed, "permutations", first) >> 1)
-        for frequent in (False, True):
-            testable = _testable(found, frequent=frequent)
-            for batch in torch_permutations.batches(testable, documents, design.permutations):
-                tested = [documents[v] for v in batch]
-                expected = expected_contexts(batch, frequent=frequent)
-                results = torch_permutations.run_batch(
-                    tested, expected, scores.smoothing, n_times=design.n_times, permutations=design.permutations,
-                    generator=generator,
-                )  # fmt: skip
-                changes = pool.map(change, tested, results, expected[0].cpu().numpy())
-                for v, result, when in zip(batch, results, changes, strict=True):
-                    found[v].test, found[v].change = result, when
-        yield found
-
-
 def _untested(documents: dict[int, WordDocuments]) -> dict[int, WordResult]:
     """Return in how many documents and slices words occur."""
     return {v: WordResult(own.number, len(np.unique(own.scores.slice_of))) for v, own in documents.items()}
@@ -263,7 +262,7 @@ def _testable(found: dict[int, WordResult], *, frequent: bool) -> list[int]:
 
 
 def torch_device(engine: str, device: str | None) -> str | None:
-    """Return the device of PyTorch to use; None for the CPU without PyTorch."""
+    """Return the device of PyTorch on which to fit what a test begins with; None for the CPU without PyTorch."""
     if choose_engine(engine, device) != "torch":
         return None
     check_package("torch")

@@ -8,15 +8,11 @@ is its program.
 
 from __future__ import annotations
 
-import pickle
-import subprocess
 import threading
-import weakref
-from collections.abc import Callable
-from typing import IO, Any, Final
+from typing import Any, Final
 
+from driftword.basics.child_processes import Child, EndedError
 from driftword.basics.errors import OptionError
-from driftword.basics.process import python_program
 from driftword.web.cache import CachedResponse
 
 _MAX_SECONDS: Final = 60
@@ -42,59 +38,35 @@ class Worker:
         self._task = (model, corpus, title, embed_key, for_pages)
         self._max_requests = float("inf") if for_pages else _MAX_REQUESTS
         self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._stop: Callable[[], object] = lambda: None
+        self._child: Child | None = None
         self._requests = 0
 
     def respond(self, path: str, query: bytes) -> CachedResponse:
         """Return the response to a GET request."""
         with self._lock:
-            if self._process is None or self._process.poll() is not None or self._requests >= self._max_requests:
-                self._process = self._start()
+            child = self._child
+            if child is None or child.process.poll() is not None or self._requests >= self._max_requests:
+                child = self._start()
             self._requests += 1
-            response: CachedResponse = self._exchange(self._process, (path, query))
+            response: CachedResponse = _exchange(child, (path, query))
             return response
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        self._stop()
+    def _start(self) -> Child:
+        if self._child is not None:
+            self._child.stop()
         self._requests = 0
-        command, environment = python_program("driftword.web.worker_process")
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment,
-            start_new_session=True,  # Ctrl-C ends the explorer, and with it this process
-        )
-        self._stop = weakref.finalize(self, _stop, process)
-        self._exchange(process, self._task)
-        return process
-
-    def _exchange(self, process: subprocess.Popen[bytes], message: object) -> Any:
-        """Send a message and return the reply; what went wrong there is raised here."""
-        assert process.stdin is not None
-        assert process.stdout is not None
-        timer = threading.Timer(_MAX_SECONDS, process.kill)
-        timer.start()
-        try:
-            send(process.stdin, message)
-            reply = pickle.load(process.stdout)  # written by our own process
-        except (OSError, EOFError, pickle.UnpicklingError):  # it was killed, by the timer or for want of memory
-            self._stop()
-            raise OptionError("This takes too long to compute; ask for fewer words, slices or passages") from None
-        finally:
-            timer.cancel()
-        if isinstance(reply, Exception):
-            raise reply
-        return reply
+        self._child = Child("driftword.web.worker_process")
+        _exchange(self._child, self._task)
+        return self._child
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.communicate()
-
-
-def send(stream: IO[bytes], message: object) -> None:
-    """Send a message to the other process."""
-    pickle.dump(message, stream)
-    stream.flush()
+def _exchange(child: Child, message: object) -> Any:
+    """Send a message and return the reply, if it comes in time."""
+    timer = threading.Timer(_MAX_SECONDS, child.process.kill)
+    timer.start()
+    try:
+        return child.exchange(message)
+    except EndedError:  # by the timer, or for want of memory
+        raise OptionError("This takes too long to compute; ask for fewer words, slices or passages") from None
+    finally:
+        timer.cancel()

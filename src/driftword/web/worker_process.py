@@ -5,22 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 import pickle
-import sys
 import traceback
 
+from driftword.basics.child_processes import send, streams
 from driftword.basics.errors import DriftwordError, StoreError
 from driftword.corpus import Corpus
 from driftword.models.model import Model
 from driftword.web.app import make_pages
 from driftword.web.cache import complete_response
-from driftword.web.worker import send
 
 
 def main() -> None:
     """Answer requests from standard input until it ends, as it does when the explorer ends, however it ends."""
-    responses = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever prints something must not print it between responses
-    requests = sys.stdin.buffer
+    requests, responses = streams()
     model, corpus, title, embed_key, for_pages = pickle.load(requests)
     if hasattr(os, "nice") and not for_pages:
         os.nice(10)  # pages come first
