@@ -11,12 +11,12 @@ import pytest
 from typer.testing import CliRunner
 
 import driftword as dw
+from driftword.basics.workers import Workers
 from driftword.cli import app
 from driftword.corpus.phrases import PhraseRule
 from driftword.preparing.id_stream import IdStream
 from driftword.preparing.local_text import LocalIds
 from driftword.preparing.phrases import find_and_join, join_known
-from driftword.preparing.workers import Workers
 
 TOPICS = 5
 

@@ -15,10 +15,13 @@ from distributed import Client, LocalCluster
 from fastapi.testclient import TestClient
 
 import driftword as dw
+from driftword.basics import shared_arrays
 from driftword.basics.errors import DriftwordWarning, OptionError
+from driftword.basics.progress import Progress
 from driftword.explore import rank_drift
 from driftword.inference import word_tests
 from driftword.inference.significance import takes_less_than
+from driftword.inference.word_tests import TestDesign
 from driftword.models.significance_table import SCHEMA, SignificanceTable, ranked, with_written_dates
 from driftword.pages import content, overview_content
 from driftword.storage import store
@@ -368,6 +371,20 @@ def test_processes_find_the_same(model: dw.Model, corpus: dw.Corpus, monkeypatch
     monkeypatch.setattr(word_tests, "_WORTH_PROCESSES", 1)
     monkeypatch.setattr(word_tests, "BATCH", 7)
     assert dw.significance(model, words, corpus=corpus, permutations=99, threads=2).equals(threads)
+
+
+def test_text_that_does_not_fit_into_memory_is_tested_all_the_same(
+    model: dw.Model, corpus: dw.Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    design = TestDesign(np.arange(len(model.slices)), permutations=99, seed=0, dated=True)
+    found = []
+    for memory in (float("inf"), 0.0):
+        monkeypatch.setattr(shared_arrays, "available_memory", lambda memory=memory: memory)
+        scores = word_tests.score_documents(model, corpus, design, threads=2, bar=Progress())
+        assert isinstance(scores.text.by_word[0].base, np.memmap) == (memory == 0)
+        results = word_tests.run_tests(scores, np.arange(20), design, threads=2, bar=Progress())
+        found.append(word_tests.results_table(model, results, of_all=True))
+    assert found[0].equals(found[1])
 
 
 def test_wrong_questions(model: dw.Model, corpus: dw.Corpus, small: dw.Corpus) -> None:

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from driftword.basics.workers import Workers
 from driftword.corpus.phrases import PhraseRule, PhraseTable, join_strings
 from driftword.preparing.id_stream import IdStream
 from driftword.preparing.local_text import LocalIds
 from driftword.preparing.phrases import find_and_join
-from driftword.preparing.workers import Workers
 
 
 def joined(documents: list[list[str]], rule: PhraseRule, folder: Path) -> tuple[list[list[str]], PhraseTable]:

@@ -1,4 +1,7 @@
-"""An object whose arrays lie in a file that processes map: they share its memory, and read only what they need."""
+"""Arrays that lie in files: those that do not fit into memory, and those of an object that processes share.
+
+Processes map the file of such an object, so they share its memory, and read only what they need.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,29 @@ import mmap
 import os
 import pickle
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from driftword.basics.errors import StoreError
+import numpy as np
+import numpy.typing as npt
 
+from driftword.basics.errors import StoreError
+from driftword.basics.process import available_memory
+
+_SHARE: Final = 0.05  # of the free memory that one array takes
 _ALIGNED: Final = 64  # bytes, as kernels like it
 _NO_RESERVE: Final = 0x4000 if sys.platform == "linux" else 0  # or a file larger than the memory would be refused
+
+
+def empty_array(n: int, dtype: Any, *, columns: int | None = None) -> npt.NDArray[Any]:
+    """Return a new array, ``(n,)`` or ``(n, columns)``: in a temporary file where it would take much of the memory."""
+    shape = (n,) if columns is None else (n, columns)
+    if np.dtype(dtype).itemsize * n * (columns or 1) <= _SHARE * available_memory():
+        return np.empty(shape, dtype=dtype)
+    with tempfile.TemporaryFile(prefix="driftword-") as file:  # which is gone when the array is
+        return np.memmap(file, dtype=dtype, mode="w+", shape=shape).view(np.ndarray)
 
 
 @dataclass(frozen=True)

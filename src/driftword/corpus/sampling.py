@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from driftword.basics import randomness
-from driftword.basics.process import available_cores
+from driftword.basics.workers import Workers
 from driftword.corpus.tokenized_text import TokenizedText, concatenated_ranges, ranges_of
 
 _BLOCK: Final = 1 << 20  # tokens that are read at a time
@@ -49,33 +48,42 @@ class _Chunks(NamedTuple):
     end: npt.NDArray[np.int64]
 
 
-class _Seen(NamedTuple):
+class Seen(NamedTuple):
+    """What a pass sees of some chunks."""
+
     ids: npt.NDArray[Any]
     positions: npt.NDArray[np.int64]
     counts: npt.NDArray[np.int64]  # of each chunk
 
 
-def sample_chunks(
+def sample_parts(
     text: TokenizedText, chunks: npt.NDArray[np.int64], pass_number: int, *, threads: int | None = None
-) -> Sample:
-    """Return what `read_chunks` yields all at once, computed by several threads; see `Corpus.sample`."""
+) -> Iterator[Seen]:
+    """Yield what a pass sees of some chunks, in their order, many at a time; few of these parts are in memory."""
     from driftword.corpus import token_kernels as kernels  # Numba loads only where it is used
 
-    if not len(chunks):
-        return text.tokens[:0], np.zeros(1, dtype=np.int64), chunks, chunks
     begin, end = text.offsets[:-1][chunks], text.offsets[1:][chunks]
     key = np.uint64(_key(text, pass_number))
 
-    def sample(block: slice) -> _Seen:
+    def sample(block: slice) -> Seen:
         here = _Chunks(ranges_of(text.tokens, begin[block], end[block]), begin[block], end[block])
         n = len(here.tokens)
-        seen = _Seen(np.empty_like(here.tokens), np.empty(n, dtype=np.int64), np.empty(len(here.begin), dtype=np.int64))
+        seen = Seen(np.empty_like(here.tokens), np.empty(n, dtype=np.int64), np.empty(len(here.begin), dtype=np.int64))
         n = kernels.sample(here, key, text.keep_probability, seen)
-        return _Seen(seen.ids[:n].copy(), seen.positions[:n].copy(), seen.counts)
+        return Seen(seen.ids[:n].copy(), seen.positions[:n].copy(), seen.counts)
 
-    with ThreadPoolExecutor(threads or available_cores()) as pool:
-        parts = pool.map(sample, _blocks(end - begin))
-        ids, positions, counts = map(np.concatenate, zip(*parts, strict=True))
+    with Workers(threads) as workers:
+        yield from workers.map(sample, _blocks(end - begin))
+
+
+def sample_chunks(
+    text: TokenizedText, chunks: npt.NDArray[np.int64], pass_number: int, *, threads: int | None = None
+) -> Sample:
+    """Return what `sample_parts` yields all at once; see `Corpus.sample`."""
+    if not len(chunks):
+        return text.tokens[:0], np.zeros(1, dtype=np.int64), chunks, chunks
+    parts = sample_parts(text, chunks, pass_number, threads=threads)
+    ids, positions, counts = map(np.concatenate, zip(*parts, strict=True))
     return ids, np.r_[0, np.cumsum(counts)], chunks, positions
 
 

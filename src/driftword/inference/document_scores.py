@@ -24,6 +24,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from driftword.basics import randomness
+from driftword.basics.shared_arrays import empty_array
 from driftword.engines.cpu.matmul_kernels import LANES, TILE, padded
 from driftword.inference import score_kernels as kernels
 from driftword.inference.occurrences import Array, DocumentText, in_parts
@@ -79,10 +80,10 @@ class DocumentScores:
         self.text = text
         alpha, self.rho = _coordinates(vectors)
         if without is not None:  # words that say nothing about those near them: as much as any word does
-            share = np.bincount(text.ids, minlength=len(alpha)) / max(len(text.ids), 1)
+            share = np.diff(text.by_word[1]) / max(len(text.ids), 1)
             alpha[without] = np.einsum("v,vk->k", share, alpha)
         self.dim = min(alpha.shape[1], DIRECTIONS)
-        sums = np.zeros((len(text.sizes), self.dim), dtype=np.float32)
+        sums = empty_array(len(text.sizes), np.float32, columns=self.dim)
         first = np.ascontiguousarray(alpha[:, : self.dim])  # less to keep in the processor's cache
 
         def add(low: int, high: int) -> None:

@@ -15,7 +15,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from driftword.basics.shared_arrays import empty_array
 from driftword.corpus import Corpus
+from driftword.corpus.sampling import sample_parts
 from driftword.corpus.splits import SPLITS
 from driftword.inference import score_kernels as kernels
 
@@ -41,7 +43,9 @@ class DocumentText:
     @cached_property
     def chunk_of(self) -> Array:
         """The chunk of each token."""
-        return np.repeat(np.arange(len(self.chunk_document), dtype=np.int32), np.diff(self.offsets))
+        chunk_of = empty_array(len(self.ids), np.int32)
+        kernels.repeat_numbers(self.offsets, chunk_of)
+        return chunk_of
 
     @cached_property
     def for_kernels(self) -> kernels.Text:
@@ -67,8 +71,10 @@ class DocumentText:
     @cached_property
     def by_word(self) -> tuple[Array, Array]:
         """The positions of all words, one word after the other, and where those of each begin."""
-        begin = np.r_[0, np.cumsum(np.bincount(self.ids, minlength=self.n_words))]
-        order = np.empty(len(self.ids), dtype=np.int32 if len(self.ids) < 1 << 31 else np.int64)
+        begin = np.zeros(self.n_words + 1, dtype=np.int64)
+        kernels.count_words(self.ids, begin[1:])
+        begin = np.cumsum(begin)
+        order = empty_array(len(self.ids), np.int32 if len(self.ids) < 1 << 31 else np.int64)
         kernels.sort_by_word(self.ids, begin[:-1], order)
         return order, begin
 
@@ -98,9 +104,15 @@ def read_documents(
     )
     order = np.argsort(chunk_document, kind="stable")
     days = corpus.chunk_day[chosen[first]]
-    ids, offsets, _, _ = corpus.sample_chunks(chosen[order], pass_number=PASS, threads=threads)
+    chunks = chosen[order]
+    ids = empty_array(int((corpus.offsets[1:][chunks] - corpus.offsets[:-1][chunks]).sum()), np.int32)
+    offsets, n = [np.zeros(1, dtype=np.int64)], 0
+    for part in sample_parts(corpus, chunks, PASS, threads=threads):
+        ids[n : n + len(part.ids)] = part.ids
+        offsets.append(n + np.cumsum(part.counts))
+        n += len(part.ids)
     return DocumentText(
-        ids.astype(np.int32), offsets, chunk_document[order].astype(np.int32), (units % n_slices).astype(np.int32),
+        ids[:n], np.concatenate(offsets), chunk_document[order].astype(np.int32), (units % n_slices).astype(np.int32),
         units // n_slices, days, calendar_of(corpus, days), n_slices, len(corpus.words),
     )  # fmt: skip
 

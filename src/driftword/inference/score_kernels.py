@@ -43,6 +43,21 @@ class ContextModel(NamedTuple):
 
 
 @njit(**_FAST)
+def repeat_numbers(offsets, out):
+    """Write the number of its range to every position: i from ``offsets[i]`` to ``offsets[i + 1]``."""
+    for i in range(len(offsets) - 1):
+        for j in range(offsets[i], offsets[i + 1]):
+            out[j] = i
+
+
+@njit(**_FAST)
+def count_words(ids, counts):
+    """Add up how often every word occurs."""
+    for i in range(len(ids)):
+        counts[ids[i]] += 1
+
+
+@njit(**_FAST)
 def sort_by_word(ids, begin, order):
     """Write the positions of every word, in their order: those of word v from ``begin[v]`` on."""
     filled = begin.copy()

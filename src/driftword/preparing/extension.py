@@ -21,6 +21,7 @@ from driftword.basics import checks
 from driftword.basics.errors import OptionError, SourceError
 from driftword.basics.polars_faults import as_source_errors, check_forked
 from driftword.basics.progress import Progress
+from driftword.basics.workers import Workers
 from driftword.corpus.corpus import Corpus
 from driftword.corpus.from_ids import KIND, id_type, write_tables
 from driftword.corpus.options import CUSTOM
@@ -32,7 +33,6 @@ from driftword.preparing.local_text import LocalText
 from driftword.preparing.phrases import join_known
 from driftword.preparing.text_stages import ReadingRequest
 from driftword.preparing.token_writer import TokenWriter
-from driftword.preparing.workers import Workers
 from driftword.sources.opening import ReadingOptions, open_source
 from driftword.storage import store
 from driftword.storage.atomic_writes import scratch_folder

@@ -17,6 +17,7 @@ import polars as pl
 
 from driftword.basics.errors import OptionError, SourceError
 from driftword.basics.progress import Progress
+from driftword.basics.workers import Workers
 from driftword.corpus.lemmas import check_languages, language_for_lemmas
 from driftword.corpus.options import ANNOTATED, FORM, LEMMA, LEMMA_POS
 from driftword.corpus.preparation_report import PreparationReport
@@ -26,7 +27,6 @@ from driftword.preparing.id_stream import IdStream
 from driftword.preparing.languages import SAMPLED_CHARACTERS, LanguageFilter, LanguageSample, count_languages
 from driftword.preparing.reading_tally import EXAMPLES, Tally, shown_value
 from driftword.preparing.text_stages import ReadingRequest
-from driftword.preparing.workers import Workers
 from driftword.sources import limits
 from driftword.sources.annotated_text import ANNOTATION
 from driftword.sources.dates import DateReader, within_calendar

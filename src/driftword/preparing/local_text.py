@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from driftword.basics.progress import Progress
+from driftword.basics.workers import Workers
 from driftword.corpus.slices import Slices
 from driftword.corpus.tokens import BREAK, mend
 from driftword.preparing import pairs
 from driftword.preparing.id_stream import Batch, Documents, IdStream
 from driftword.preparing.ingest import Ingestion
 from driftword.preparing.text_stages import CountedWords, ReadingRequest, ReadText, TokenPlaces
-from driftword.preparing.workers import Workers
 from driftword.sources.opening import Input, Source, inputs_of
 from driftword.storage.shards import ShardWriter
 

@@ -28,6 +28,7 @@ from driftword.basics.dask_tasks import check_dask
 from driftword.basics.errors import OptionError, SourceError
 from driftword.basics.polars_faults import as_source_errors, check_forked
 from driftword.basics.progress import Progress, progress
+from driftword.basics.workers import Workers
 from driftword.corpus.corpus import Corpus
 from driftword.corpus.from_ids import KIND, write_tables
 from driftword.corpus.groups import check_column, choose_groups
@@ -49,7 +50,6 @@ from driftword.preparing.phrases import find_and_join
 from driftword.preparing.repeated_passages import note_repeated
 from driftword.preparing.text_stages import ReadingRequest, ReadText, TextReader, WordIds
 from driftword.preparing.token_writer import TokenWriter
-from driftword.preparing.workers import Workers
 from driftword.sources.opening import open_source
 from driftword.storage import store
 from driftword.storage.atomic_writes import reserved, scratch_folder

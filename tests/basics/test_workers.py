@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import driftword as dw
+from driftword.basics.workers import Workers
 from driftword.preparing import id_stream, ingest
-from driftword.preparing.workers import Workers
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
