@@ -21,7 +21,6 @@ from driftword.basics.progress import Progress
 from driftword.explore import rank_drift
 from driftword.inference import word_tests
 from driftword.inference.significance import takes_less_than
-from driftword.inference.word_tests import TestDesign
 from driftword.models.significance_table import SCHEMA, SignificanceTable, ranked, with_written_dates
 from driftword.pages import content, overview_content
 from driftword.storage import store
@@ -376,7 +375,7 @@ def test_processes_find_the_same(model: dw.Model, corpus: dw.Corpus, monkeypatch
 def test_text_that_does_not_fit_into_memory_is_tested_all_the_same(
     model: dw.Model, corpus: dw.Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    design = TestDesign(np.arange(len(model.slices)), permutations=99, seed=0, dated=True)
+    design = word_tests.TestDesign(np.arange(len(model.slices)), permutations=99, seed=0, dated=True)
     found = []
     for memory in (float("inf"), 0.0):
         monkeypatch.setattr(shared_arrays, "available_memory", lambda memory=memory: memory)
