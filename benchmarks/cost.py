@@ -5,9 +5,9 @@
 
 Makes synthetic text (documents of 500 words, as frequent as Zipf's law has it, 100 years, 100,000 words), prepares it,
 fits two passes, of which the second is dynamic, and tests all words where the text has at most ``--significance``
-words. Every stage runs in a process of its own, with kernels compiled and Python started before its clock; memory is the
-peak of that process. The plan is made from the numbers of words, of the vocabulary and of slices alone. The exponents say how
-each stage grows from one size to the next: 1 is in proportion.
+words. Every stage runs in a process of its own, with kernels compiled and Python started before its clock; memory is
+the peak of that process. The plan is made from the numbers of words, of the vocabulary and of slices alone. The
+exponents say how each stage grows from one size to the next: 1 is in proportion.
 """
 
 from __future__ import annotations
