@@ -98,6 +98,17 @@ def test_files_in_memory_and_on_disk_are_one_table(
         assert corpus.passages("ship", n=9).equals(one.passages("ship", n=9))
 
 
+def test_several_files_at_an_address(both: tuple[dw.Corpus, dw.Corpus], monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    for path in Path(str(both[1].path)).iterdir():
+        memory.pipe(f"/documents/several/{path.name}", path.read_bytes())
+    for small in (store._SMALL, 0):
+        monkeypatch.setattr(store, "_SMALL", small)
+        corpus = dw.Corpus.open("memory://documents/several")
+        assert corpus.documents.collect().equals(both[0].documents.collect())
+        assert corpus.passages("ship", n=9).equals(both[0].passages("ship", n=9))
+
+
 def test_annotated_text_in_several_files(tmp_path: Path) -> None:
     source = tmp_path / "texts.conllu"
     source.write_text("".join(ANNOTATED.format(i, 1850 + i % 4) for i in range(16)))

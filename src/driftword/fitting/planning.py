@@ -187,8 +187,8 @@ def _prepare(size: Size, cores: int, dask_cores: int, core_speed: float) -> list
     limit = "cores of the cluster"
     return [
         ("prepare: words", work * PREPARE_DASK / dask_cores, 1.0, 0.0, 0.0, limit),
-        ("prepare: documents and checksums", stored / files, 1.0, disk, text / files, limit),
-        ("prepare: repeated passages and fingerprint", last, 1.0, 0.0, 0.0, "one process"),
+        ("prepare: documents", stored / files, 1.0, disk, text / files, limit),
+        ("prepare: last stages", last, 1.0, 0.0, 0.0, "one process"),
     ]
 
 

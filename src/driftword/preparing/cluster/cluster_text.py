@@ -150,11 +150,11 @@ class ClusterText:
         report = tally.report()
         if request.language is None:
             report = replace(report, language_sample=self._sampled_languages(tally.documents))
-        paths = [job.folder / part for job, facts in zip(jobs, self._read, strict=True) for part in facts["documents"]]
-        jobs_of_files = [(job.folder, facts["documents"]) for job, facts in zip(jobs, self._read, strict=True)]
-        seen = self.tasks.map(partitions.look_at_documents, jobs_of_files)
+        self.bar.stage("looking at documents", total=len(jobs))
+        files = [(job.folder, facts["documents"]) for job, facts in zip(jobs, self._read, strict=True)]
+        seen = self.tasks.map(partitions.look_at_documents, files)
         self._documents = DocumentParts(
-            paths,
+            [folder / part for folder, parts in files for part in parts],
             [number for numbers, _ in seen for number in numbers],
             [schema for _, schemas in seen for schema in schemas],
             text_bytes=sum(facts["text_bytes"] for facts in self._read),
