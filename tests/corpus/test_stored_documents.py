@@ -69,6 +69,7 @@ def test_several_files_hold_what_one_holds(both: tuple[dw.Corpus, dw.Corpus]) ->
     assert files[0] == files[1]
 
 
+@pytest.mark.slow
 def test_everything_that_reads_documents_reads_several_files(both: tuple[dw.Corpus, dw.Corpus]) -> None:
     asked: list[Callable[[dw.Corpus], Any]] = [
         lambda corpus: corpus.has_documents,
@@ -123,6 +124,7 @@ def test_annotated_text_in_several_files(tmp_path: Path) -> None:
     assert several.passages("ship13", n=3).equals(one.passages("ship13", n=3))
 
 
+@pytest.mark.slow
 def test_an_extended_corpus_has_the_documents_of_several_files(
     both: tuple[dw.Corpus, dw.Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,6 +209,7 @@ def reseal(folder: Path) -> None:
 sizes = st.lists(st.integers(0, 5), min_size=1, max_size=5)
 
 
+@pytest.mark.slow
 @given(sizes, st.integers(0, 30), st.integers(0, 30))
 def test_rows_are_a_slice_of_all(lengths: list[int], first: int, number: int) -> None:
     ends = list(accumulate(lengths))
