@@ -9,6 +9,7 @@ from conftest import run_here
 from driftword.basics.errors import OptionError
 from driftword.fitting import planning
 from driftword.inference.word_tests import THREADS
+from driftword.preparing.document_parts import SHARES
 
 
 def seconds(table: object, stage: str) -> float:
@@ -56,7 +57,11 @@ def test_more_of_everything_takes_longer_and_more_machines_less() -> None:
     assert eight.row(1, named=True)["memory_gb"] < one.row(1, named=True)["memory_gb"]
     dask = dw.plan(tokens=1e9, vocabulary=50_000, slices=100, cores=16, dask_cores=1000)
     assert seconds(dask, "prepare: words") < seconds(base, "prepare")
-    assert "one process" in dask.row(1, named=True)["limit"]
+    assert dask["limit"].to_list()[:3] == ["cores of the cluster", "cores of the cluster", "one process"]
+    fewer = dw.plan(tokens=1e9, vocabulary=50_000, slices=100, cores=16, dask_cores=100)
+    stages = ("words", "documents", "last stages")
+    ratios = [seconds(fewer, f"prepare: {stage}") / seconds(dask, f"prepare: {stage}") for stage in stages]
+    assert ratios == pytest.approx([10, SHARES / 100, 1])  # no file of documents is written by two cores
     crawl = dw.plan(tokens=1e12, vocabulary=50_000, slices=100, gpus=64, cores=16)
     assert (
         crawl.row(1, named=True)["limit"] == "disk"
@@ -88,8 +93,9 @@ def test_the_command(sotu: dw.Corpus) -> None:
     assert "These are estimates" in shown.stdout
     large = ["--tokens", "1e12", "--vocabulary", "500k", "--slices", "200", "--gpus", "64", "--dask-cores", "2048"]
     rows = json.loads(run_here("plan", *large, "--json").stdout)
-    assert rows[1]["stage"] == "prepare: documents and checksums"
-    assert rows[1]["seconds"] > 10_000  # it does not divide, and the plan says so
+    assert rows[2]["stage"] == "prepare: last stages"
+    assert rows[2]["seconds"] > 10_000  # it does not divide, and the plan says so
+    assert rows[1]["seconds"] < 300
     assert "days" in run_here("plan", "--tokens", "100B", "--cores", "2").stdout
     for wrong in ("many", "-5", "3x", "1e999999"):
         refused = run_here("plan", "--tokens", wrong)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import socket
 import sys
 from collections.abc import Callable, Iterator
@@ -22,12 +24,13 @@ import driftword as dw
 from driftword.basics import dask_tasks
 from driftword.basics.errors import DriftwordError, OptionError, SourceError
 from driftword.cli import app
-from driftword.preparing import preparation
+from driftword.preparing import document_parts, preparation
 from driftword.preparing.cluster import cluster_text as cluster
 from driftword.preparing.cluster import partitions
 from driftword.preparing.ingest import Ingestion
 from driftword.preparing.languages import LanguageSample, sampling_step
 from driftword.storage import shards
+from driftword.storage.store import seal_file
 
 pytestmark = pytest.mark.slow
 
@@ -120,6 +123,7 @@ def test_the_same_bytes_whatever_the_number_of_partitions(
         {"slices": "1901,1903,1906", "keep": ["rare2x1", "storm"], "stopwords": ["of"], "numbers": True},
         {"language": "en", "vocabulary": 12},
         {"tokens": "whitespace", "connectors": ["of"], "phrase_threshold": 0.1},
+        {"copies": "drop"},
     ],
 )
 def test_the_same_bytes_whatever_the_options(
@@ -130,6 +134,31 @@ def test_the_same_bytes_whatever_the_options(
     dw.prepare(source, out=tmp_path / "local", **chosen)
     dw.prepare(source, out=tmp_path / "dask", dask=client, **chosen)
     assert same_bytes(tmp_path / "local", tmp_path / "dask")
+
+
+@pytest.mark.parametrize("options", [{"group": "country"}, {"slices": "1901,1903,1907"}, {"copies": "drop"}])
+def test_the_same_bytes_in_several_files(
+    archive: Path,
+    tmp_path: Path,
+    client: Client,
+    divide: Callable[[int], None],
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, Any],
+) -> None:
+    """Documents and tokens are in several files; one document is a copy, so that some tokens are written twice."""
+    divide(3)
+    monkeypatch.setattr(document_parts, "LEAST_BYTES", 12_000)
+    monkeypatch.setattr(shards, "SHARD_VALUES", 3_000)
+    source = tmp_path / "source"
+    shutil.copytree(archive, source, ignore=shutil.ignore_patterns("*.csv"))
+    pl.DataFrame(rows(2)[:1]).write_parquet(source / "5.parquet")
+    local = dw.prepare(source, out=tmp_path / "local", **{**OPTIONS, **options})
+    assert len(list((tmp_path / "local").glob("documents-*.parquet"))) > 4
+    assert local.report.copies == 1
+    dw.prepare(source, out=tmp_path / "dask", dask=client, **{**OPTIONS, **options})
+    assert same_bytes(tmp_path / "local", tmp_path / "dask")
+    for file in (tmp_path / "dask").glob("*-0*"):
+        assert seal_file(file) == json.loads((tmp_path / "dask" / "meta.json").read_text())["files"][file.name]
 
 
 def test_files_that_differ(tmp_path: Path, client: Client, divide: Callable[[int], None]) -> None:
@@ -211,19 +240,21 @@ def test_many_buckets_of_words_are_as_good_as_one(
 def test_a_worker_that_dies_changes_nothing(
     archive: Path, tmp_path: Path, divide: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The workers are processes, of which one is ended by each of two tasks."""
+    """The workers are processes, of which one is ended by each of four tasks."""
     divide(3)
     monkeypatch.setattr(shards, "SHARD_VALUES", 3_000)
+    monkeypatch.setattr(document_parts, "LEAST_BYTES", 20_000)
     local = dw.prepare(str(archive / "*.parquet"), out=tmp_path / "local", **OPTIONS)
     assert (tmp_path / "local" / "tokens-00003.npy").exists()
-    for name in ("read_partition", "join_pairs"):
+    assert (tmp_path / "local" / "documents-00002.parquet").exists()
+    for name in ("read_partition", "join_pairs", "write_documents", "write_shard"):
         monkeypatch.setattr(partitions, name, _deadly(getattr(partitions, name), tmp_path / f"{name}-died"))
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=60) as workers,
         Client(workers, set_as_default=False) as connected,
     ):
         corpus = dw.prepare(str(archive / "*.parquet"), out=tmp_path / "dask", dask=connected, **OPTIONS)
-    assert len(list(tmp_path.glob("*-died"))) == 2
+    assert len(list(tmp_path.glob("*-died"))) == 4
     assert same_bytes(tmp_path / "local", tmp_path / "dask")
     assert corpus.fingerprint == local.fingerprint
 

@@ -214,15 +214,23 @@ class Tasks:
 
     def __init__(self, client: Any, bar: Progress) -> None:
         self._client, self._bar = client, bar
-        self._futures: list[Any] = []  # that are not done
+        self._futures: set[Any] = set()  # that are not done
 
     def map(self, task: Callable[..., Any], jobs: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Return the result of a task for each job, in order."""
+        return self.finish(self.begin(task, jobs))
+
+    def begin(self, task: Callable[..., Any], jobs: Sequence[tuple[Any, ...]], *, priority: int = 0) -> list[Any]:
+        """Begin a task for each job, and return what `finish` needs; workers prefer those of a higher priority."""
         with explained():
-            futures = self._submit(_guarded, [(task, *job) for job in jobs])
+            return self._submit(_guarded, [(task, *job) for job in jobs], priority=priority)
+
+    def finish(self, futures: Sequence[Any]) -> list[Any]:
+        """Return the results of what was begun, in order of the jobs."""
+        with explained():
             self._wait(futures)
             results = self._client.gather(futures)
-            self._futures.clear()
+            self._done(futures)
         for result in results:
             if isinstance(result, _Refusal):
                 raise result.error
@@ -243,8 +251,9 @@ class Tasks:
             self._wait(futures)
             while len(futures) > 1:
                 groups = [futures[i : i + _FAN] for i in range(0, len(futures), _FAN)]
+                self._done(futures)
                 futures = self._submit(add_up, [(group,) for group in groups])
-            self._futures.clear()
+            self._done(futures)
             return futures[0]
 
     def get(self, future: Any) -> Any:
@@ -255,12 +264,15 @@ class Tasks:
     def cancel(self) -> None:
         """Give up what is not done; running tasks are not stopped, and leave nothing half-written."""
         with contextlib.suppress(Exception):
-            self._client.cancel(self._futures)
+            self._client.cancel(list(self._futures))
 
-    def _submit(self, task: Callable[..., Any], jobs: Sequence[tuple[Any, ...]]) -> list[Any]:
-        futures = [self._client.submit(task, *job, pure=False, retries=_RETRIES) for job in jobs]
-        self._futures += futures
+    def _submit(self, task: Callable[..., Any], jobs: Sequence[tuple[Any, ...]], *, priority: int = 0) -> list[Any]:
+        futures = [self._client.submit(task, *job, pure=False, retries=_RETRIES, priority=priority) for job in jobs]
+        self._futures.update(futures)
         return futures
+
+    def _done(self, futures: Sequence[Any]) -> None:
+        self._futures.difference_update(futures)
 
     def _wait(self, futures: Sequence[Any]) -> None:
         """Wait for all tasks, or for the first that fails; show how many are done."""

@@ -28,7 +28,6 @@ from driftword.corpus.slices import At
 from driftword.corpus.spans import OccurrenceQuery, Span, locate
 from driftword.corpus.tokenized_text import TokenizedText, chunks_of
 from driftword.sources.annotated_text import ANNOTATION
-from driftword.storage import store
 
 _BATCH: Final = 256  # documents that are read and split at a time
 _MAX_WIDTH: Final = 100_000  # characters on either side
@@ -90,7 +89,7 @@ def find_at(corpus: TokenizedText, positions: npt.NDArray[np.int64], *, width: i
 
 def find_in_document(corpus: TokenizedText, document: int, word: str) -> tuple[dict[str, Any], list[Span]]:
     """Return a document with all its columns, and where in its text a word occurs."""
-    total = corpus.documents.select(pl.len()).collect().item()
+    total = len(corpus._stored_documents())
     if not 0 <= document < total:
         raise OptionError(f"There is no document {document}; they are numbered from 0 to {total - 1}")
     row = next(_read(corpus, [document]))[1].row(0, named=True)
@@ -252,26 +251,23 @@ def _read_lines(
 
 def _read(corpus: TokenizedText, documents: list[int]) -> Iterator[tuple[list[int], pl.DataFrame]]:
     """Yield documents with their numbers, a batch at a time: many of them block by block, few of them one by one."""
-    stored = corpus.documents  # once, or the list of what the file holds is read again and again
-    try:
+    stored = corpus._stored_documents()
+    with corpus._reading_documents():
         if len(documents) <= _BATCH:
-            yield documents, pl.concat(pl.collect_all([stored.head(0), *(stored.slice(i, 1) for i in documents)]))
+            yield documents, pl.concat(pl.collect_all([stored.rows(0, 0), *(stored.rows(i, 1) for i in documents)]))
             return
         for block, numbers in groupby(documents, lambda document: document // _BATCH):
             inside = [document - block * _BATCH for document in numbers]
-            frame = stored.slice(block * _BATCH, _BATCH).collect()
+            frame = stored.rows(block * _BATCH, _BATCH).collect()
             yield [block * _BATCH + i for i in inside], frame[inside]
-    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        assert corpus.path is not None
-        raise store.damaged(corpus.path, "documents.parquet cannot be read") from error
 
 
 def _annotations(corpus: TokenizedText, documents: Sequence[int]) -> list[str] | None:
     """Return what the source said of the words of documents; None where it said nothing."""
     if not corpus.annotated:
         return None
-    stored = corpus.annotations
-    found = pl.concat(pl.collect_all([stored.slice(i, 1) for i in documents]))
+    stored = corpus._stored_documents(annotations=True)
+    found = pl.concat(pl.collect_all([stored.rows(i, 1) for i in documents]))
     return [said or "" for said in found[ANNOTATION]]
 
 

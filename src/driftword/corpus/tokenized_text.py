@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from driftword.corpus.phrases import PhraseTable
 from driftword.corpus.preparation_report import PreparationReport
 from driftword.corpus.slices import Slices
 from driftword.corpus.splits import SPLITS
+from driftword.corpus.stored_documents import StoredDocuments
 from driftword.corpus.subsampling import keep_probabilities
 from driftword.corpus.vocabulary import Vocabulary
 from driftword.sources.annotated_text import ANNOTATION
@@ -59,7 +61,8 @@ class TokenizedText:
         fingerprint: str | None = None,
     ) -> None:
         self._arrays = dict(arrays)
-        self._unchecked, self._has_checked_documents = set(arrays) if stored else set[str](), False
+        self._unchecked = set(arrays) if stored else set[str]()
+        self._document_ends: list[int] | None = None  # in their files, once these are checked
         self.words = tuple(words)
         self.slices = slices
         self.path = stored.folder if stored else None
@@ -155,7 +158,7 @@ class TokenizedText:
         days = self.documents.select("date").collect()["date"].to_physical().gather(self.chunk_document)
         if days.null_count():
             assert self.path is not None
-            raise damaged(self.path, "documents.parquet has documents without a date")
+            raise damaged(self.path, f"{self._document_files[0]} has documents without a date")
         return np.asarray(days.to_numpy(), dtype=np.int32)
 
     @property
@@ -237,7 +240,7 @@ class TokenizedText:
     @property
     def documents(self) -> pl.LazyFrame:
         """The documents as they came: text, date, slice and the other columns of the source."""
-        return self._all_documents.drop(ANNOTATION) if self.annotated else self._all_documents
+        return self._stored_documents().frame
 
     @property
     def annotated(self) -> bool:
@@ -247,31 +250,50 @@ class TokenizedText:
     @property
     def annotations(self) -> pl.LazyFrame:
         """What the source said of the words of each document; see `sources.annotated_text`."""
-        return self._all_documents.select(ANNOTATION)
+        return self._stored_documents(annotations=True).frame
 
-    @property
-    def _all_documents(self) -> pl.LazyFrame:
+    def _stored_documents(self, *, annotations: bool = False) -> StoredDocuments:
+        """Return the documents, or what the source said of their words, as they are in files."""
         if not self.has_documents:
             raise StoreError("This corpus was made of ids, so it has no documents")
         assert self._store is not None
-        found = pl.scan_parquet(self._store.open_file("documents.parquet"))
-        if not self._has_checked_documents:
-            self._check_documents(found)
-            self._has_checked_documents = True
-        return found
+        files: dict[str, IO[bytes]] = {name: self._store.open_file(name) for name in self._document_files}
+        if self._document_ends is None:
+            self._document_ends = self._check_documents(files)
+        others = pl.exclude(ANNOTATION) if self.annotated else pl.all()
+        columns = pl.col(ANNOTATION) if annotations else others
+        return StoredDocuments(list(files.values()), self._document_ends, columns)
 
-    def _check_documents(self, found: pl.LazyFrame) -> None:
-        """Refuse a table that is not that of the texts."""
+    def _check_documents(self, files: Mapping[str, IO[bytes]]) -> list[int]:
+        """Refuse tables that are not those of the texts; return how many documents each and those before it have."""
         assert self.path is not None
+        schemas, ends = [], [0]
+        for name, file in files.items():
+            found = pl.scan_parquet(file)
+            try:
+                schema, rows = found.collect_schema(), found.select(pl.len()).collect().item()
+            except POLARS_ERRORS as error:
+                raise damaged(self.path, f"{name} cannot be read") from error
+            schemas.append(schema)
+            ends.append(ends[-1] + rows)
+            kinds = [schema.get("text") in (pl.String, pl.List(pl.String)), schema.get("date") == pl.Date]
+            if self.annotated:
+                kinds.append(schema.get(ANNOTATION) == pl.String)
+            complete = len(ends) <= len(files) or ends[-1] > self.chunk_document.max(initial=-1)
+            if not (all(kinds) and schema.get("slice") == pl.String and schema == schemas[0] and complete):
+                raise damaged(self.path, f"{name} does not have the columns and rows that it should have")
+        return ends[1:]
+
+    @contextlib.contextmanager
+    def _reading_documents(self) -> Iterator[None]:
+        """Turn what Polars says of a table that it cannot read into a sentence."""
         try:
-            schema, rows = found.collect_schema(), found.select(pl.len()).collect().item()
-        except POLARS_ERRORS as error:
-            raise damaged(self.path, "documents.parquet cannot be read") from error
-        kinds = [schema.get("text") in (pl.String, pl.List(pl.String)), schema.get("date") == pl.Date]
-        if self.annotated:
-            kinds.append(schema.get(ANNOTATION) == pl.String)
-        if not (all(kinds) and schema.get("slice") == pl.String and rows > self.chunk_document.max(initial=-1)):
-            raise damaged(self.path, "documents.parquet does not have the columns and rows that it should have")
+            yield
+        except (OSError, *POLARS_ERRORS) as error:
+            assert self.path is not None
+            first, *others = self._document_files
+            name = f"one of {first} to {others[-1]}" if others else first
+            raise damaged(self.path, f"{name} cannot be read") from error
 
     def positions_of(self, word: str) -> npt.NDArray[np.int64]:
         """Return the positions of a word in `tokens`; those of the last few words are kept.
@@ -291,7 +313,11 @@ class TokenizedText:
     @property
     def has_documents(self) -> bool:
         """Whether the texts are stored with the corpus."""
-        return self._store is not None and "documents.parquet" in self._store
+        return bool(self._document_files)
+
+    @property
+    def _document_files(self) -> list[str]:
+        return [] if self._store is None else self._store.shards("documents", ".parquet")
 
     @cached_property
     def phrases(self) -> PhraseTable:

@@ -24,7 +24,6 @@ from driftword.corpus.function_words import FUNCTION_TAGS, function_words, is_nu
 from driftword.corpus.options import CUSTOM, LEMMA_POS
 from driftword.corpus.tokens import make_rule, mend
 from driftword.sources.annotated_text import ANNOTATION, FIELDS
-from driftword.storage import store
 
 WORD, NAME, PHRASE, FUNCTION, NUMBER, FRAGMENT, FOREIGN = KINDS = (
     "word", "name", "phrase", "function", "number", "fragment", "foreign",
@@ -110,18 +109,15 @@ def capital_shares(corpus: Corpus) -> npt.NDArray[np.float64]:
 
 def _sample(corpus: Corpus, column: str) -> Iterator[pl.Series]:
     """Yield the texts of some documents: runs of them, taken evenly from all, so that the others are not read."""
-    try:
-        documents = corpus.annotations if corpus.annotated else corpus.documents
-        total = documents.select(pl.len()).collect().item()
+    with corpus._reading_documents():
+        documents = corpus._stored_documents(annotations=corpus.annotated)
+        total = len(documents)
         share = min(1.0, _SAMPLE / max(_LETTERS_PER_WORD * corpus.n_tokens, 1))
         runs = min(_RUNS, total)
         length = math.ceil(share * total / max(runs, 1))
         for number in range(runs):
             begin, end = (edge * total // runs for edge in (number, number + 1))
-            yield documents.select(column).slice(begin, min(length, end - begin)).collect()[column]
-    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        assert corpus.path is not None
-        raise store.damaged(corpus.path, "documents.parquet cannot be read") from error
+            yield documents.rows(begin, min(length, end - begin)).select(column).collect()[column]
 
 
 def _is_foreign(corpus: Corpus) -> npt.NDArray[np.bool_]:

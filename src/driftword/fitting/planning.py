@@ -24,6 +24,7 @@ from driftword.corpus.subsampling import choose_subsample, keep_probabilities
 from driftword.fitting.held_out import MOST_VALIDATION
 from driftword.fitting.schedule import START_PASSES
 from driftword.models.spec import Spec, as_spec
+from driftword.preparing.document_parts import SHARES
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,9 @@ SENT: Final = 0.35  # of the numbers in an exchange, on average: at first few wo
 PREPARE_WORD: Final = 4.0e-7  # core-seconds
 PREPARE_ALONE: Final = 7.4e-8  # seconds that one core works for a word while the others wait
 PREPARE_DASK: Final = 2.1  # how much more work it is in parts
-STORED_TEXT: Final = 2.0  # bytes that a word takes in documents.parquet
+#: On a cluster: seconds of one core for the document and the checksums of a word, and for what one process does alone.
+PREPARE_STORED, PREPARE_LAST = 5.1e-8, 2.3e-8
+STORED_TEXT: Final = 2.0  # bytes that a word takes where the documents are stored
 WRITTEN: Final = 6.5e8  # bytes of a model that are stored in a second
 SIGNIFICANCE_WORD: Final = 2.9e-3  # core-seconds for a word of the vocabulary, with its permutations
 SIGNIFICANCE_TOKEN: Final = 5.9e-6  # core-seconds for a word of text that a pass sees
@@ -179,9 +182,13 @@ def _prepare(size: Size, cores: int, dask_cores: int, core_speed: float) -> list
     if not dask_cores:
         limit = "cores" if alone < work / cores else "one core reads and numbers words"
         return [("prepare", alone + work / cores, 0.6 + 0.025 * cores, disk, 0.0, limit)]
+    files = min(dask_cores, SHARES)  # of documents, at most, of which a core writes one
+    stored, last = (size.tokens * cost / core_speed for cost in (PREPARE_STORED, PREPARE_LAST))
+    limit = "cores of the cluster"
     return [
-        ("prepare: words", work * PREPARE_DASK / dask_cores, 1.0, 0.0, 0.0, "cores of the cluster"),
-        ("prepare: documents and checksums", alone, 1.0, disk, text, "one process"),
+        ("prepare: words", work * PREPARE_DASK / dask_cores, 1.0, 0.0, 0.0, limit),
+        ("prepare: documents", stored / files, 1.0, disk, text / files, limit),
+        ("prepare: last stages", last, 1.0, 0.0, 0.0, "one process"),
     ]
 
 

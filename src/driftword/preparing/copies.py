@@ -17,7 +17,7 @@ import numpy.typing as npt
 from driftword.basics.process import available_cores
 from driftword.corpus.tokenized_text import count_by_slice, ranges_of
 from driftword.storage import store
-from driftword.storage.shards import ShardedArray, read_shards, remove_shards
+from driftword.storage.shards import ShardedArray, read_shards
 
 RUN: Final = 5  # words
 LEAST_WORDS: Final = 12  # of a document: shorter ones may be alike by chance, and are never taken for copies
@@ -80,7 +80,7 @@ def note_copies(writer: store.Writer, counts: Array, *, drop: bool) -> tuple[int
     begin, end = offsets[:-1][kept], offsets[1:][kept]
     words: Any = ranges_of(tokens, begin, end)  # type: ignore[arg-type]
     offsets, chunks = np.r_[0, np.cumsum(end - begin)], [values[kept] for values in chunks]
-    remove_shards(writer.folder, "tokens")
+    writer.remove_long_array("tokens")
     writer.long_array("tokens", words)
     for name, values in zip(("offsets", *_CHUNKS), (offsets, *chunks), strict=True):
         writer.array(name, values)

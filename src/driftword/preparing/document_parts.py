@@ -2,66 +2,128 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
-import polars.selectors as cs
 
 from driftword.basics.polars_faults import POLARS_ERRORS
 from driftword.corpus.slices import Slices
 from driftword.sources.dates import within_calendar
 from driftword.sources.json_files import as_text
+from driftword.storage.shards import shard_names
 
+NAME: Final = "documents"
+#: Bytes of text that a file of a corpus has: a share of all, but not so few that there are more files than work.
+LEAST_BYTES = 256 << 20
+SHARES: Final = 256
 _OURS: Final = ("text", "date", "slice", "document", "left", "keyword", "right")
 #: What one passage has to read: more of long texts, whose list of row groups must not become long, too.
 _ROW_GROUP_BYTES: Final = (1 << 18, 1 << 20)
 _ROW_GROUPS: Final = 1 << 12
 
 
+@dataclass(frozen=True)
+class DocumentTable:
+    """A file of documents that is to be written: adjacent ones, those outside the slices left out."""
+
+    name: str
+    pieces: tuple[tuple[Path, int, int], ...]  # of files that were read: the first row, and how many
+    schema: Mapping[str, pl.DataType]
+    group_rows: int
+    slices: Slices
+
+    def write(self, path: Path) -> None:
+        """Write it, with the labels of the slices."""
+
+        def label(days: pl.Series) -> pl.Series:
+            slice_of = self.slices.find(days.to_physical().to_numpy())
+            return pl.Series([None if t < 0 else self.slices.labels[t] for t in slice_of], dtype=pl.String)
+
+        labels = pl.col("date").map_batches(label, return_dtype=pl.String, is_elementwise=True)
+        frame = pl.concat([self._read(*piece) for piece in self.pieces]).with_columns(labels.alias("slice"))
+        columns = [name for name in self.schema if name not in ("text", "date")]
+        frame.filter(pl.col("slice").is_not_null()).select("text", "date", "slice", *columns).sink_parquet(
+            path, row_group_size=self.group_rows, maintain_order=True
+        )
+
+    def _read(self, path: Path, first: int, rows: int) -> pl.LazyFrame:
+        """Return rows of a file with the columns that all have."""
+        found = pl.scan_parquet(path, glob=False)
+        here = found.collect_schema()
+        columns = [
+            (pl.col(name) if name in here else pl.lit(None)).cast(kind).alias(name)
+            for name, kind in self.schema.items()
+            if here.get(name) != kind
+        ]
+        return found.slice(first, rows).with_columns(columns).select(*self.schema)
+
+
 class DocumentParts:
-    """Files of documents, in order; how many documents they hold, and how long the texts are in all."""
+    """Files of documents, in order, with the number of rows of each, and how long the texts are in all.
 
-    def __init__(self, paths: Sequence[Path], documents: int, text_bytes: int) -> None:
-        self.paths, self.documents, self.text_bytes = list(paths), documents, text_bytes
+    `schemas` has every schema that some of them have.
+    """
 
-    @cached_property
-    def _schemas(self) -> list[pl.Schema]:
-        return [pl.scan_parquet(path, glob=False).collect_schema() for path in self.paths]
+    def __init__(
+        self, paths: Sequence[Path], rows: Sequence[int], schemas: Sequence[pl.Schema], *, text_bytes: int
+    ) -> None:
+        self._paths, self._rows, self._text_bytes = list(paths), list(rows), text_bytes
+        kinds: dict[str, set[pl.DataType]] = {}
+        for schema in schemas:
+            for name, kind in schema.items():
+                kinds.setdefault(name, set()).update({kind} - {pl.Null()})
+        # Where files disagree, all values become text.
+        self._schema = {
+            name: pl.String() if len(found) > 1 else next(iter(found), pl.Null()) for name, found in kinds.items()
+        }
 
     @property
     def columns(self) -> list[str]:
         """The columns of the documents besides text and date."""
-        names = dict.fromkeys(name for schema in self._schemas for name in schema)
-        return [name for name in names if name not in ("text", "date")]
+        return [name for name in self._schema if name not in ("text", "date")]
 
-    def store(self, path: Path, slices: Slices) -> None:
-        """Store the documents dated within the slices as one table, with the labels of their slices."""
+    def divide(self, slices: Slices, inside: npt.NDArray[np.bool_]) -> list[DocumentTable]:
+        """Divide the documents inside the slices into the files of a corpus, whoever writes these.
 
-        def label(days: pl.Series) -> pl.Series:
-            slice_of = slices.find(days.to_physical().to_numpy())
-            return pl.Series([None if t < 0 else slices.labels[t] for t in slice_of], dtype=pl.String)
-
-        kinds: dict[str, set[pl.DataType]] = {}
-        for schema in self._schemas:
-            for name, kind in schema.items():
-                kinds.setdefault(name, set()).update({kind} - {pl.Null()})
-        mixed = [name for name, types in kinds.items() if len(types) > 1]  # where files disagree: as text
-        frames = [
-            pl.scan_parquet(part, glob=False).with_columns(cs.by_name(*mixed, require_all=False).cast(pl.String))
-            for part in self.paths
-        ]
-        frame = pl.concat(frames, how="diagonal_relaxed")
-        labels = pl.col("date").map_batches(label, return_dtype=pl.String, is_elementwise=True)
-        frame = frame.with_columns(labels.alias("slice")).filter(pl.col("slice").is_not_null())
+        All have the same number of documents, or one less. That number depends on the documents alone, not on the
+        files that hold them here.
+        """
+        chosen, size = np.flatnonzero(inside), max(self._text_bytes, 1)
         least, most = _ROW_GROUP_BYTES
-        group_bytes = min(max(self.text_bytes // _ROW_GROUPS, least), most)
-        rows = max(1, self.documents * group_bytes // max(self.text_bytes, 1))
-        frame.select("text", "date", "slice", *self.columns).sink_parquet(
-            path, row_group_size=rows, maintain_order=True
+        group_bytes = min(max(self._text_bytes // _ROW_GROUPS, least), most)
+        group_rows, rows = (
+            max(1, len(inside) * wanted // size) for wanted in (group_bytes, max(size // SHARES, LEAST_BYTES))
         )
+        number = -(-len(chosen) // rows)
+        ends = np.r_[0, np.cumsum(self._rows)]
+        tables = []
+        for name, borders in zip(shard_names(NAME, number), pairwise(range(number + 1)), strict=True):
+            begin, end = (len(chosen) * border // number for border in borders)
+            first, last = int(chosen[begin]), int(chosen[end - 1]) + 1
+            pieces = []
+            for i in range(int(np.searchsorted(ends, first, side="right")) - 1, int(np.searchsorted(ends, last))):
+                low, high = max(first, int(ends[i])), min(last, int(ends[i + 1]))
+                if high > low:
+                    pieces.append((self._paths[i], low - int(ends[i]), high - low))
+            tables.append(DocumentTable(f"{name}.parquet", tuple(pieces), self._schema, group_rows, slices))
+        return tables
+
+
+def look_at(paths: Sequence[Path]) -> tuple[list[int], list[pl.Schema]]:
+    """Return how many rows files have, and every schema that some of them have."""
+    rows, schemas = [], []
+    for path in paths:
+        found = pl.scan_parquet(path, glob=False)
+        rows.append(int(found.select(pl.len()).collect().item()))
+        if (schema := found.collect_schema()) not in schemas:
+            schemas.append(schema)
+    return rows, schemas
 
 
 def stored_columns(batch: pl.DataFrame, used: Collection[str]) -> Iterator[pl.Series]:

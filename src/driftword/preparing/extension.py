@@ -36,7 +36,7 @@ from driftword.preparing.token_writer import TokenWriter
 from driftword.sources.opening import ReadingOptions, open_source
 from driftword.storage import store
 from driftword.storage.atomic_writes import scratch_folder
-from driftword.storage.shards import read_shards, remove_shards
+from driftword.storage.shards import read_shards, shard_files
 
 MOST_NEW: Final = 0.1  # of the vocabulary, at most, that new words may add to it
 LEAST_KNOWN: Final = 0.25  # of the new text that must be words of the vocabulary
@@ -109,8 +109,8 @@ def extend_corpus(
         if options.phrases:
             corpus.phrases.table().write_parquet(writer.folder / "phrases.parquet")
         bar.stage("storing documents")
-        read.documents.store(writer.folder / "documents.parquet", slices)
-        _append_documents(writer.folder / "documents.parquet", corpus)
+        reader.store_documents(writer, slices, slice_of >= 0)()
+        _append_documents(writer.folder, corpus)
         old = corpus.report
         metadata = replace(
             corpus._metadata,
@@ -202,16 +202,17 @@ def _append(writer: store.Writer, corpus: Corpus, n_words: int) -> None:
     both["tokens"] = ranges_of(both["tokens"], begin, end)
     both["offsets"] = np.r_[0, np.cumsum(end - begin)]
     both |= {name: both[name][order] for name in ("chunk_slice", "chunk_split", "chunk_document")}
-    remove_shards(writer.folder, "tokens")
+    writer.remove_long_array("tokens")
     writer.long_array("tokens", both.pop("tokens"))
     for name, array in both.items():
         writer.array(name, array)
 
 
-def _append_documents(path: Path, corpus: Corpus) -> None:
-    """Put the documents of a corpus before those that were written."""
-    new = path.with_name("new.parquet")
-    path.rename(new)
+def _append_documents(folder: Path, corpus: Corpus) -> None:
+    """Put the documents of a corpus before those that were written, all in one file."""
+    new = shard_files(folder, "documents", ".parquet")
     both = pl.concat([corpus.documents, pl.scan_parquet(new, glob=False)], how="diagonal_relaxed")
-    both.sink_parquet(path, maintain_order=True)
-    new.unlink()
+    both.sink_parquet(folder / "both.parquet", maintain_order=True)
+    for path in new:
+        path.unlink()
+    (folder / "both.parquet").rename(folder / "documents.parquet")

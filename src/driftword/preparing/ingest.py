@@ -22,7 +22,7 @@ from driftword.corpus.lemmas import check_languages, language_for_lemmas
 from driftword.corpus.options import ANNOTATED, FORM, LEMMA, LEMMA_POS
 from driftword.corpus.preparation_report import PreparationReport
 from driftword.corpus.tokens import TokenRule
-from driftword.preparing.document_parts import DocumentParts, stored_columns, to_list
+from driftword.preparing.document_parts import stored_columns, to_list
 from driftword.preparing.id_stream import IdStream
 from driftword.preparing.languages import SAMPLED_CHARACTERS, LanguageFilter, LanguageSample, count_languages
 from driftword.preparing.reading_tally import EXAMPLES, Tally, shown_value
@@ -66,18 +66,13 @@ class Ingestion:
         self._sample = LanguageSample()
         self._writing: Future[None] | None = None
         self._days: list[npt.NDArray[np.int32]] = [np.zeros(0, dtype=np.int32)]
-        self._parts: list[Path] = []
-        self._text_bytes = 0
+        self.document_files: list[Path] = []  # of the spool
+        self.text_bytes = 0
 
     @property
     def days(self) -> npt.NDArray[np.int32]:
         """Date of each document, as days since 1970-01-01."""
         return np.concatenate(self._days)
-
-    @property
-    def documents(self) -> DocumentParts:
-        """The documents in files of the spool."""
-        return DocumentParts(self._parts, len(self.days), self._text_bytes)
 
     def look(self, source: Source) -> None:
         """Look at the first rows only: which columns hold text and time, and how text is split."""
@@ -271,11 +266,11 @@ class Ingestion:
         if self.rule.kind == ANNOTATED:
             columns.append(batch[ANNOTATION])
         frame = pl.DataFrame({column.name: column for column in columns})  # by name, as one may be empty
-        self._text_bytes += int(texts.str.len_bytes().sum())
-        path = self._spool / f"documents-{len(self._parts):06}.parquet"
+        self.text_bytes += int(texts.str.len_bytes().sum())
+        path = self._spool / f"documents-{len(self.document_files):06}.parquet"
         self._finish_writing()
         self._writing = self._workers.submit(_write_parquet, frame, path)
-        self._parts.append(path)
+        self.document_files.append(path)
 
     def _finish_writing(self) -> None:
         if self._writing is not None:

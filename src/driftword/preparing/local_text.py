@@ -16,11 +16,13 @@ from driftword.basics.workers import Workers
 from driftword.corpus.slices import Slices
 from driftword.corpus.tokens import BREAK, mend
 from driftword.preparing import pairs
+from driftword.preparing.document_parts import DocumentParts, look_at
 from driftword.preparing.id_stream import Batch, Documents, IdStream
 from driftword.preparing.ingest import Ingestion
 from driftword.preparing.text_stages import CountedWords, ReadingRequest, ReadText, TokenPlaces
 from driftword.sources.opening import Input, Source, inputs_of
 from driftword.storage.shards import ShardWriter
+from driftword.storage.store import Writer
 
 Result = TypeVar("Result")
 State = TypeVar("State")
@@ -37,7 +39,19 @@ class LocalText:
         self._source = source
         self._ingestion = read = Ingestion(self._spool, request, workers=self._workers, bar=self._bar)
         report = read.read(source)
-        return ReadText(read.text, read.time, read.rule, report, read.days, read.stream.lengths, read.documents)
+        self._documents = DocumentParts(read.document_files, *look_at(read.document_files), text_bytes=read.text_bytes)
+        return ReadText(
+            read.text, read.time, read.rule, report, read.days, read.stream.lengths, self._documents.columns
+        )
+
+    def store_documents(self, writer: Writer, slices: Slices, inside: npt.NDArray[np.bool_]) -> Callable[[], None]:
+        """Begin to store the documents inside the slices; return a function that waits until they are stored."""
+
+        def store() -> None:
+            for table in self._documents.divide(slices, inside):
+                table.write(writer.folder / table.name)
+
+        return self._workers.submit(store).result
 
     def count_words(self, slices: Slices, inside: npt.NDArray[np.bool_], **_least_and_needed: Any) -> CountedWords:  # noqa: ARG002
         """Count the words of documents inside the slices; here, where all of them fit into memory, each has an id."""
@@ -158,9 +172,9 @@ class LocalIds:
         deque(self._each(count), maxlen=0)
         return lengths, all_words
 
-    def write_tokens(self, folder: Path, new_id: npt.NDArray[np.int32], places: TokenPlaces) -> npt.NDArray[np.int32]:
-        """Write the tokens of the vocabulary by slices into a folder; return how often each word occurs in each."""
-        with ShardWriter(folder, "tokens", places.dtype, places.n_tokens) as file:
+    def write_tokens(self, writer: Writer, new_id: npt.NDArray[np.int32], places: TokenPlaces) -> npt.NDArray[np.int32]:
+        """Write the tokens of the vocabulary by slices; return how often each word occurs in each."""
+        with ShardWriter(writer.folder, "tokens", places.dtype, places.n_tokens) as file:
             return self.sort_tokens(new_id, places, file.write)
 
     def sort_tokens(

@@ -53,6 +53,7 @@ from driftword.preparing.token_writer import TokenWriter
 from driftword.sources.opening import open_source
 from driftword.storage import store
 from driftword.storage.atomic_writes import reserved, scratch_folder
+from driftword.storage.shards import shard_files
 
 
 def prepare(
@@ -128,10 +129,10 @@ def prepare(
         found = reader.read(opened, request)
         for name in (options.group, options.unit):
             if name is not None:
-                check_column(name, found.documents.columns)
+                check_column(name, found.columns)
         options = _spelled(options, found.rule)
         laid, slice_of = _lay_slices(found, options)
-        stored = workers.submit(found.documents.store, writer.folder / "documents.parquet", laid)
+        documents_stored = reader.store_documents(writer, laid, slice_of >= 0)
         tokenized = _tokenize(reader, laid, slice_of >= 0, options)
         options = _resolve(options, found, tokenized.n_tokens)
         chosen = _choose_vocabulary(tokenized, options, found.report)
@@ -145,7 +146,7 @@ def prepare(
         repeated = note_repeated(writer, laid.labels)
         _write_tables(writer, laid, tokenized, chosen, token_writer.counts)
         bar.stage("storing documents")
-        stored.result()
+        documents_stored()
         names = _write_groups(writer, options)
         metadata = CorpusMetadata(
             seed=seed,
@@ -338,7 +339,8 @@ def _write_groups(writer: store.Writer, options: PrepareOptions) -> tuple[str, .
     """Write the group of each chunk; return the names of the groups, none if none were asked for."""
     if options.group is None:
         return ()
-    column = pl.scan_parquet(writer.folder / "documents.parquet", glob=False).select(pl.col(options.group)).collect()
+    paths = shard_files(writer.folder, "documents", ".parquet")
+    column = pl.scan_parquet(paths, glob=False).select(pl.col(options.group)).collect()
     wanted = options.groups if isinstance(options.groups, int | None) else tuple(options.groups)
     names, group_of = choose_groups(as_texts(column.to_series()), options.group, wanted)
     document = np.load(writer.folder / "chunk_document.npy", mmap_mode="r")

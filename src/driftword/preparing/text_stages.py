@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -19,9 +18,9 @@ from driftword.corpus.options import PrepareOptions
 from driftword.corpus.preparation_report import PreparationReport
 from driftword.corpus.slices import Slices
 from driftword.corpus.tokens import TokenRule, make_rule
-from driftword.preparing.document_parts import DocumentParts
 from driftword.preparing.pairs import Joins, PairCounts, PairShape
 from driftword.sources.opening import Input, ReadingOptions, Source
+from driftword.storage.store import Writer
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class ReadText:
     report: PreparationReport  # what was left out
     days: npt.NDArray[np.int32]  # date of each document, as days since 1970-01-01
     lengths: npt.NDArray[np.int64]  # how many tokens each document has
-    documents: DocumentParts
+    columns: list[str]  # of the documents besides text and date
 
 
 @dataclass(frozen=True)
@@ -107,8 +106,8 @@ class WordIds(Protocol):
     def vocabulary_words(self, new_id: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Count the words of the vocabulary in each document, and all of its words."""
 
-    def write_tokens(self, folder: Path, new_id: npt.NDArray[np.int32], places: TokenPlaces) -> npt.NDArray[np.int32]:
-        """Write the tokens of the vocabulary by slices into a folder; return how often each word occurs in each."""
+    def write_tokens(self, writer: Writer, new_id: npt.NDArray[np.int32], places: TokenPlaces) -> npt.NDArray[np.int32]:
+        """Write the tokens of the vocabulary by slices; return how often each word occurs in each."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +125,9 @@ class TextReader(Protocol):
 
     def read(self, source: Source, request: ReadingRequest) -> ReadText:
         """Read all rows; raise `SourceError` if they cannot make a corpus."""
+
+    def store_documents(self, writer: Writer, slices: Slices, inside: npt.NDArray[np.bool_]) -> Callable[[], None]:
+        """Begin to store the documents inside the slices; return a function that waits until they are stored."""
 
     def count_words(
         self, slices: Slices, inside: npt.NDArray[np.bool_], *, least: Callable[[int], int], needed: Collection[str]

@@ -41,4 +41,4 @@ class TokenWriter:
         per_slice = places.sizes()
         small = np.flatnonzero((per_slice > 0) & (per_slice < splits.ENOUGH_WORDS))
         self.training_only = tuple(self.slices.labels[t] for t in small)
-        self.counts = ids.write_tokens(self.writer.folder, new_id, places)
+        self.counts = ids.write_tokens(self.writer, new_id, places)

@@ -7,7 +7,7 @@ An array of at most `SHARD_VALUES` values is one file, ``NAME.npy``. A longer on
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
@@ -32,21 +32,19 @@ def shard_names(name: str, number: int) -> list[str]:
     return [name] if number == 1 else [f"{name}-{i:05}" for i in range(number)]
 
 
-def is_shard(file: str, name: str) -> bool:
-    """Tell whether a file is one of several that hold the array `name`."""
-    return re.fullmatch(rf"{name}-\d{{5,}}\.npy", file) is not None
+def shards_among(files: Iterable[str], name: str, ending: str = ".npy") -> list[str]:
+    """Return those of some files that hold an array, or a table, in order: one, or several that are numbered."""
+    return sorted(file for file in files if re.fullmatch(rf"{name}(-\d{{5,}})?{re.escape(ending)}", file))
+
+
+def shard_files(folder: Path, name: str, ending: str = ".npy") -> list[Path]:
+    """Return the files of an array, or a table, in a folder."""
+    return [folder / file for file in shards_among((path.name for path in folder.iterdir()), name, ending)]
 
 
 def read_shards(folder: Path, name: str) -> list[Array]:
     """Return the files of an array in a folder, mapped into memory."""
-    paths = sorted(folder.glob(f"{name}-*.npy")) or [folder / f"{name}.npy"]
-    return [np.load(path, mmap_mode="r") for path in paths]
-
-
-def remove_shards(folder: Path, name: str) -> None:
-    """Remove the files of an array from a folder."""
-    for path in [folder / f"{name}.npy", *folder.glob(f"{name}-*.npy")]:
-        path.unlink(missing_ok=True)
+    return [np.load(path, mmap_mode="r") for path in shard_files(folder, name)]
 
 
 def write_header(file: BinaryIO, dtype: npt.DTypeLike, length: int) -> int:

@@ -41,7 +41,7 @@ from driftword.storage.checksums import META as META
 from driftword.storage.checksums import CheckedFile, Entry, file_checksums, sealed_json, unseal_json
 from driftword.storage.local_stores import LocalFolder
 from driftword.storage.remote_stores import RemoteFolder
-from driftword.storage.shards import ShardedArray, ShardWriter, is_shard
+from driftword.storage.shards import ShardedArray, ShardWriter, shard_files, shards_among
 from driftword.storage.stored_arrays import StoredArray, read_array, whole
 from driftword.storage.typed_facts import typed
 
@@ -61,11 +61,15 @@ class _Files(msgspec.Struct):
 
 
 class Writer:
-    """A store being written: put files into `folder`, facts into `meta`."""
+    """A store being written: put files into `folder`, facts into `meta`.
+
+    What others have written and flushed there need not be read again: `sealed` has what `seal_file` told them.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.meta: dict[str, Any] = {}
+        self.sealed: dict[str, dict[str, Any]] = {}
 
     def array(self, name: str, values: npt.NDArray[Any]) -> None:
         """Save one array as ``name.npy``."""
@@ -80,6 +84,12 @@ class Writer:
         """Save an array of one dimension in as many files as its length takes; see `shards`."""
         with ShardWriter(self.folder, name, values.dtype, len(values)) as writer:
             writer.write(0, values)
+
+    def remove_long_array(self, name: str) -> None:
+        """Remove the files of an array of one dimension."""
+        for path in shard_files(self.folder, name):
+            path.unlink()
+            self.sealed.pop(path.name, None)
 
 
 class Store:
@@ -143,12 +153,16 @@ class Store:
 
     def long_array(self, name: str) -> npt.NDArray[Any] | StoredArray | ShardedArray:
         """Return what `Writer.long_array` saved, read-only, and checked where it is used."""
-        shards = sorted(file for file in self.meta["files"] if is_shard(file, name))
-        if shards:
+        shards = self.shards(name)
+        if len(shards) > 1:
             return ShardedArray([self.lazy_array(shard.removesuffix(".npy")) for shard in shards])
         alone = self.lazy_array(name)
         # Elsewhere, so that no more of it is fetched than is read.
         return ShardedArray([alone]) if isinstance(self._files, RemoteFolder) else alone
+
+    def shards(self, name: str, ending: str = ".npy") -> list[str]:
+        """Return the names of the files that hold an array or a table, in order; none where there is none."""
+        return shards_among(self.meta["files"], name, ending)
 
     def open_file(self, name: str) -> BinaryIO:
         """Return a file, open and checked; it stays readable when the store is replaced."""
@@ -328,16 +342,21 @@ def _parse_meta(text: bytes) -> dict[str, Any]:
     raise ValueError("is not that of a corpus or model")
 
 
+def seal_file(path: Path) -> dict[str, Any]:
+    """Force a file to the disk; return its size and checksums."""
+    with path.open("r+b") as file:  # as Windows flushes no file that is open for reading alone
+        entry = {"bytes": path.stat().st_size, "xxh3": file_checksums(file)}
+        os.fsync(file.fileno())
+    return entry
+
+
 def _seal(writer: Writer, kind: str, known: dict[str, Any] | None = None) -> None:
     """Record every file in meta.json, those `known` with the checksums they had, and force all to the disk."""
-    files = dict(known or {})
-    for path in sorted(writer.folder.iterdir()):
-        if path.name in files:
-            continue
-        with path.open("r+b") as file:  # as Windows flushes no file that is open for reading alone
-            files[path.name] = {"bytes": path.stat().st_size, "xxh3": file_checksums(file)}
-            os.fsync(file.fileno())
-    meta = {"kind": kind, "version": VERSION, **writer.meta, "files": files}
+    files = {**(known or {}), **writer.sealed}
+    for path in writer.folder.iterdir():
+        if path.name not in files:
+            files[path.name] = seal_file(path)
+    meta = {"kind": kind, "version": VERSION, **writer.meta, "files": dict(sorted(files.items()))}
     with (writer.folder / META).open("wb") as file:
         file.write(sealed_json(meta))
         file.flush()

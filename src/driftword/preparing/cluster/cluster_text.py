@@ -43,6 +43,7 @@ from driftword.sources.opening import Input, Source
 from driftword.sources.remote_files import RemoteFile, SourceFile, size_of, stamp_of
 from driftword.storage import shards
 from driftword.storage.atomic_writes import discard
+from driftword.storage.store import Writer
 
 #: Bytes of files that a partition has: a share of all of them, but neither so few that there is more to plan than to
 #: do, nor so many that a worker takes long to read them.
@@ -149,12 +150,35 @@ class ClusterText:
         report = tally.report()
         if request.language is None:
             report = replace(report, language_sample=self._sampled_languages(tally.documents))
-        paths = [job.folder / part for job, facts in zip(jobs, self._read, strict=True) for part in facts["documents"]]
-        documents = DocumentParts(paths, tally.documents, sum(facts["text_bytes"] for facts in self._read))
+        self.bar.stage("looking at documents", total=len(jobs))
+        files = [(job.folder, facts["documents"]) for job, facts in zip(jobs, self._read, strict=True)]
+        seen = self.tasks.map(partitions.look_at_documents, files)
+        self._documents = DocumentParts(
+            [folder / part for folder, parts in files for part in parts],
+            [number for numbers, _ in seen for number in numbers],
+            [schema for _, schemas in seen for schema in schemas],
+            text_bytes=sum(facts["text_bytes"] for facts in self._read),
+        )
         days, lengths = (
             np.concatenate([np.load(job.folder / name) for job in jobs]) for name in ("days.npy", "lengths.npy")
         )
-        return ReadText(noticed.text, noticed.time, noticed.rule, report, days, lengths, documents)
+        return ReadText(noticed.text, noticed.time, noticed.rule, report, days, lengths, self._documents.columns)
+
+    def store_documents(self, writer: Writer, slices: Slices, inside: npt.NDArray[np.bool_]) -> Callable[[], None]:
+        """Begin to store the documents inside the slices; return a function that waits until they are stored.
+
+        Workers do it when they have nothing else to do, as while this process looks for copies.
+        """
+        tables = self._documents.divide(slices, inside)
+        begun = self.tasks.begin(
+            partitions.write_documents, [(writer.folder, self.work, table) for table in tables], priority=-1
+        )
+
+        def wait() -> None:
+            self.bar.stage("storing documents", total=len(tables))
+            writer.sealed |= dict(zip((table.name for table in tables), self.tasks.finish(begun), strict=True))
+
+        return wait
 
     def _jobs(self, source: Source, request: ReadingRequest, *, settled: bool) -> list[ReadingJob]:
         files = [Path(os.path.abspath(file)) if isinstance(file, Path) else file for file in source.files]  # noqa: PTH100
@@ -304,8 +328,8 @@ class ClusterIds:
         lengths, all_words = zip(*counted, strict=True)
         return np.concatenate(lengths), np.concatenate(all_words)
 
-    def write_tokens(self, folder: Path, new_id: npt.NDArray[np.int32], places: TokenPlaces) -> npt.NDArray[np.int32]:
-        """Write the tokens of the vocabulary by slices into a folder; return how often each word occurs in each.
+    def write_tokens(self, writer: Writer, new_id: npt.NDArray[np.int32], places: TokenPlaces) -> npt.NDArray[np.int32]:
+        """Write the tokens of the vocabulary by slices; return how often each word occurs in each.
 
         Every partition has its tokens by slices in a file; each file of the corpus is then written by one task from
         pieces of them. So no file has two writers, which some shared storage cannot handle.
@@ -317,14 +341,14 @@ class ClusterIds:
         borders = np.r_[0, np.cumsum(self._documents)]
         sizes = np.array([places.of_documents(*ends).sizes() for ends in pairwise(borders)])  # (partitions, slices)
         lengths = shards.shard_sizes(places.n_tokens)
-        names = shards.shard_names("tokens", len(lengths))
+        names = [f"{name}.npy" for name in shards.shard_names("tokens", len(lengths))]
         jobs = []
         for name, ends in zip(names, pairwise(accumulate(lengths, initial=0)), strict=True):
             listed = text.work / f"pieces-{name}"
             partitions.save_array(listed, pieces_between(sizes, *ends))
-            jobs.append((folder / f"{name}.npy", text.work, places.dtype.str, listed))
+            jobs.append((writer.folder / name, text.work, places.dtype.str, listed))
         text.bar.stage("writing files", total=len(jobs))
-        text.tasks.map(partitions.write_shard, jobs)
+        writer.sealed |= dict(zip(names, text.tasks.map(partitions.write_shard, jobs), strict=True))
         counts: npt.NDArray[np.int32] = text.tasks.get(counted)
         return counts
 

@@ -15,7 +15,7 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from driftword.basics.errors import SourceError, StoreError
 from driftword.basics.polars_faults import as_source_errors
 from driftword.corpus.slices import Slices
 from driftword.corpus.tokens import BREAK, mend
+from driftword.preparing.document_parts import DocumentTable, look_at
 from driftword.preparing.id_stream import IdStream
 from driftword.preparing.ingest import Ingestion
 from driftword.preparing.languages import SAMPLED_CHARACTERS
@@ -38,6 +39,7 @@ from driftword.storage import store
 from driftword.storage.atomic_writes import discard, scratch_folder
 from driftword.storage.checksums import sealed_json, unseal_json
 from driftword.storage.shards import write_header
+from driftword.storage.store import seal_file
 
 KIND: Final = "partition"
 #: The id of all words that are too rare to have one of their own.
@@ -128,8 +130,8 @@ def read_partition(job: ReadingJob) -> Mapping[str, Any]:
             "keys": list(job.keys),
             "skips": job.skips,
             "tally": tally.to_dict(),
-            "documents": [path.name for path in read.documents.paths],
-            "text_bytes": read.documents.text_bytes,
+            "documents": [path.name for path in read.document_files],
+            "text_bytes": read.text_bytes,
             "words": len(read.words),
             "inputs": [[entry.name, entry.sha256] for entry in inputs_of(source, read.digest)],
         }
@@ -163,6 +165,21 @@ def sample_texts(folder: Path, parts: Collection[str], first: int, step: int) ->
             found += texts.collect()["text"].gather_every(step, first).to_list()
         first = (first - height) % step if first < height else first - height
     return found
+
+
+# -- documents ---------------------------------------------------------------------------
+
+
+def look_at_documents(folder: Path, parts: Collection[str]) -> tuple[list[int], list[pl.Schema]]:
+    """Return how many documents the files of a partition have, and every schema that some of them have."""
+    return look_at([folder / part for part in parts])
+
+
+def write_documents(folder: Path, work: Path, table: DocumentTable) -> dict[str, Any]:
+    """Write one file of documents; return its size and checksums."""
+    with complete(folder / table.name, work) as path:
+        table.write(path)
+        return seal_file(path)
 
 
 # -- the files of the later stages -------------------------------------------------------
@@ -218,9 +235,9 @@ def _open_stream(ids: Path, lengths: Path) -> Iterator[IdStream]:
 
 
 @contextlib.contextmanager
-def complete(target: Path) -> Iterator[Path]:
-    """Yield a path to write to, which then replaces `target`, even if another task writes the same file."""
-    partial = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
+def complete(target: Path, work: Path | None = None) -> Iterator[Path]:
+    """Yield a path to write to, in `work`, which then replaces `target`, even if another task writes the same file."""
+    partial = (work or target.parent) / f"{target.name}.{secrets.token_hex(4)}"
     try:
         yield partial
         partial.replace(target)
@@ -350,19 +367,22 @@ def sort_tokens(place: Place, stage: int, new_id: Path, n_words: int) -> npt.NDA
         return ids.sort_tokens(np.load(new_id), places, write)
 
 
-def write_shard(target: Path, work: Path, dtype: str, pieces: Path) -> None:
-    """Write one file of tokens, from pieces of the files of partitions."""
-    kind = np.dtype(dtype)
-    partial = work / f"{target.name}.{secrets.token_hex(4)}"
-    with partial.open("wb") as file:
-        partition, begins, lengths = np.load(pieces)
-        write_header(file, kind, int(lengths.sum()))
-        for number, begin, length in zip(partition.tolist(), begins.tolist(), lengths.tolist(), strict=True):
-            with (work / f"tokens-{number:05}").open("rb") as source:
-                source.seek(begin * kind.itemsize)
-                for size in (min(_BLOCK, length - done) for done in range(0, length, _BLOCK)):
-                    data = source.read(size * kind.itemsize)
-                    if len(data) < size * kind.itemsize:
-                        raise OSError(f"{source.name} ends too early")
-                    file.write(data)
-    partial.replace(target)
+def write_shard(target: Path, work: Path, dtype: str, pieces: Path) -> dict[str, Any]:
+    """Write one file of tokens, from pieces of the files of partitions; return its size and checksums."""
+    with complete(target, work) as path:
+        with path.open("wb") as file:
+            _copy_pieces(file, work, np.dtype(dtype), np.load(pieces))
+        return seal_file(path)
+
+
+def _copy_pieces(file: BinaryIO, work: Path, kind: np.dtype[Any], pieces: npt.NDArray[np.int64]) -> None:
+    partition, begins, lengths = pieces
+    write_header(file, kind, int(lengths.sum()))
+    for number, begin, length in zip(partition.tolist(), begins.tolist(), lengths.tolist(), strict=True):
+        with (work / f"tokens-{number:05}").open("rb") as source:
+            source.seek(begin * kind.itemsize)
+            for size in (min(_BLOCK, length - done) for done in range(0, length, _BLOCK)):
+                data = source.read(size * kind.itemsize)
+                if len(data) < size * kind.itemsize:
+                    raise OSError(f"{source.name} ends too early")
+                file.write(data)
