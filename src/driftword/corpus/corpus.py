@@ -19,7 +19,7 @@ import polars as pl
 
 from driftword.basics import checks, tables
 from driftword.basics.errors import OptionError
-from driftword.corpus import derived, sampling
+from driftword.corpus import derived, sampling, word_index
 from driftword.corpus.from_ids import KIND, check_ids
 from driftword.corpus.groups import group_number
 from driftword.corpus.metadata import CorpusMetadata
@@ -87,6 +87,9 @@ class Corpus(TokenizedText):
         names += ["chunk_group"] if metadata.groups else []
         arrays: dict[str, Any] = {name: stored.lazy_array(name) for name in names}
         arrays["tokens"] = stored.long_array("tokens")
+        if f"{word_index.ENDS}.npy" in stored:
+            arrays[word_index.POSITIONS] = stored.long_array(word_index.POSITIONS)
+            arrays[word_index.ENDS] = stored.lazy_array(word_index.ENDS)
         arrays["raw_counts"] = vocabulary["raw_count"].to_numpy()
         return cls(
             arrays, vocabulary["word"].to_list(), slices, metadata=metadata, stored=stored,

@@ -67,3 +67,19 @@ def add_counts(words, counts):
     """Count each word."""
     for i in range(len(words)):
         counts[words[i]] += 1
+
+
+@njit(cache=True, nogil=True)
+def count_words(ids, counts):
+    """Add up how often every word occurs."""
+    for i in range(len(ids)):
+        counts[ids[i]] += 1
+
+
+@njit(cache=True, nogil=True)
+def sort_by_word(ids, begin, order):
+    """Write the positions of every word, in their order: those of word v from ``begin[v]`` on."""
+    filled = begin.copy()
+    for i in range(len(ids)):
+        order[filled[ids[i]]] = i
+        filled[ids[i]] += 1

@@ -15,6 +15,7 @@ import polars as pl
 from driftword.basics import checks
 from driftword.basics.errors import StoreError
 from driftword.basics.polars_faults import POLARS_ERRORS
+from driftword.corpus import word_index
 from driftword.corpus.metadata import CorpusMetadata
 from driftword.corpus.options import ANNOTATED, PrepareOptions
 from driftword.corpus.phrases import PhraseTable
@@ -112,12 +113,15 @@ class TokenizedText:
             "counts": ((n_slices, n_words), None),
             "train_counts": ((n_slices, n_words), None),
             "raw_counts": ((n_words,), None),
+            word_index.ENDS: ((-(-self.n_tokens // word_index.SEGMENT), n_words), word_index.SEGMENT + 1),
         }.get(name, ((n_chunks,), None))
         right = array.shape == shape and array.dtype.kind in "iu" and not (array.size and int(array.min()) < 0)
         if most is not None and right and array.size:
             right = int(array.max()) < most
         if name == "offsets" and right:
             right = int(array[0]) == 0 and int(array[-1]) == self.n_tokens and bool((np.diff(array) >= 0).all())
+        if name == word_index.ENDS and right:
+            right = bool((array[:, 1:] >= array[:, :-1]).all())
         if not right:
             assert self.path is not None
             raise damaged(self.path, f"{name}.npy has other numbers than it should have")
@@ -303,12 +307,23 @@ class TokenizedText:
         number = self.word_id(word)
         found = self._positions.get(number)
         if found is None:
-            found = shards.find(self.tokens, number)
+            found = self._find(number)
             found.setflags(write=False)
             for oldest in list(self._positions)[: max(len(self._positions) - _KEPT_WORDS + 1, 0)]:
                 self._positions.pop(oldest, None)
             self._positions[number] = found
         return found
+
+    def _find(self, number: int) -> npt.NDArray[np.int64]:
+        """Return the positions of a word; a long text has an index, so that not all of it has to be read."""
+        if word_index.ENDS not in self._arrays:
+            return shards.find(self.tokens, number)
+        ends = self._checked(word_index.ENDS)
+        try:
+            return word_index.find(self._arrays[word_index.POSITIONS], ends, number)
+        except ValueError as error:
+            assert self.path is not None
+            raise damaged(self.path, f"its index of words is not as it was written ({error})") from error
 
     @property
     def has_documents(self) -> bool:
@@ -346,6 +361,7 @@ def write_facts(writer: Writer, metadata: CorpusMetadata) -> None:
     slices = Slices.from_table(pl.read_parquet(writer.folder / "slices.parquet", glob=False))
     written = TokenizedText(arrays, vocabulary["word"].to_list(), slices, metadata=metadata)
     writer.array("train_counts", written.train_counts)
+    word_index.write_index(writer, arrays["tokens"], len(written.words))
     writer.meta = {**metadata.to_dict(), "fingerprint": written.fingerprint}
 
 

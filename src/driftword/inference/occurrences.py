@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftword.basics.shared_arrays import empty_array
-from driftword.corpus import Corpus
+from driftword.corpus import Corpus, token_kernels
 from driftword.corpus.sampling import sample_parts
 from driftword.corpus.splits import SPLITS
 from driftword.inference import score_kernels as kernels
@@ -72,10 +72,10 @@ class DocumentText:
     def by_word(self) -> tuple[Array, Array]:
         """The positions of all words, one word after the other, and where those of each begin."""
         begin = np.zeros(self.n_words + 1, dtype=np.int64)
-        kernels.count_words(self.ids, begin[1:])
+        token_kernels.count_words(self.ids, begin[1:])
         begin = np.cumsum(begin)
         order = empty_array(len(self.ids), np.int32 if len(self.ids) < 1 << 31 else np.int64)
-        kernels.sort_by_word(self.ids, begin[:-1], order)
+        token_kernels.sort_by_word(self.ids, begin[:-1], order)
         return order, begin
 
     def positions(self, v: int) -> Array:

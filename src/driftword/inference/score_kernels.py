@@ -51,22 +51,6 @@ def repeat_numbers(offsets, out):
 
 
 @njit(**_FAST)
-def count_words(ids, counts):
-    """Add up how often every word occurs."""
-    for i in range(len(ids)):
-        counts[ids[i]] += 1
-
-
-@njit(**_FAST)
-def sort_by_word(ids, begin, order):
-    """Write the positions of every word, in their order: those of word v from ``begin[v]`` on."""
-    filled = begin.copy()
-    for i in range(len(ids)):
-        order[filled[ids[i]]] = i
-        filled[ids[i]] += 1
-
-
-@njit(**_FAST)
 def sum_documents(ids, offsets, low, high, alpha, sums):
     """Sum the context vectors of the words of documents low..high-1."""
     for d in range(low, high):
