@@ -8,7 +8,6 @@ import driftword as dw
 from conftest import run_here
 from driftword.basics.errors import OptionError
 from driftword.fitting import planning
-from driftword.inference.word_tests import THREADS
 from driftword.preparing.document_parts import SHARES
 
 
@@ -49,7 +48,7 @@ def test_more_of_everything_takes_longer_and_more_machines_less() -> None:
     assert 4 < seconds(small, "fit: text") / seconds(base, "fit: text") < 16  # cores wait for memory
     half = dw.plan(tokens=1e9, vocabulary=50_000, slices=100, cores=16, core_speed=0.5)
     assert seconds(half, "prepare") == pytest.approx(2 * seconds(base, "prepare"))
-    assert seconds(base, "significance") == pytest.approx(seconds(small, "significance") / THREADS)
+    assert 8 < seconds(small, "significance") / seconds(base, "significance") < 16  # one process reads the text
     one, eight = (dw.plan(tokens=1e9, vocabulary=50_000, slices=100, gpus=gpus, cores=16) for gpus in (1, 8))
     assert seconds(one, "fit: text") < seconds(base, "fit: text") / 20
     assert seconds(eight, "fit: text") == pytest.approx(seconds(one, "fit: text") / 8)

@@ -56,9 +56,13 @@ PREPARE_DASK: Final = 2.1  # how much more work it is in parts
 PREPARE_STORED, PREPARE_LAST = 5.1e-8, 2.3e-8
 STORED_TEXT: Final = 2.0  # bytes that a word takes where the documents are stored
 WRITTEN: Final = 6.5e8  # bytes of a model that are stored in a second
-SIGNIFICANCE_WORD: Final = 2.9e-3  # core-seconds for a word of the vocabulary, with its permutations
-SIGNIFICANCE_TOKEN: Final = 5.9e-6  # core-seconds for a word of text that a pass sees
-SIGNIFICANCE_THREADS: Final = 4  # at most, as in `evidence.significance`
+SIGNIFICANCE_WORD: Final = 2.2e-3  # core-seconds for a word of the vocabulary, with its permutations
+SIGNIFICANCE_TOKEN: Final = 3.8e-6  # core-seconds for a word of text that a pass sees
+SIGNIFICANCE_READ: Final = 5e-8  # seconds in which one core finds where a word of text occurs
+#: Seconds until processes are there, and what each of them adds on one machine.
+SIGNIFICANCE_START, SIGNIFICANCE_PROCESS = 2.0, 0.14
+SEEN_BYTES: Final = 12  # of a word that a pass sees, with its position
+BACKGROUND: Final = 2e8  # bytes of the contexts that a test expects
 TEXT_BYTES: Final = 64  # in memory, of a word that a pass sees
 PIECE: Final = 4e9  # bytes of text in memory; where there is more, it is read in pieces
 DISK: Final = 2e9  # bytes that a machine reads from its disk in a second; assumed, not measured
@@ -234,8 +238,10 @@ def _fit(size: Size, spec: Spec, passes: int, *, cores: int, gpus: int, processe
 
 
 def _significance(size: Size, spec: Spec, cores: int, dask_cores: int, core_speed: float) -> Row:
-    seen, used = size.seen / _TRAINED, dask_cores or min(cores, SIGNIFICANCE_THREADS)
-    seconds = (size.words * SIGNIFICANCE_WORD + seen * SIGNIFICANCE_TOKEN) / used / core_speed
-    memory = (seen * 16 + size.words * spec.dim * 4) / GIGA
-    limit = "cores" if used == cores else f"{used} threads; a cluster has more"
-    return ("significance", seconds, memory, 0.0, 0.0, "cores; every worker reads all text" if dask_cores else limit)
+    seen, used = size.seen / _TRAINED, dask_cores or cores
+    work = (size.words * SIGNIFICANCE_WORD + seen * SIGNIFICANCE_TOKEN) / used
+    alone = seen * SIGNIFICANCE_READ + SIGNIFICANCE_START + SIGNIFICANCE_PROCESS * min(used, cores)
+    fixed, text = (size.words * spec.dim * 8 + BACKGROUND) / GIGA, seen * SEEN_BYTES / GIGA
+    limit = "one process reads" if alone > work else "cores of the cluster" if dask_cores else "cores"
+    # Longer text lies in files that all processes map.
+    return ("significance", (alone + work) / core_speed, fixed + min(text, PIECE / GIGA), fixed + text, 0.0, limit)
