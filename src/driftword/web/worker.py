@@ -17,6 +17,7 @@ from typing import IO, Any, Final
 
 from driftword.basics.errors import OptionError
 from driftword.basics.process import python_program
+from driftword.basics.traffic import current
 from driftword.web.cache import CachedResponse
 
 _MAX_SECONDS: Final = 60
@@ -41,7 +42,7 @@ class Worker:
     ) -> None:
         self._task = (model, corpus, title, embed_key, for_pages)
         self._max_requests = float("inf") if for_pages else _MAX_REQUESTS
-        self._lock = threading.Lock()
+        self._lock, self._traffic = threading.Lock(), current()
         self._process: subprocess.Popen[bytes] | None = None
         self._stop: Callable[[], object] = lambda: None
         self._requests = 0
@@ -78,12 +79,14 @@ class Worker:
         timer.start()
         try:
             send(process.stdin, message)
-            reply = pickle.load(process.stdout)  # written by our own process
+            reply, counted = pickle.load(process.stdout)  # written by our own process
         except (OSError, EOFError, pickle.UnpicklingError):  # it was killed, by the timer or for want of memory
             self._stop()
             raise OptionError("This takes too long to compute; ask for fewer words, slices or passages") from None
         finally:
             timer.cancel()
+        for place, counts in counted.items():
+            self._traffic.add(place, counts)
         if isinstance(reply, Exception):
             raise reply
         return reply
