@@ -86,13 +86,13 @@ class Storage:
     def __init__(self, address: str) -> None:
         self.system, self.path = open_system(address)
         protocol, _, rest = address.partition("://")
-        self._place = f"{protocol}://{rest.split('/')[0].rpartition('@')[2]}"  # without a password
+        self._place = f"{protocol}://{rest.lstrip('/').split('/')[0].rpartition('@')[2]}"  # without a password
         self._traffic = current()
 
     def read(self, path: str, begin: int, end: int) -> bytes:
         """Return a part of a file."""
         data = bytes(self._call("cat_file", path, start=begin, end=end, size=end - begin))
-        self._count(reads=1, bytes_read=len(data))
+        self._count(bytes_read=len(data))
         return data
 
     def copy_here(self, target: Path, size: int) -> None:
@@ -100,45 +100,49 @@ class Storage:
         if self._place.startswith("http"):  # which may answer with compressed content unless it is asked for a part
             with self.system.open(self.path, "rb") as source, target.open("wb") as file:
                 shutil.copyfileobj(source, file, 1 << 22)
+            self._count(reads=1)
         else:
             self._call("get_file", self.path, str(target), size=size)
-        self._count(reads=1 if size <= _PART else 1 + math.ceil(size / _PART), bytes_read=size)
+        self._count(reads=math.ceil(size / _PART) if size > _PART else 0, bytes_read=size)
 
     def list(self, method: str, path: str) -> dict[str, Any]:
         """Return what `ls`, `find` or `glob` finds, by path; nothing of what was seen before is used."""
         self.system.invalidate_cache()
-        found = self._call(method, path, detail=True, size=0 if method == "ls" else _MANY)
-        self._count(reads=1 + len(found) // 1000)
+        try:
+            found = self._call(method, path, detail=True, size=0 if method == "ls" else _MANY)
+        except FileNotFoundError:
+            self._count(reads=1)  # which looked whether it is in the folder above
+            raise
+        self._count(reads=len(found) // 1000)
         return found if isinstance(found, dict) else {info["name"]: info for info in found}
 
     def is_folder(self, path: str) -> bool:
         """Tell whether a path is a folder."""
-        self._count(reads=1)
         return bool(self._call("isdir", path))
 
     def info(self, path: str) -> dict[str, Any]:
         """Return what is known of a file or folder."""
-        self._count(reads=1)
         return dict(self._call("info", path))
 
-    def copy_there(self, source: str, path: str, size: int) -> None:
-        """Copy a file of this size to the storage, where it appears when it is complete."""
-        self._call("put_file", source, path, size=size)
-        self._count(writes=1 if size < 2 * _PART else 2 + math.ceil(size / _PART), bytes_written=size)
+    def copy_there(self, source: Path, path: str) -> None:
+        """Copy a file to the storage, where it appears when it is complete."""
+        size = source.stat().st_size
+        self._call("put_file", str(source), path, size=size, writes=1)
+        self._count(writes=1 + math.ceil(size / _PART) if size >= 2 * _PART else 0, bytes_written=size)
 
     def write(self, path: str, data: bytes) -> None:
         """Write a small file."""
-        self._call("pipe_file", path, data)
-        self._count(writes=1, bytes_written=len(data))
+        self._call("pipe_file", path, data, writes=1)
+        self._count(bytes_written=len(data))
 
     def remove(self, path: str) -> None:
         """Remove a file, if it is there."""
         with contextlib.suppress(FileNotFoundError):
-            self._call("rm_file", path)
-        self._count(writes=1)
+            self._call("rm_file", path, writes=1)
 
-    def _call(self, method: str, *arguments: Any, size: int = 0, **options: Any) -> Any:
-        """Call a method of the file system; raise TimeoutError if it takes too long for so many bytes."""
+    def _call(self, method: str, *arguments: Any, size: int = 0, writes: int = 0, **options: Any) -> Any:
+        """Make a request by a method of the file system; raise TimeoutError if it takes too long for so many bytes."""
+        self._count(writes=writes, reads=1 - writes)
         seconds = _PATIENCE + size / _SLOWEST
         if getattr(self.system, "async_impl", False):  # of others, none is reached through a network
             options["timeout"] = seconds

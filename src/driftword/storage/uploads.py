@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
-from driftword.basics.addresses import WRITABLE
+from driftword.basics.addresses import WRITABLE, check_address
 from driftword.basics.errors import DriftwordWarning, ExistsError, OptionError, StoreError
 from driftword.basics.polars_faults import reason
 from driftword.basics.traffic import Storage
@@ -57,13 +57,14 @@ class _Place:
     """An address that is written to."""
 
     def __init__(self, address: str) -> None:
+        check_address(address)
         self.address = address.rstrip("/")
         protocol, _, rest = self.address.partition("://")
         if protocol == "file":
             raise OptionError(f"'{address}' is on this machine; give the path alone as `out`")
         if protocol not in WRITABLE:
-            known = " or ".join(f"{one}://" for one in WRITABLE)
-            raise OptionError(f"'{address}' can be read and not written; give an `out` that begins with {known}")
+            known = ", ".join(f"{one}://" for one in WRITABLE)
+            raise OptionError(f"'{address}' can be read and not written; begin `out` with one of {known}")
         if "/" not in rest.strip("/"):
             raise OptionError(f"'{address}' is a whole bucket; name a folder in it as `out`, such as {address}/texts")
         self._storage = Storage(self.address)
@@ -110,7 +111,7 @@ class _Place:
                 self.remove(name)
             for name in new:
                 begun.add(name)
-                self._ask(self._storage.copy_there, str(folder / name), self._at(name), (folder / name).stat().st_size)
+                self._ask(self._storage.copy_there, folder / name, self._at(name))
         except BaseException as error:
             left = self._clear(begun, kind) + (["What was there before is gone"] if META in old & begun else [])
             if isinstance(error, StoreError):
