@@ -6,6 +6,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import fsspec
 import pytest
@@ -70,3 +71,24 @@ def test_storage_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyPatc
     storage.system = Silent(skip_instance_cache=True)
     with pytest.raises(TimeoutError, match="^the storage did not answer within 0 seconds$"):
         storage.read("a", 0, 1)
+
+
+def test_a_server_that_is_started_again_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    class EndpointError(ConnectionError): ...
+
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    storage, tries = Storage("memory://one/a"), []
+
+    def cat_file(*_: Any, **__: Any) -> bytes:
+        tries.append(1)
+        if len(tries) < 3:
+            raise EndpointError("No connection")
+        return b"1"
+
+    with mock.patch.object(type(MEMORY), "cat_file", cat_file):
+        assert storage.read("a", 0, 1) == b"1"
+        monkeypatch.setattr("driftword.basics.traffic._RESTART", -1.0)
+        tries.clear()
+        with pytest.raises(EndpointError):
+            storage.read("a", 0, 1)
+    assert len(tries) == 1

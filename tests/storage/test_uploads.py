@@ -209,9 +209,6 @@ def test_what_others_put_there_is_left_alone() -> None:
     MEMORY.pipe("/bucket/y", b"a file")
     with pytest.raises(ExistsError, match="holds something else"):
         store.check_free("memory://bucket/y", kind="corpus", overwrite=True)
-    MEMORY.store.clear()
-    MEMORY.pipe("/bucket/x/", b"")  # a folder, as the console of a bucket makes it
-    make(1)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import contextlib
 import math
 import shutil
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import astuple, dataclass
@@ -20,7 +21,11 @@ from typing import Any, Final
 from driftword.basics.addresses import open_system
 
 _PATIENCE: Final = 60.0  # seconds in which storage has to answer, besides the time that the bytes take
+_RESTART: Final = 15.0  # seconds in which a server that cannot be reached may come back
+#: What the packages of fsspec call an error of theirs if a server cannot be reached.
+_UNREACHED: Final = {"ConnectionError", "ClientConnectionError"}
 _SLOWEST: Final = 1 << 17  # bytes a second that a connection has at least
+_USUAL: Final = 8 << 20  # bytes that are read at once
 _MANY: Final = 180 * _SLOWEST  # what a listing may have: there may be a million files
 _PART: Final = 50 << 20  # bytes of the parts in which s3fs copies a large file
 
@@ -90,8 +95,8 @@ class Storage:
         self._traffic = current()
 
     def read(self, path: str, begin: int, end: int) -> bytes:
-        """Return a part of a file."""
-        data = bytes(self._call("cat_file", path, start=begin, end=end, size=end - begin))
+        """Return a part of a file, which may be shorter."""
+        data = bytes(self._call("cat_file", path, start=begin, end=end, size=min(end - begin, _USUAL)))
         self._count(bytes_read=len(data))
         return data
 
@@ -146,10 +151,17 @@ class Storage:
         seconds = _PATIENCE + size / _SLOWEST
         if getattr(self.system, "async_impl", False):  # of others, none is reached through a network
             options["timeout"] = seconds
-        try:
-            return getattr(self.system, method)(*arguments, **options)
-        except TimeoutError as error:
-            raise TimeoutError(f"the storage did not answer within {seconds:.0f} seconds") from error
+        begin = time.monotonic()
+        while True:
+            try:
+                return getattr(self.system, method)(*arguments, **options)
+            except TimeoutError as error:
+                raise TimeoutError(f"the storage did not answer within {seconds:.0f} seconds") from error
+            except Exception as error:
+                names = {kind.__name__ for kind in type(error).__mro__}
+                if not names & _UNREACHED or time.monotonic() - begin > _RESTART:
+                    raise
+            time.sleep(1)
 
     def _count(self, **counts: int) -> None:
         self._traffic.add(self._place, Counts(**counts))

@@ -172,7 +172,7 @@ def fit_model(
     if not tested and significance is None and len(model.slices) > 1:
         ask = f"Which words changed by more than chance is not tested yet: {command_line('significance', out)}"
         if folder is None:
-            ask = "Which words changed by more than chance is not tested; --significance does that before the model is sent"
+            ask = "Which words changed by more than chance is not tested; --significance does that before the upload"
         console.print("\n" + visible(ask), markup=False)
     console.print("\n" + visible(f"Written to {out}. Next: {command_line('explore', out)}"), markup=False)
 

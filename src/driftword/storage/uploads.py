@@ -102,11 +102,11 @@ class _Place:
     def upload(self, folder: Path, *, kind: str, overwrite: bool) -> None:
         """Copy a complete store; after an error or an interrupt, remove what was copied."""
         old = self.find(kind=kind, overwrite=overwrite)
-        new = sorted((path.name for path in folder.iterdir()), key=lambda name: name == META)
+        new = sorted((path.name for path in folder.iterdir()), key=lambda name: (name == META, name))
         begun = {MARK}
         try:
             self.write_mark({*old, *new}, kind)
-            for name in sorted(old - {MARK}, key=lambda name: name != META):
+            for name in sorted(old - {MARK}, key=lambda name: (name != META, name)):
                 begun |= old
                 self.remove(name)
             for name in new:
