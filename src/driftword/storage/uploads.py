@@ -80,7 +80,7 @@ class _Place:
         if not names:
             return names
         facts = [self._read(name) for name in (META, MARK) if name in names]
-        if not facts or any(one.get("kind", kind) != kind for one in facts):
+        if not facts or any(one.get("kind") != kind or not isinstance(one.get("files"), dict) for one in facts):
             raise ExistsError(
                 f"'{self.address}' holds something else than a driftword {kind}, so it is left alone; give another "
                 "`out`"
@@ -92,7 +92,7 @@ class _Place:
                 f"'{self.address}' is being written, or a process that wrote it was killed; wait, or pass "
                 "`overwrite=True` to write it again"
             )
-        if others := names - {META, MARK}.union(*(one.get("files", ()) for one in facts)):
+        if others := names - {META, MARK}.union(*(one["files"] for one in facts)):
             raise ExistsError(
                 f"'{self.address}' holds files that driftword did not write, such as '{min(others)}', so it is left "
                 "alone; move them elsewhere first"
@@ -113,7 +113,9 @@ class _Place:
                 begun.add(name)
                 self._ask(self._storage.copy_there, folder / name, self._at(name))
         except BaseException as error:
-            left = self._clear(begun, kind) + (["What was there before is gone"] if META in old & begun else [])
+            left = self._clear(begun, kind)
+            if META in old & begun:
+                left.append(f"What was there before {'may be' if left else 'is'} gone")
             if isinstance(error, StoreError):
                 raise StoreError(". ".join([str(error), *left])) from error
             if left:
@@ -124,7 +126,7 @@ class _Place:
 
     def write_mark(self, names: set[str], kind: str) -> None:
         """Say what is being copied."""
-        content = {"kind": kind, "files": sorted(names - {MARK})}
+        content = {"kind": kind, "files": dict.fromkeys(sorted(names - {MARK}))}  # names, as in meta.json
         self._ask(self._storage.write, self._at(MARK), sealed_json(content))
 
     def remove(self, name: str) -> None:
@@ -137,6 +139,8 @@ class _Place:
             for name in sorted(names, key=lambda name: (name != META, name == MARK)):
                 self.remove(name)
         except StoreError:
+            if names == {MARK}:
+                return []
             return [f"Files without a {META} may be left there; they are no {kind}, and `overwrite=True` replaces them"]
         return []
 
@@ -153,7 +157,7 @@ class _Place:
         try:
             return unseal_json(data, required=False)
         except ValueError:
-            return {"kind": None}
+            return {}
 
     def _ask(self, request: Callable[..., None], *arguments: Any) -> None:
         """Make a request; an interrupt waits for it, as it would go on, and undo what is done then."""
