@@ -77,7 +77,8 @@ def find_remote(address: str, wanted: Callable[[RemoteFile], bool]) -> tuple[lis
             if info["type"] == "file" and not any(part.startswith(".") for part in name[len(root) :].split("/"))
         ]
     except Exception as error:  # every storage has its own
-        raise SourceError(f"'{address}' cannot be read: {reason(error)}; check the address and your access") from error
+        why = reason(error).rstrip(".")
+        raise SourceError(f"'{address}' cannot be read: {why}; check the address and your access") from error
     if not files:
         raise SourceError(f"No file matches '{address}'; check the address and the pattern")
     return [file for file in files if wanted(file) or not folder], system.unstrip_protocol(root)

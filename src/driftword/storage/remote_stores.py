@@ -37,7 +37,7 @@ class RemoteFolder:
             if isinstance(error, FileNotFoundError | NotADirectoryError) and "bucket does not" not in str(error):
                 raise FileNotFoundError(name) from error
             raise StoreError(
-                f"'{self.address}/{name}' cannot be read: {reason(error)}; check the address and your access"
+                f"'{self.address}/{name}' cannot be read: {reason(error).rstrip('.')}; check the address and your access"
             ) from error
 
     def read_meta(self) -> bytes:
@@ -53,7 +53,7 @@ class RemoteFolder:
             return self.read_meta()
         except FileNotFoundError:
             raise StoreError(
-                f"There is no {kind} at '{self.address}'; check the address, or copy one there first"
+                f"There is no {kind} at '{self.address}'; check the address, or make one there first"
             ) from None
 
     def open(self, name: str, entry: Entry, problem: Problem) -> CheckedFile:

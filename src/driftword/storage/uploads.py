@@ -170,5 +170,5 @@ class _Place:
             yield
         except Exception as error:  # every storage has its own
             raise StoreError(
-                f"'{self.address}' cannot be written: {reason(error)}; check the address and your access"
+                f"'{self.address}' cannot be written: {reason(error).rstrip('.')}; check the address and your access"
             ) from error
