@@ -249,6 +249,7 @@ def test_what_cannot_be_written_is_said_before_the_work(small: dw.Corpus) -> Non
         dw.prepare("letters.csv", out=PLACE, dask="local")
 
 
+@pytest.mark.slow
 def test_a_result_is_the_same_at_an_address(small: dw.Corpus, small_model: dw.Model, tmp_path: Path) -> None:
     local = small_model.save(tmp_path / "m")
     there = small_model.save(PLACE)

@@ -36,9 +36,8 @@ class RemoteFolder:
         except Exception as error:  # every storage has its own
             if isinstance(error, FileNotFoundError | NotADirectoryError) and "bucket does not" not in str(error):
                 raise FileNotFoundError(name) from error
-            raise StoreError(
-                f"'{self.address}/{name}' cannot be read: {reason(error).rstrip('.')}; check the address and your access"
-            ) from error
+            place, why = f"{self.address}/{name}", reason(error).rstrip(".")
+            raise StoreError(f"'{place}' cannot be read: {why}; check the address and your access") from error
 
     def read_meta(self) -> bytes:
         """Return the content of `meta.json`; no more of it is fetched than there can be."""
