@@ -134,6 +134,8 @@ def fit_model(
         terminal.warn(f"With a single pass, which is static, a {spec.model} model does not move; use more --passes")
     place = checks.location("out", out)
     folder = place if isinstance(place, Path) else None  # nothing is kept beside a model at an address
+    if resume and folder is None:
+        raise OptionError(f"Nothing can be resumed at '{out}', where no checkpoints are kept; leave out `resume`")
     try:
         store.check_free(place, kind=KIND, overwrite=overwrite)
         with nullcontext() if folder is None else reserved(folder):  # from the tuning to the model

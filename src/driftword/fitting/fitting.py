@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from driftword.basics import checks
 from driftword.basics.errors import OptionError
@@ -89,8 +88,10 @@ def fit(
     half_precision = checks.flag("half_precision", half_precision)
     show_progress = checks.show_progress(show_progress)
     out = checks.optional(checks.location, "out", out)
-    if resume and not isinstance(out, Path):
-        raise OptionError("Only a fit with an output directory on this machine can be resumed; give its `out`")
+    if resume and out is None:
+        raise OptionError("Only a fit with an output directory can be resumed; give its `out`")
+    if resume and isinstance(out, str):
+        raise OptionError(f"Nothing can be resumed at '{out}', where no checkpoints are kept; leave out `resume`")
     machine = {"threads": threads, "reproducible": reproducible, "half_precision": half_precision, "device": device}
     job = plan_job(corpus, spec, passes=passes, seed=seed, engine=engine, machine=machine)
     if rank()[0] > 0:  # another process leads
