@@ -13,14 +13,13 @@ from unittest import mock
 
 import fsspec
 import numpy as np
-import polars as pl
 import pytest
 
 import driftword as dw
 from conftest import run_here
 from driftword.basics.errors import OptionError, SourceError, StoreError
 from driftword.corpus.vocabulary import Vocabulary
-from driftword.storage import store
+from driftword.storage import remote_stores, store
 from driftword.storage.checksums import BLOCK
 
 MEMORY: Any = fsspec.filesystem("memory")
@@ -194,14 +193,19 @@ def test_storage_that_fails_is_a_sentence(small_corpus_path: Path, tmp_path: Pat
         pytest.raises(StoreError, match=r"meta.json' cannot be read: Forbidden; check the address and your access"),
     ):
         dw.Corpus.open(address)
-    for call in (
-        lambda: dw.prepare(pl.DataFrame({"text": ["a"], "date": [1900]}), out="memory://bucket/out"),
-        lambda: dw.fit(address, dw.Spec(dim=2), passes=1, out="memory://bucket/out"),
+    with (
+        mock.patch.object(remote_stores, "LARGEST_META", 100),
+        pytest.raises(StoreError, match="json' is too large to be"),
     ):
-        with pytest.raises(OptionError, match=r"^`out` is 'memory://bucket/out', which is not on this machine"):
-            call()
+        dw.Corpus.open(address)
+    gone = FileNotFoundError("The specified bucket does not exist")
+    with (
+        mock.patch.object(type(MEMORY), "cat_file", side_effect=gone),
+        pytest.raises(StoreError, match=f"read: {gone};"),
+    ):
+        dw.Corpus.open(address)
     model = dw.Model.open(upload(small_model.save(tmp_path / "m").path, "model"))
-    with pytest.raises(StoreError, match="reads and does not write; copy it to this machine"):
+    with pytest.raises(StoreError, match="makes stores and changes none; copy it to this machine"):
         store.amend(model._store, kind="model").__enter__()  # type: ignore[arg-type]
 
 

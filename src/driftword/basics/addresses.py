@@ -15,12 +15,20 @@ from driftword.basics.errors import OptionError
 _ADDRESS: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 #: What may stand before ``://``.
 PROTOCOLS: Final = ("file", "s3", "gs", "abfs", "http", "https", "memory")
+#: What stands before ``://`` where stores are also written: where a file appears when it is complete.
+WRITABLE: Final = ("s3", "gs", "abfs", "memory")
+_ONE_SLASH: Final = re.compile(rf"({'|'.join(PROTOCOLS)}):[/\\](?![/\\])")  # what `pathlib` makes of an address
 _CHAIN: Final = "::"  # by which fsspec passes one address to another
 
 
 def is_address(path: str) -> bool:
     """Tell whether a path is the address of something that fsspec reads."""
     return _ADDRESS.match(path) is not None
+
+
+def was_address(path: str) -> bool:
+    """Tell whether a path was an address before `pathlib` took one of its slashes."""
+    return _ONE_SLASH.match(path) is not None
 
 
 def is_on_this_machine(path: str) -> bool:

@@ -18,7 +18,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from driftword.basics.addresses import is_address
+from driftword.basics.addresses import is_address, was_address
 from driftword.basics.errors import OptionError
 
 _T = TypeVar("_T")
@@ -197,6 +197,11 @@ def location(name: str, value: Any) -> Path | str:
     if _CONTROL.search(given):
         raise OptionError(
             f"`{name}` is {shown(given)}, which holds a zero byte or another control character; give another"
+        )
+    if was_address(given):
+        raise OptionError(
+            f"`{name}` is {shown(given)}, which is not on this machine; give a path, or an address as text where one "
+            "is possible"
         )
     return given if is_address(given) else Path(given)
 

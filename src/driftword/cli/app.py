@@ -22,6 +22,7 @@ import typer
 
 from driftword.basics import limited_memory
 from driftword.basics.errors import DriftwordError, DriftwordWarning, OptionError
+from driftword.basics.traffic import counting
 from driftword.basics.visible_text import visible, visible_lines
 from driftword.cli.arguments import CSV, FORMAT, FORMATS, JSON
 
@@ -65,8 +66,11 @@ def command(name: str | None = None, **settings: Any) -> Callable[[Callable[...,
             try:
                 with warnings.catch_warnings():
                     warnings.showwarning = _show_warning
-                    function(*args, **options)
+                    with counting() as traffic:
+                        function(*args, **options)
                 sys.stdout.flush()
+                for place, counts in traffic.take().items():
+                    print(f"driftword: {visible(place)}: {counts}", file=sys.stderr)
             except typer.Exit:
                 raise
             except DriftwordError as error:

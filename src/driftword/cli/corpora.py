@@ -29,7 +29,16 @@ def prepare(
             show_default=False,
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Directory to write the corpus to.", show_default=False)],
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="PATH",
+            help="Directory to write the corpus to, or an address such as s3://bucket/x.",
+            show_default=False,
+        ),
+    ],
     *,
     options: PrepareOptions,
     skip_bad: Annotated[
@@ -59,6 +68,8 @@ def prepare(
 
       driftword prepare debates.parquet --group country --groups USA,RUS,CHN --out debates.corpus
 
+      driftword prepare "s3://bucket/*.parquet" --out s3://bucket/archive.corpus
+
       driftword prepare "archive/*.parquet" --dask tcp://host:8786 --out archive.corpus   (on many machines)
 
       driftword prepare sotu --slices 5y --out sotu.corpus   (the State of the Union addresses)
@@ -74,7 +85,7 @@ def prepare(
         return
     console = terminal.out()
     answers.print_corpus(corpus, console, spell=with_options)
-    fit = command_line("fit", out, "--out", out.with_suffix(".model"))
+    fit = command_line("fit", out, "--out", f"{out.rstrip('/').removesuffix('.corpus')}.model")
     console.print("\n" + visible(f"Written to {out}. Next: {fit}"), markup=False)
 
 

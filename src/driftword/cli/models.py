@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from driftword.basics import checks
 from driftword.basics.errors import DriftwordError, OptionError
 from driftword.basics.visible_text import visible
 from driftword.cli.app import command, command_line, end, interrupted, question
@@ -27,7 +29,16 @@ _MUCH_MEMORY = 1e9  # bytes, of which the user is told
 @spec_options()
 def fit_model(
     path: Annotated[str, CORPUS],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Directory to write.", show_default=False)],
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="PATH",
+            help="Directory to write, or an address such as s3://bucket/x.model.",
+            show_default=False,
+        ),
+    ],
     *,
     spec: Spec,
     passes: Annotated[int, PASSES] = 10,
@@ -121,31 +132,40 @@ def fit_model(
             terminal.warn(f"The fit takes about {size / 1e9:.1f} GB of memory")
     if spec.model != "static" and passes == 1:
         terminal.warn(f"With a single pass, which is static, a {spec.model} model does not move; use more --passes")
+    place = checks.location("out", out)
+    folder = place if isinstance(place, Path) else None  # nothing is kept beside a model at an address
+    if resume and folder is None:
+        raise OptionError(f"Nothing can be resumed at '{out}', where no checkpoints are kept; leave out `resume`")
     try:
-        store.check_free(out, kind=KIND, overwrite=overwrite)
-        with reserved(out):  # from the tuning to the model
+        store.check_free(place, kind=KIND, overwrite=overwrite)
+        with nullcontext() if folder is None else reserved(folder):  # from the tuning to the model
             if tune:  # Ctrl-C here loses nothing but time: no pass of the fit itself is complete
                 tuned = tuning.tune(
-                    corpus, spec, passes=passes, seed=seed, threads=threads, engine=engine, device=device, out=out,
+                    corpus, spec, passes=passes, seed=seed, threads=threads, engine=engine, device=device, out=folder,
                     resume=resume,
                 )  # fmt: skip
                 spec = tuned.spec
                 if not as_json:
                     terminal.print_table(tuned.tried, terminal.out())
             model = fit(
-                corpus, spec, passes=passes, engine=engine, threads=threads, seed=seed, out=out, resume=resume,
+                corpus, spec, passes=passes, engine=engine, threads=threads, seed=seed, out=folder, resume=resume,
                 patience=patience, reproducible=reproducible, half_precision=half_precision, device=device,
                 overwrite=overwrite, checkpoint_every=checkpoint_every,
             )  # fmt: skip
     except (KeyboardInterrupt, Exception):
-        if not interrupted():
+        if not interrupted() or folder is None:
             raise
-        if not find_checkpoints(out):
+        if not find_checkpoints(folder):
             end("Interrupted before the first checkpoint; nothing was kept", 130)
         again = command_line(*(part for part in sys.argv[1:] if part != "--resume"), "--resume")
         end(f"Interrupted; the last checkpoint is kept. Continue with: {again}", 130)
     options = {"threads": threads, "engine": "auto" if engine == "reference" else engine, "device": device}
-    tested = _test_significance(model, corpus, options, wanted=significance, limit=(time.perf_counter() - begin) / 5)
+    limit = (time.perf_counter() - begin) / 5
+    try:
+        tested = _test_significance(model, corpus, options, wanted=significance, limit=limit, out=out)
+    finally:
+        if folder is None:  # where nothing is added to a model that is there
+            model = model.save(out, overwrite=overwrite)
     if as_json:
         terminal.print_json(model.info())
         return
@@ -153,14 +173,16 @@ def fit_model(
     terminal.print_facts(model.summary(), console)
     if not tested and significance is None and len(model.slices) > 1:
         ask = f"Which words changed by more than chance is not tested yet: {command_line('significance', out)}"
+        if folder is None:
+            ask = "Which words changed by more than chance is not tested; --significance does that before the upload"
         console.print("\n" + visible(ask), markup=False)
     console.print("\n" + visible(f"Written to {out}. Next: {command_line('explore', out)}"), markup=False)
 
 
 def _test_significance(
-    model: Model, corpus: Corpus, options: dict[str, Any], *, wanted: bool | None, limit: float
+    model: Model, corpus: Corpus, options: dict[str, Any], *, wanted: bool | None, limit: float, out: str | Path
 ) -> bool:
-    """Test which words changed, if that is wanted or quick; tell whether. The model is stored, whatever happens."""
+    """Test which words changed, if that is wanted or quick; tell whether. The model is kept, whatever happens."""
     from driftword.cli import terminal
     from driftword.inference.significance import significance, takes_less_than
 
@@ -171,7 +193,7 @@ def _test_significance(
             significance(model, corpus=corpus, **options)
             return True
     except KeyboardInterrupt:
-        again = command_line("significance", model.path)
+        again = command_line("significance", out)
         end(f"Interrupted; the model is complete, but its words are not tested. Test them with: {again}", 130)
     except DriftwordError as error:
         terminal.warn(f"The words are not tested: {error}")
@@ -237,7 +259,7 @@ def extend_model(
     )  # fmt: skip
     options = {"threads": threads, "engine": "auto" if engine == "reference" else engine, "device": device}
     if significance:
-        _test_significance(model, corpus_of(model), options, wanted=True, limit=0.0)
+        _test_significance(model, corpus_of(model), options, wanted=True, limit=0.0, out=out)
     if as_json:
         terminal.print_json(model.info())
         return

@@ -144,7 +144,7 @@ class Corpus(TokenizedText):
         overwrite
             Replace a corpus at `out`.
         """
-        path, overwrite = checks.optional(checks.path, "out", out), checks.flag("overwrite", overwrite)
+        path, overwrite = checks.optional(checks.location, "out", out), checks.flag("overwrite", overwrite)
         checked = check_ids(
             words, ids, offsets, chunk_slice=chunk_slice, chunk_split=chunk_split, slices=slices,
             chunk_document=chunk_document, groups=groups, chunk_group=chunk_group, raw_counts=raw_counts,

@@ -54,7 +54,8 @@ def fit(
     seed
         Seed of the initial values, the order of the text and the negatives.
     out
-        Directory to write; None keeps the model in memory.
+        Directory to write, or an address such as ``"s3://bucket/archive.model"``, where no checkpoints are kept; None
+        keeps the model in memory.
     resume
         Continue from the last checkpoint of an interrupted fit with the same `out` and options.
     patience
@@ -86,9 +87,11 @@ def fit(
     reproducible = checks.flag("reproducible", reproducible)
     half_precision = checks.flag("half_precision", half_precision)
     show_progress = checks.show_progress(show_progress)
-    out = checks.optional(checks.path, "out", out)
+    out = checks.optional(checks.location, "out", out)
     if resume and out is None:
         raise OptionError("Only a fit with an output directory can be resumed; give its `out`")
+    if resume and isinstance(out, str):
+        raise OptionError(f"Nothing can be resumed at '{out}', where no checkpoints are kept; leave out `resume`")
     machine = {"threads": threads, "reproducible": reproducible, "half_precision": half_precision, "device": device}
     job = plan_job(corpus, spec, passes=passes, seed=seed, engine=engine, machine=machine)
     if rank()[0] > 0:  # another process leads

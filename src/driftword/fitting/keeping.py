@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -71,14 +72,16 @@ class Keeper:
         self._best = None
         checkpoints.save(training.engine.parameters, training.history, best_pass=training.best_pass)
 
-    def finish(self, out: Path | None, *, overwrite: bool, bar: Progress) -> Model:
+    def finish(self, out: Path | str | None, *, overwrite: bool, bar: Progress) -> Model:
         """Return the model of the best pass, stored at `out` if that is given; then the checkpoints are removed.
 
         If the model cannot be stored, the state of the fit is, so that nothing has to be done again.
         """
         model = self._make_model(bar)
-        if out is None or self.checkpoints is None:
+        if out is None:
             return model
+        if self.checkpoints is None:
+            return model.save(out, overwrite=overwrite)
         try:
             stored = model.save(out, overwrite=overwrite)
         except StoreError as error:
@@ -142,12 +145,15 @@ def _finite(values: npt.NDArray[Any]) -> bool:
 
 
 @contextmanager
-def reserved_for(job: Job, out: Path | None, *, overwrite: bool) -> Iterator[Checkpoints | None]:
-    """Keep other writers away from `out` until the model is stored; yield its checkpoints, or None without a place."""
-    if out is None:
+def reserved_for(job: Job, out: Path | str | None, *, overwrite: bool) -> Iterator[Checkpoints | None]:
+    """Keep other writers away from `out` until the model is stored; yield its checkpoints, or None without a folder."""
+    if out is not None:
+        store.check_free(out, kind=KIND, overwrite=overwrite)
+    if not isinstance(out, Path):
+        if out is not None:  # where it is written before it is copied
+            check_space(Path(tempfile.gettempdir(), "model"), job.model_size)
         yield None
         return
-    store.check_free(out, kind=KIND, overwrite=overwrite)
     check_space(out, job.model_size)
     with reserved(out) as lock:
         store.check_free(out, kind=KIND, overwrite=overwrite)

@@ -102,7 +102,7 @@ class Model(Embeddings):
         Parameters
         ----------
         path
-            Directory to write.
+            Directory to write, or an address such as ``"s3://bucket/archive.model"``.
         overwrite
             Replace a model at `path`.
         """

@@ -81,7 +81,8 @@ def prepare(
         How the text is prepared. Every option of `PrepareOptions` may also be given by name, such as
         ``text="body", time="year", slices="10y"``.
     out
-        Directory to write.
+        Directory to write, or an address such as ``"s3://bucket/archive.corpus"``, where nobody sees the corpus before
+        it is complete.
     seed
         Seed of the splits and the subsampling.
     dask
@@ -98,7 +99,7 @@ def prepare(
         Options of `PrepareOptions` by name.
     """
     check_forked()
-    out, overwrite = checks.path("out", out), checks.flag("overwrite", overwrite)
+    out, overwrite = checks.location("out", out), checks.flag("overwrite", overwrite)
     show_progress, threads = checks.show_progress(show_progress), checks.threads(threads)
     source = checks.plain(source)
     if isinstance(source, str | os.PathLike):
@@ -109,6 +110,11 @@ def prepare(
         LanguageFilter(options.language)
     if dask is not None:
         check_dask(dask)
+        if isinstance(out, str):
+            raise OptionError(
+                f"What a cluster reads is kept beside the corpus, and `out` is '{out}', an address; give a folder that "
+                "all machines have, and copy the corpus from there"
+            )
         if callable(options.tokens):
             raise OptionError(
                 "A function given as `tokens` cannot be used with `dask`; split the text first and pass "
@@ -118,7 +124,7 @@ def prepare(
     if dask is not None:
         check_source(opened)
     with (
-        _kept_until_complete(out) if dask is not None else contextlib.nullcontext(),
+        _kept_until_complete(out) if dask is not None and isinstance(out, Path) else contextlib.nullcontext(),
         store.create(out, kind=KIND, overwrite=overwrite) as writer,
         progress(show=show_progress) as bar,
         scratch_folder(writer.folder) as spool,
@@ -180,11 +186,12 @@ prepare.__signature__ = _signature()  # type: ignore[attr-defined]
 
 
 @contextlib.contextmanager
-def _open_reader(spool: Path, workers: Workers, bar: Progress, *, dask: Any, out: Path) -> Iterator[TextReader]:
+def _open_reader(spool: Path, workers: Workers, bar: Progress, *, dask: Any, out: Path | str) -> Iterator[TextReader]:
     """Yield what reads the source: this process, or a cluster."""
     if dask is None:
         yield LocalText(spool, workers, bar)
         return
+    assert isinstance(out, Path)
     with open_cluster(dask, out=out, bar=bar) as cluster:
         yield cluster
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 import contextlib
 import glob
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from driftword.basics.addresses import open_system
 from driftword.basics.errors import SourceError
 from driftword.basics.polars_faults import reason
+from driftword.basics.traffic import Storage
 from driftword.storage.atomic_writes import scratch_folder
 from driftword.storage.checksums import sha256
 
@@ -61,23 +60,25 @@ def find_remote(address: str, wanted: Callable[[RemoteFile], bool]) -> tuple[lis
 
     Of a folder, only files that are `wanted` are returned.
     """
-    system, path = open_system(address)
+    storage = Storage(address)
+    system, path = storage.system, storage.path
     try:
-        folder = not glob.has_magic(path) and system.isdir(path)
+        folder = not glob.has_magic(path) and storage.is_folder(path)
         if glob.has_magic(path):
-            found, fixed = system.glob(path, detail=True), re.split(r"[*?[]", path)[0]
+            found, fixed = storage.list("glob", path), re.split(r"[*?[]", path)[0]
             root = fixed.rpartition("/")[0]
         elif folder:
-            found, root = system.find(path, detail=True), path.rstrip("/")
+            found, root = storage.list("find", path), path.rstrip("/")
         else:
-            found, root = {path: system.info(path)}, path.rpartition("/")[0]
+            found, root = {path: storage.info(path)}, path.rpartition("/")[0]
         files = [
             RemoteFile(system.unstrip_protocol(name), int(info["size"] or 0), str(system.ukey(name)))
             for name, info in sorted(found.items(), key=lambda item: item[0].split("/"))  # as paths are sorted
             if info["type"] == "file" and not any(part.startswith(".") for part in name[len(root) :].split("/"))
         ]
     except Exception as error:  # every storage has its own
-        raise SourceError(f"'{address}' cannot be read: {reason(error)}; check the address and your access") from error
+        why = reason(error).rstrip(".")
+        raise SourceError(f"'{address}' cannot be read: {why}; check the address and your access") from error
     if not files:
         raise SourceError(f"No file matches '{address}'; check the address and the pattern")
     return [file for file in files if wanted(file) or not folder], system.unstrip_protocol(root)
@@ -91,10 +92,8 @@ def local_copy(file: SourceFile, digests: dict[str, str]) -> Iterator[Path]:
         return
     with scratch_folder() as folder:
         copy = folder / file.name
-        system, path = open_system(file.address)
         try:
-            with system.open(path, "rb") as source, copy.open("wb") as target:
-                shutil.copyfileobj(source, target, 1 << 22)
+            Storage(file.address).copy_here(copy, file.size)
         except Exception as error:
             raise SourceError(f"'{file}' cannot be read: {reason(error)}") from error
         digests[file.address] = sha256(copy)

@@ -26,6 +26,7 @@ from driftword.basics.process import available_cores
 from driftword.storage.typed_facts import Count
 
 META: Final = "meta.json"  # the file of a store that lists the others with their checksums
+LARGEST_META: Final = 1 << 28  # bytes of it: those of a corpus of a million files
 BLOCK: Final = 1 << 20
 _DIGITS: Final = 16
 _SHARE: Final = 64  # blocks that one thread checks at a time

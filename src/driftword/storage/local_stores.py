@@ -7,15 +7,12 @@ import os
 import stat
 import time
 from pathlib import Path
-from typing import Final
 
 from driftword.basics import system_calls
 from driftword.basics.errors import BusyError, StoreError
 from driftword.storage.atomic_writes import is_being_replaced, restore
-from driftword.storage.checksums import META, CheckedFile, Entry, Problem
+from driftword.storage.checksums import LARGEST_META, META, CheckedFile, Entry, Problem
 from driftword.storage.locks import writer_lock
-
-_LARGEST_META: Final = 1 << 28  # bytes of meta.json: those of a corpus of a million files
 
 
 class LocalFolder:
@@ -28,9 +25,9 @@ class LocalFolder:
         """Return the content of `meta.json`."""
         with open(self._path / META, "rb", opener=system_calls.open_at_once) as file:
             found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST_META:
+            if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_META:
                 raise OSError(errno.EFBIG, "it is not a file, or too large")
-            return file.read(_LARGEST_META)
+            return file.read(LARGEST_META)
 
     def find_meta(self, kind: str, deadline: float) -> bytes:
         """Return the content of `meta.json`, waiting for a writer that is just replacing the store."""

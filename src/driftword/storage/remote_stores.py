@@ -14,10 +14,10 @@ from typing import IO, Any, Final
 import numpy as np
 
 from driftword.basics import system_calls
-from driftword.basics.addresses import open_system
 from driftword.basics.errors import StoreError
 from driftword.basics.polars_faults import reason
-from driftword.storage.checksums import BLOCK, META, CheckedFile, Entry, Problem
+from driftword.basics.traffic import Storage
+from driftword.storage.checksums import BLOCK, LARGEST_META, META, CheckedFile, Entry, Problem
 
 _AHEAD: Final = 8  # blocks that are fetched at once where a file is read from end to end
 
@@ -27,30 +27,32 @@ class RemoteFolder:
 
     def __init__(self, address: str) -> None:
         self.address = address.rstrip("/")
-        self._system, self._root = open_system(self.address)
+        self._storage = Storage(self.address)
 
-    def read(self, name: str, begin: int = 0, end: int | None = None) -> bytes:
-        """Return the content of a file, or a part of it; raise FileNotFoundError where there is none."""
+    def read(self, name: str, begin: int, end: int) -> bytes:
+        """Return a part of a file; raise FileNotFoundError where there is none."""
         try:
-            return bytes(self._system.cat_file(f"{self._root}/{name}", start=begin, end=end))
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise FileNotFoundError(name) from error
+            return self._storage.read(f"{self._storage.path}/{name}", begin, end)
         except Exception as error:  # every storage has its own
-            raise StoreError(
-                f"'{self.address}/{name}' cannot be read: {reason(error)}; check the address and your access"
-            ) from error
+            if isinstance(error, FileNotFoundError | NotADirectoryError) and "bucket does not" not in str(error):
+                raise FileNotFoundError(name) from error
+            place, why = f"{self.address}/{name}", reason(error).rstrip(".")
+            raise StoreError(f"'{place}' cannot be read: {why}; check the address and your access") from error
 
     def read_meta(self) -> bytes:
-        """Return the content of `meta.json`."""
-        return self.read(META)
+        """Return the content of `meta.json`; no more of it is fetched than there can be."""
+        text = self.read(META, 0, LARGEST_META + 1)
+        if len(text) > LARGEST_META:
+            raise StoreError(f"'{self.address}/{META}' is too large to be that of a corpus or model; check the address")
+        return text
 
     def find_meta(self, kind: str, _: float) -> bytes:
-        """Return the content of `meta.json`, without waiting: nobody replaces a store at an address."""
+        """Return the content of `meta.json`, without waiting: who replaces a store removes it first."""
         try:
             return self.read_meta()
         except FileNotFoundError:
             raise StoreError(
-                f"There is no {kind} at '{self.address}'; check the address, or copy one there first"
+                f"There is no {kind} at '{self.address}'; check the address, or make one there first"
             ) from None
 
     def open(self, name: str, entry: Entry, problem: Problem) -> CheckedFile:

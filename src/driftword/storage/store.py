@@ -44,6 +44,7 @@ from driftword.storage.remote_stores import RemoteFolder
 from driftword.storage.shards import ShardedArray, ShardWriter, shard_files, shards_among
 from driftword.storage.stored_arrays import StoredArray, read_array, whole
 from driftword.storage.typed_facts import typed
+from driftword.storage.uploads import check_place, uploading
 
 #: The one format that is written and read. What was stored in another is to be made again.
 VERSION: Final = 5
@@ -199,10 +200,16 @@ class Store:
 def create(path: str | os.PathLike[str], *, kind: str, overwrite: bool = False) -> Iterator[Writer]:
     """Write a store of this `kind` atomically: it appears at `path` when the block ends without an exception.
 
-    The block fills the `Writer`.
+    The block fills the `Writer`. At an address it appears when all of it has been copied there.
     """
-    given = check_path(path)
+    given = check_location(path)
     check_free(given, kind=kind, overwrite=overwrite)
+    if isinstance(given, str):
+        with uploading(given, kind=kind, overwrite=overwrite) as folder:
+            writer = Writer(folder)
+            yield writer
+            _seal(writer, kind)
+        return
     with writing(given), reserved(given) as lock, partial_path(lock.target) as partial:
         _check_target(given, lock.target, kind=kind, overwrite=overwrite)
         partial.mkdir()
@@ -222,7 +229,9 @@ def amend(stored: Store, *, kind: str) -> Iterator[Writer]:
     """
     given = stored.folder
     if isinstance(given, str):
-        raise StoreError(f"'{given}' is on storage that driftword reads and does not write; copy it to this machine")
+        raise StoreError(
+            f"'{given}' is at an address, where driftword makes stores and changes none; copy it to this machine"
+        )
     with writing(given), reserved(given) as lock, partial_path(lock.target) as partial:
         stored.check_current()
         partial.mkdir()
@@ -251,6 +260,12 @@ def _share(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
+def check_location(path: Any) -> Path | str:
+    """Refuse what cannot be the path of a store, nor an address."""
+    given = checks.location("path", path)
+    return given if isinstance(given, str) else check_path(given)
+
+
 def check_path(path: Any) -> Path:
     """Refuse what cannot be the path of a store; tables and messages could not hold one that is not text."""
     given = checks.path("path", path)
@@ -261,7 +276,9 @@ def check_path(path: Any) -> Path:
 
 def check_free(path: str | os.PathLike[str], *, kind: str, overwrite: bool) -> None:
     """Refuse before the work what `create` would refuse after it."""
-    given = check_path(path)
+    given = check_location(path)
+    if isinstance(given, str):
+        return check_place(given, kind=kind, overwrite=overwrite)
     with writing(given):
         _check_target(given, Path(os.path.realpath(given)), kind=kind, overwrite=overwrite)
 
@@ -269,9 +286,7 @@ def check_free(path: str | os.PathLike[str], *, kind: str, overwrite: bool) -> N
 def open_store(path: str | os.PathLike[str], *, kind: str) -> Store:
     """Open the store at `path`, refusing whatever is not a complete store of this `kind`."""
     check_forked()
-    location = checks.location("path", path)
-    if isinstance(location, Path):
-        check_path(location)
+    location = check_location(path)
     deadline = time.monotonic() + _PATIENCE
     while True:
         folder = _folder_at(location)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from driftword.basics.child_processes import Child, EndedError
 from driftword.basics.errors import OptionError
+from driftword.basics.traffic import current
 from driftword.web.cache import CachedResponse
 
 _MAX_SECONDS: Final = 60
@@ -37,7 +38,7 @@ class Worker:
     ) -> None:
         self._task = (model, corpus, title, embed_key, for_pages)
         self._max_requests = float("inf") if for_pages else _MAX_REQUESTS
-        self._lock = threading.Lock()
+        self._lock, self._traffic = threading.Lock(), current()
         self._child: Child | None = None
         self._requests = 0
 
@@ -48,7 +49,7 @@ class Worker:
             if child is None or child.process.poll() is not None or self._requests >= self._max_requests:
                 child = self._start()
             self._requests += 1
-            response: CachedResponse = _exchange(child, (path, query))
+            response: CachedResponse = self._exchange(child, (path, query))
             return response
 
     def _start(self) -> Child:
@@ -56,17 +57,21 @@ class Worker:
             self._child.stop()
         self._requests = 0
         self._child = Child("driftword.web.worker_process")
-        _exchange(self._child, self._task)
+        self._exchange(self._child, self._task)
         return self._child
 
-
-def _exchange(child: Child, message: object) -> Any:
-    """Send a message and return the reply, if it comes in time."""
-    timer = threading.Timer(_MAX_SECONDS, child.process.kill)
-    timer.start()
-    try:
-        return child.exchange(message)
-    except EndedError:  # by the timer, or for want of memory
-        raise OptionError("This takes too long to compute; ask for fewer words, slices or passages") from None
-    finally:
-        timer.cancel()
+    def _exchange(self, child: Child, message: object) -> Any:
+        """Send a message and return the reply, if it comes in time; what went wrong there is raised here."""
+        timer = threading.Timer(_MAX_SECONDS, child.process.kill)
+        timer.start()
+        try:
+            reply, counted = child.exchange(message)
+        except EndedError:  # by the timer, or for want of memory
+            raise OptionError("This takes too long to compute; ask for fewer words, slices or passages") from None
+        finally:
+            timer.cancel()
+        for place, counts in counted.items():
+            self._traffic.add(place, counts)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply

@@ -6,9 +6,11 @@ import asyncio
 import os
 import pickle
 import traceback
+from typing import Any
 
 from driftword.basics.child_processes import send, streams
 from driftword.basics.errors import DriftwordError, StoreError
+from driftword.basics.traffic import counting
 from driftword.corpus import Corpus
 from driftword.models.model import Model
 from driftword.web.app import make_pages
@@ -22,12 +24,13 @@ def main() -> None:
     if hasattr(os, "nice") and not for_pages:
         os.nice(10)  # pages come first
     try:
-        text = None if corpus is None else Corpus.open(corpus)
-        app = make_pages(Model.open(model), text, title=title, embed_key=embed_key)
+        with counting() as traffic:
+            text = None if corpus is None else Corpus.open(corpus)
+            app = make_pages(Model.open(model), text, title=title, embed_key=embed_key)
     except DriftwordError as error:
-        send(responses, StoreError(str(error)))
+        send(responses, (StoreError(str(error)), traffic.take()))
         return
-    send(responses, None)
+    send(responses, (None, traffic.take()))
     with asyncio.Runner() as runner:
         while True:
             try:
@@ -35,11 +38,13 @@ def main() -> None:
             except EOFError:
                 return
             request = {"type": "http", "method": "GET", "path": path, "query_string": query, "headers": []}
+            response: Any
             try:
-                send(responses, runner.run(complete_response(app, request)))
+                response = runner.run(complete_response(app, request))
             except Exception:
                 traceback.print_exc()
-                send(responses, RuntimeError("The process for heavy questions failed; the lines above say why"))
+                response = RuntimeError("The process for heavy questions failed; the lines above say why")
+            send(responses, (response, traffic.take()))
 
 
 if __name__ == "__main__":
