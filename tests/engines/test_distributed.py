@@ -67,6 +67,30 @@ def test_a_process_that_dies_ends_all_and_the_fit_can_be_resumed_by_fewer(found:
     assert resumed["L"] == pytest.approx(found["four passes"]["L"], abs=0.03)
 
 
+@pytest.mark.parametrize("name", ["all", "late"])
+def test_groups_are_fitted_by_all_processes(found: dict[str, Any], name: str) -> None:
+    group = found["groups"][name]
+    assert group["again"]
+    assert group["L"][1] == pytest.approx(group["L"][0], abs=0.05)
+    assert min(group["moved"]) > 0
+
+
+def test_options_are_tuned_by_all_processes(found: dict[str, Any]) -> None:
+    one, two = found["tuned"]["tried"]
+    assert found["tuned"]["codes"] == [0]
+    assert len(two) == len(one)
+    last = [row for row in two if row["passes"] == two[-1]["passes"]]
+    best = max(last, key=lambda row: row["L"])
+    assert best["L"] == pytest.approx(max(row["L"] for row in one), abs=0.03)
+    assert found["tuned"]["rate"] == best["learning_rate"]
+
+
+def test_a_process_that_cannot_open_the_corpus_ends_all(found: dict[str, Any]) -> None:
+    assert found["no corpus"]["error"].startswith("Process 1 of this fit cannot take part: ")
+    assert "missing.corpus" in found["no corpus"]["error"]
+    assert found["no corpus"]["codes"] == [2]
+
+
 def test_processes_with_different_corpora_say_so(found: dict[str, Any]) -> None:
     assert found["other corpus"]["error"].startswith("Processes 0 and 1 do not have the same corpus;")
     assert found["other corpus"]["codes"] == [2]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from driftword.basics.errors import DriftwordError, OptionError
+from driftword.basics.errors import DriftwordError
 from driftword.basics.visible_text import visible
 from driftword.cli.app import command, command_line, end, interrupted, question
 from driftword.cli.arguments import CORPUS, DEVICE, ENGINE, JSON, MODEL, PASSES, THREADS, WHERE_CORPUS
@@ -95,19 +95,19 @@ def fit_model(
     from driftword.engines import choose_engine
     from driftword.fitting import tuning
     from driftword.fitting.fitting import fit, follow
-    from driftword.fitting.job import WITH_GROUPS, fit_memory
+    from driftword.fitting.job import WITH_GROUPS, fit_memory, telling_others
     from driftword.fitting.keeping import find_checkpoints
     from driftword.models.model import KIND
     from driftword.storage import store
     from driftword.storage.atomic_writes import reserved
 
-    corpus = Corpus.open(path)
-    if shuffle_dates:
-        corpus = corpus.shuffle_dates(seed)
-    number, processes = rank()
-    if tune and processes > 1:
-        raise OptionError("Several processes cannot tune together; tune with one first, and give the options it finds")
-    if number:  # the first process does the talking
+    with telling_others():
+        corpus = Corpus.open(path)
+        if shuffle_dates:
+            corpus = corpus.shuffle_dates(seed)
+    if rank()[0]:  # the first process does the talking
+        if tune:
+            follow(corpus.without_groups())
         return follow(corpus)
     warn_about_text(corpus, spec)
     begin = time.perf_counter()
@@ -122,13 +122,15 @@ def fit_model(
     if spec.model != "static" and passes == 1:
         terminal.warn(f"With a single pass, which is static, a {spec.model} model does not move; use more --passes")
     try:
-        store.check_free(out, kind=KIND, overwrite=overwrite)
+        with telling_others():
+            store.check_free(out, kind=KIND, overwrite=overwrite)
         with reserved(out):  # from the tuning to the model
             if tune:  # Ctrl-C here loses nothing but time: no pass of the fit itself is complete
-                tuned = tuning.tune(
-                    corpus, spec, passes=passes, seed=seed, threads=threads, engine=engine, device=device, out=out,
-                    resume=resume,
-                )  # fmt: skip
+                with telling_others():
+                    tuned = tuning.tune(
+                        corpus, spec, passes=passes, seed=seed, threads=threads, engine=engine, device=device, out=out,
+                        resume=resume,
+                    )  # fmt: skip
                 spec = tuned.spec
                 if not as_json:
                     terminal.print_table(tuned.tried, terminal.out())
