@@ -9,7 +9,7 @@ stand for two machines; the link between them is a process that holds every pack
 within `bound` seconds in the result of an undisturbed run, or in one sentence and exit status 2; if nothing is
 half-written; and if the same command, given again, then ends in that result. `python` is an interpreter of another
 version with driftword and Dask installed, `time` the library libfaketime.so.1; without them a process only says that it
-has another version, or another time. With `keep`, what was made and said stays. The exit status is 1 if a case is wrong.
+has another version, or another time. With `keep`, all files stay. The exit status is 1 if a case is wrong.
 """
 
 from __future__ import annotations
@@ -496,7 +496,7 @@ def make_jobs(folder: Path) -> dict[str, Job]:
     text, corpus, kept = folder / "text", folder / "sotu.corpus", folder / "kept.model"
     made, tested, fitted = folder / "made.corpus", folder / "tested.model", folder / "fitted.model"
     slices: dict[str, Any] = {"slices": "20y", "vocabulary": 1000, "show_progress": False}
-    write_addresses(text, 8)
+    write_addresses(text, 4)
     dw.prepare("sotu", out=corpus, **slices)
     dw.fit(corpus, dw.Spec(dim=10, context=4), passes=2, engine="cpu", out=kept, show_progress=False)
     dw.prepare(text, out=made, **slices)

@@ -152,7 +152,9 @@ def main(folder: Path) -> None:
     grouped = make_corpus(groups=True)
 
     def fit_groups() -> Any:
-        return dw.fit(grouped, dw.Spec(**SPEC, learning_rate=2.0, group_precision=0.1), passes=6, engine="cpu", threads=1)
+        return dw.fit(
+            grouped, dw.Spec(**SPEC, learning_rate=2.0, group_precision=0.1), passes=6, engine="cpu", threads=1
+        )
 
     groups = [fit_groups(), *(together(2, fit_groups, lambda _: fitting.follow(grouped))[0] for _ in range(2))]
     found["groups"] = {

@@ -30,7 +30,7 @@ from driftword.basics.errors import DriftwordError, FitError, OptionError
 from driftword.basics.process import available_cores
 
 TIMEOUT: Final = timedelta(hours=1)  # without a word from the others; one that has ended is noticed at once
-MEETING: Final = timedelta(minutes=5)  # until all have come: they are started together, and open a corpus at most
+MEETING: Final = timedelta(minutes=10)  # until all have come: they are started together, and open a corpus at most
 SILENCE: Final = 60  # seconds, after which a machine that does not answer is lost; its processes may be busy for longer
 LOST: Final = (
     "Another process of this fit has stopped, or cannot be reached; see what it says, then continue with `resume=True`"
@@ -68,7 +68,7 @@ class Ranks:
                 dist.init_process_group(_backend(), store=store, rank=rank, world_size=size, timeout=MEETING)
                 _set_pg_timeout(TIMEOUT)
         for number in set(_open_files()) - others:
-            _notice_silence(number)
+            notice_silence(number)
         return cls(rank, size, *_on_this_machine())
 
     @property
@@ -196,7 +196,7 @@ def _open_files() -> list[int]:
     return [int(path.name) for path in folder.iterdir()] if folder.is_dir() else []
 
 
-def _notice_silence(number: int) -> None:
+def notice_silence(number: int) -> None:
     """Have the system give up a connection to a machine that does not answer, if this file is one.
 
     Left alone, whoever waits for such a machine does so for hours. Where a process is busy, its machine still answers.
