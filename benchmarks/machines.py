@@ -239,9 +239,14 @@ class Running:
         return Path(f"{self.stem}.out").read_text()
 
     @property
+    def log(self) -> Path:
+        """The file with what it has said."""
+        return Path(f"{self.stem}.err")
+
+    @property
     def stderr(self) -> str:
         """What it has said; under ``torchrun``, what the process of the fit has said."""
-        return (self._of_rank or Path(f"{self.stem}.err")).read_text(errors="replace")
+        return (self._of_rank or self.log).read_text(errors="replace")
 
     @property
     def _of_rank(self) -> Path | None:
@@ -251,7 +256,7 @@ class Running:
     def status(self) -> int | None:
         """How it ended; under ``torchrun``, how the process of the fit ended."""
         if self.process.returncode and self._of_rank:
-            found = re.findall(r"exitcode +: (-?[0-9]+)", Path(f"{self.stem}.err").read_text(errors="replace"))
+            found = re.findall(r"exitcode +: (-?[0-9]+)", self.log.read_text(errors="replace"))
             return int(found[-1]) if found else self.process.returncode
         return self.process.returncode
 
@@ -300,10 +305,10 @@ class Job:
     name: str
     command: list[str | Path]
     fresh: Callable[[], None]  # puts everything as it was before
-    begun: Callable[[Running], Any]  # whether it is in the middle
+    begun: Callable[[Sequence[Running]], Any]  # whether it is in the middle; of all processes, it comes first
     result: Callable[[Running], Any]
+    place: Path | None = None  # where nothing may be before the result is complete
     expected: Any = None  # the result; without it, that of the first run
-    seconds: float = 0.0  # that the first run took
 
 
 class Cases:
@@ -335,6 +340,8 @@ class Cases:
             one.wait(max(1.0, since + self.bound - time.monotonic()))
         seconds = time.monotonic() - since
         faults = [fault for one in running if (fault := one.fault())]
+        if any(one.status for one in running) and job.place is not None and job.place.exists():
+            faults.append(f"there is '{job.place.name}'")
         sentences = [one.lines[-1] for one in running if one.status]
         for machine in (self.a, self.b):
             machine.end()
@@ -343,10 +350,16 @@ class Cases:
             self.row(f"{job.name}: {name}", seconds, "; ".join(dict.fromkeys(faults or sentences)), wrong=bool(faults))
             return False
         found = job.result(running[0])
-        job.expected, job.seconds = (found, seconds) if job.expected is None else (job.expected, job.seconds or seconds)
+        job.expected = found if job.expected is None else job.expected
         same = found == job.expected
         self.row(f"{job.name}: {name}", seconds, "the same result" if same else "another result", wrong=not same)
         return True
+
+    def undisturbed(self, name: str, job: Job, running: Running) -> None:
+        """Note that a job ended before it was disturbed."""
+        self.a.end()
+        self.b.end()
+        self.row(f"{job.name}: {name}", 0.0, f"it was not disturbed: {running.lines[-1]}", wrong=True)
 
     def again(self, job: Job, run: Callable[[], bool]) -> None:
         """Run the same command again, undisturbed: now it must make its result."""
@@ -378,8 +391,8 @@ class Cases:
         running, *cluster = self.start_on_cluster(job, **start)
         since = None
         if disturb is not None:
-            if not running.when(lambda: job.begun(running)):
-                return self.row(f"{job.name}: {name}", 0, f"it was not disturbed: {running.lines[-1]}", wrong=True)
+            if not running.when(lambda: job.begun([running, *cluster])):
+                return self.undisturbed(name, job, running)
             since = time.monotonic()
             disturb(*cluster)
         if not self.end(name, job, [running], since=since):
@@ -435,8 +448,8 @@ class Cases:
         ranks = self.start_ranks(job, of_b=of_b)
         since = None
         if disturb is not None:
-            if not ranks[0].when(lambda: job.begun(ranks[0])):
-                return self.row(f"{job.name}: {name}", 0, f"it was not disturbed: {ranks[0].lines[-1]}", wrong=True)
+            if not ranks[0].when(lambda: job.begun(ranks)):
+                return self.undisturbed(name, job, ranks[0])
             since = time.monotonic()
             disturb(*ranks)
         if not self.end(name, job, ranks[left], since=since):
@@ -504,6 +517,11 @@ def make_jobs(folder: Path) -> dict[str, Job]:
     def files_of_corpus(_: Running | None) -> Any:
         return contents(made), beside(folder, made.name)
 
+    def tests_words(running: Sequence[Running]) -> bool:
+        """Tell whether the client has come to the scheduler, and the workers have been at work for two seconds."""
+        log = running[1].log
+        return "Receive client" in log.read_text() and time.time() - log.stat().st_mtime > 2
+
     def model_again() -> None:
         remove(folder, tested.name)
         shutil.copytree(kept, tested)
@@ -514,13 +532,13 @@ def make_jobs(folder: Path) -> dict[str, Job]:
 
     prepare = Job(
         "prepare", ["prepare", text, "--out", made, "--slices", "20y", "--vocabulary", "1000"],
-        fresh=lambda: remove(folder, made.name), result=files_of_corpus, expected=files_of_corpus(None),
+        fresh=lambda: remove(folder, made.name), place=made, result=files_of_corpus, expected=files_of_corpus(None),
         begun=lambda _: any(folder.glob(f".{made.name}.preparation/partition-*")),
     )  # fmt: skip
     test = Job(
         "significance", ["significance", tested, "-n", "100000", "--csv"], fresh=model_again,
         result=lambda running: running.stdout,
-        begun=lambda running: time.monotonic() - running.begin > 0.7 * test.seconds,
+        begun=tests_words,
     )  # fmt: skip
     model_again()
     alone = [sys.executable, "-P", "-m", "driftword", *map(str, test.command)]
@@ -531,7 +549,7 @@ def make_jobs(folder: Path) -> dict[str, Job]:
         "fit",
         ["fit", corpus, "--out", fitted, "--dim", "10", "--starts", "1", "--context", "4", "--passes", "4",
          "--engine", "cpu", "--threads", "1", "--checkpoint-every", "0", "--no-significance"],
-        fresh=lambda: remove(folder, fitted.name), result=facts_of_model,
+        fresh=lambda: remove(folder, fitted.name), place=fitted, result=facts_of_model,
         begun=lambda _: (folder / f".{fitted.name}.checkpoints" / "pass-002").exists(),
     )  # fmt: skip
     return {"prepare": prepare, "test": test, "fit": fit}

@@ -88,7 +88,7 @@ def test_options_are_tuned_by_all_processes(found: dict[str, Any]) -> None:
 
 def test_a_process_that_cannot_open_the_corpus_ends_all(found: dict[str, Any]) -> None:
     assert found["no corpus"]["error"].startswith("Process 1 of this fit cannot take part: ")
-    assert "missing.corpus" in found["no corpus"]["error"]
+    assert "7" in found["no corpus"]["error"]
     assert found["no corpus"]["codes"] == [2]
 
 
