@@ -9,7 +9,7 @@ stand for two machines; the link between them is a process that holds every pack
 within `bound` seconds in the result of an undisturbed run, or in one sentence and exit status 2; if nothing is
 half-written; and if the same command, given again, then ends in that result. A process of another driftword, or with
 another time, is one whose Python says so. `python` is an interpreter of another version with driftword and Dask
-installed; without it, no worker has another Python. With `keep`, all files stay. The exit status is 1 if a case is wrong.
+installed; without it, no worker has another Python. With `keep`, files stay. The exit status is 1 if a case is wrong.
 """
 
 from __future__ import annotations
