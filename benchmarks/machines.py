@@ -560,7 +560,7 @@ def try_bad_input(cases: Cases, jobs: Mapping[str, Job]) -> None:
     cases.on_ranks("a process of another Python", jobs["fit"], of_b=cases.other_python)
     cases.on_ranks("a clock three days ahead", jobs["fit"], of_b=cases.other_time)
     cases.on_cluster("a worker without the files", jobs["prepare"], without=folder / "text")
-    cases.on_cluster("a worker without the model", jobs["test"], without=folder / "tested.model")
+    cases.on_cluster("a worker without the corpus", jobs["test"], without=folder / "sotu.corpus")
     for name in ("prepare", "test"):
         cases.on_cluster("a worker of another driftword", jobs[name], **cases.other_driftword)
         if cases.python_of_worker:
