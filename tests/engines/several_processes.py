@@ -30,19 +30,24 @@ SLICES, WORDS = 9, 120
 SPEC: dict[str, Any] = {"dim": 8, "context": 4, "rounds": 2, "block_size": 64, "prior_precision": 0.1}
 
 
-def make_corpus(seed: int = 0) -> dw.Corpus:
-    """Make text in which words follow each other by a rule that half of the words change in time."""
+def make_corpus(seed: int = 0, *, groups: bool = False) -> dw.Corpus:
+    """Make text in which words follow each other by a rule that half of the words change in time.
+
+    Of two groups of documents one has text in the last slices alone, and a rule of its own.
+    """
     random = np.random.default_rng(seed)
     lengths = random.integers(80, 240, size=16 * SLICES)
     slice_of = np.sort(random.integers(0, SLICES, size=len(lengths)))
+    late = ((slice_of > 5) & (lengths > 120)).astype(int)
     ids = []
-    for length, t in zip(lengths, slice_of, strict=True):
+    for length, t, own in zip(lengths, slice_of, late * groups, strict=True):
         topic = random.integers(0, 6)
-        shift = t // 3 if topic % 2 else 0
+        shift = (t // 3 if topic % 2 else 0) + 7 * own
         ids.append((topic * 20 + shift + random.integers(0, 20, size=length)) % WORDS)
     return dw.Corpus.from_ids(
         [f"w{i}" for i in range(WORDS)], np.concatenate(ids), np.r_[0, np.cumsum(lengths)],
         chunk_slice=slice_of, chunk_split=np.where(np.arange(len(lengths)) % 5 == 0, 1, 0), slices=range(2000, 2009),
+        **({"groups": ("all", "late"), "chunk_group": late} if groups else {}),
     )  # fmt: skip
 
 
@@ -143,6 +148,34 @@ def main(folder: Path) -> None:
         2, lambda: dw.fit(corpus, spec, resume=True, **options), lambda _: fitting.follow(corpus)
     )  # fmt: skip
     found["resumed"] = {**facts(model), "codes": codes, "files": sorted(path.name for path in folder.iterdir())}
+
+    grouped = make_corpus(groups=True)
+
+    def fit_groups() -> Any:
+        return dw.fit(
+            grouped, dw.Spec(**SPEC, learning_rate=2.0, group_precision=0.1), passes=6, engine="cpu", threads=1
+        )
+
+    groups = [fit_groups(), *(together(2, fit_groups, lambda _: fitting.follow(grouped))[0] for _ in range(2))]
+    found["groups"] = {
+        name: {
+            "L": [max(entry["L"] for entry in model._groups[name].history) for model in groups],
+            "moved": [float(np.abs(model.group(name).rho - model.rho).mean()) for model in groups],
+            "again": np.array_equal(groups[1].group(name).rho, groups[2].group(name).rho),
+        }
+        for name in grouped.groups
+    }
+
+    def tune() -> Any:
+        return dw.tune(grouped, spec, passes=3, candidates=8, threads=1, engine="cpu")
+
+    one, (two, codes) = tune(), together(2, tune, lambda _: fitting.follow(grouped.without_groups()))
+    found["tuned"] = {
+        "tried": [tuned.tried.to_dicts() for tuned in (one, two)], "rate": two.spec.learning_rate, "codes": codes,
+    }  # fmt: skip
+
+    model, codes = together(2, lambda: dw.fit(corpus, spec), lambda _: fitting.follow(7))  # type: ignore[arg-type]
+    found["no corpus"] = {**facts(model), "codes": codes}
 
     other = make_corpus(1)
     model, codes = together(2, lambda: dw.fit(corpus, spec), lambda _: fitting.follow(other))

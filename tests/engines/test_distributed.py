@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 import driftword as dw
-from driftword.engines.distributed.ranks import LOST, divide
+from driftword.engines.distributed.ranks import LOST, divide, notice_silence
 
 pytestmark = pytest.mark.slow
 
@@ -67,6 +68,30 @@ def test_a_process_that_dies_ends_all_and_the_fit_can_be_resumed_by_fewer(found:
     assert resumed["L"] == pytest.approx(found["four passes"]["L"], abs=0.03)
 
 
+@pytest.mark.parametrize("name", ["all", "late"])
+def test_groups_are_fitted_by_all_processes(found: dict[str, Any], name: str) -> None:
+    group = found["groups"][name]
+    assert group["again"]
+    assert group["L"][1] == pytest.approx(group["L"][0], abs=0.05)
+    assert min(group["moved"]) > 0
+
+
+def test_options_are_tuned_by_all_processes(found: dict[str, Any]) -> None:
+    one, two = found["tuned"]["tried"]
+    assert found["tuned"]["codes"] == [0]
+    assert len(two) == len(one)
+    last = [row for row in two if row["passes"] == two[-1]["passes"]]
+    best = max(last, key=lambda row: row["L"])
+    assert best["L"] == pytest.approx(max(row["L"] for row in one), abs=0.03)
+    assert found["tuned"]["rate"] == best["learning_rate"]
+
+
+def test_a_process_that_cannot_open_the_corpus_ends_all(found: dict[str, Any]) -> None:
+    assert found["no corpus"]["error"].startswith("Process 1 of this fit cannot take part: ")
+    assert "7" in found["no corpus"]["error"]
+    assert found["no corpus"]["codes"] == [2]
+
+
 def test_processes_with_different_corpora_say_so(found: dict[str, Any]) -> None:
     assert found["other corpus"]["error"].startswith("Processes 0 and 1 do not have the same corpus;")
     assert found["other corpus"]["codes"] == [2]
@@ -80,7 +105,7 @@ def test_more_processes_than_slices_are_refused(found: dict[str, Any]) -> None:
 def test_the_command_line_runs_under_torchrun(small: dw.Corpus, tmp_path: Path) -> None:
     """Two processes of the torch engine: the command is the one for a laptop."""
     command = ["fit", str(small.path), "--out", "two.model", "--dim", "8", "--rounds", "1", "--block-size", "64"]
-    command += ["--passes", "2", "--no-significance", "--engine", "torch", "--device", "cpu"]
+    command += ["--passes", "2", "--no-significance", "--engine", "torch", "--device", "cpu", "--tune"]
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     run = subprocess.run(
         [*launcher, "-m", "driftword", *command], cwd=tmp_path, capture_output=True, text=True, timeout=600,
@@ -91,6 +116,13 @@ def test_the_command_line_runs_under_torchrun(small: dw.Corpus, tmp_path: Path) 
     model = dw.Model.open(tmp_path / "two.model")
     assert model.rho.shape == (10, len(small.words), 8)
     assert "2 processes" in str(model.provenance.ran_on)
+
+
+def test_a_machine_that_does_not_answer_is_noticed() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as talk:
+        for each in (server, talk, sys.__stdin__):
+            notice_silence(each.fileno())
+        assert [each.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) for each in (server, talk)] == [0, 1]
 
 
 @pytest.mark.parametrize(

@@ -106,19 +106,19 @@ def fit_model(
     from driftword.engines import choose_engine
     from driftword.fitting import tuning
     from driftword.fitting.fitting import fit, follow
-    from driftword.fitting.job import WITH_GROUPS, fit_memory
+    from driftword.fitting.job import WITH_GROUPS, fit_memory, telling_others
     from driftword.fitting.keeping import find_checkpoints
     from driftword.models.model import KIND
     from driftword.storage import store
     from driftword.storage.atomic_writes import reserved
 
-    corpus = Corpus.open(path)
-    if shuffle_dates:
-        corpus = corpus.shuffle_dates(seed)
-    number, processes = rank()
-    if tune and processes > 1:
-        raise OptionError("Several processes cannot tune together; tune with one first, and give the options it finds")
-    if number:  # the first process does the talking
+    with telling_others():
+        corpus = Corpus.open(path)
+        if shuffle_dates:
+            corpus = corpus.shuffle_dates(seed)
+    if rank()[0]:  # the first process does the talking
+        if tune:
+            follow(corpus.without_groups())
         return follow(corpus)
     warn_about_text(corpus, spec)
     begin = time.perf_counter()
@@ -132,18 +132,21 @@ def fit_model(
             terminal.warn(f"The fit takes about {size / 1e9:.1f} GB of memory")
     if spec.model != "static" and passes == 1:
         terminal.warn(f"With a single pass, which is static, a {spec.model} model does not move; use more --passes")
-    place = checks.location("out", out)
-    folder = place if isinstance(place, Path) else None  # nothing is kept beside a model at an address
-    if resume and folder is None:
-        raise OptionError(f"Nothing can be resumed at '{out}', where no checkpoints are kept; leave out `resume`")
+    with telling_others():
+        place = checks.location("out", out)
+        folder = place if isinstance(place, Path) else None  # nothing is kept beside a model at an address
+        if resume and folder is None:
+            raise OptionError(f"Nothing can be resumed at '{out}', where no checkpoints are kept; leave out `resume`")
     try:
-        store.check_free(place, kind=KIND, overwrite=overwrite)
+        with telling_others():
+            store.check_free(place, kind=KIND, overwrite=overwrite)
         with nullcontext() if folder is None else reserved(folder):  # from the tuning to the model
             if tune:  # Ctrl-C here loses nothing but time: no pass of the fit itself is complete
-                tuned = tuning.tune(
-                    corpus, spec, passes=passes, seed=seed, threads=threads, engine=engine, device=device, out=folder,
-                    resume=resume,
-                )  # fmt: skip
+                with telling_others():
+                    tuned = tuning.tune(
+                        corpus, spec, passes=passes, seed=seed, threads=threads, engine=engine, device=device,
+                        out=folder, resume=resume,
+                    )  # fmt: skip
                 spec = tuned.spec
                 if not as_json:
                     terminal.print_table(tuned.tried, terminal.out())

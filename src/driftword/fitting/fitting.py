@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from driftword.basics import checks
 from driftword.basics.errors import OptionError
 from driftword.basics.jit import compiling_shown
 from driftword.basics.process import rank
-from driftword.basics.progress import progress
+from driftword.basics.progress import Progress, progress
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
-from driftword.fitting.job import plan_job
+from driftword.fitting.job import Job, StartAny, plan_job, telling_others
 from driftword.fitting.keeping import CHECKPOINT_EVERY, Keeper, reserved_for
 from driftword.fitting.training import Training
 from driftword.models.model import Model
@@ -79,32 +80,47 @@ def fit(
     -------
     The model of the pass with the best validation score.
     """
-    corpus, spec = as_corpus(corpus), as_spec(spec)
-    passes, patience = checks.whole("passes", passes, least=1), checks.whole("patience", patience, least=1)
-    threads, seed = checks.threads(threads), checks.seed(seed)
-    checkpoint_every = checks.real("checkpoint_every", checkpoint_every, low=0)
-    resume, overwrite = checks.flag("resume", resume), checks.flag("overwrite", overwrite)
-    reproducible = checks.flag("reproducible", reproducible)
-    half_precision = checks.flag("half_precision", half_precision)
-    show_progress = checks.show_progress(show_progress)
-    out = checks.optional(checks.location, "out", out)
-    if resume and out is None:
-        raise OptionError("Only a fit with an output directory can be resumed; give its `out`")
-    if resume and isinstance(out, str):
-        raise OptionError(f"Nothing can be resumed at '{out}', where no checkpoints are kept; leave out `resume`")
-    machine = {"threads": threads, "reproducible": reproducible, "half_precision": half_precision, "device": device}
-    job = plan_job(corpus, spec, passes=passes, seed=seed, engine=engine, machine=machine)
+    with telling_others():
+        corpus, spec = as_corpus(corpus), as_spec(spec)
+        passes, patience = checks.whole("passes", passes, least=1), checks.whole("patience", patience, least=1)
+        threads, seed = checks.threads(threads), checks.seed(seed)
+        checkpoint_every = checks.real("checkpoint_every", checkpoint_every, low=0)
+        resume, overwrite = checks.flag("resume", resume), checks.flag("overwrite", overwrite)
+        reproducible = checks.flag("reproducible", reproducible)
+        half_precision = checks.flag("half_precision", half_precision)
+        show_progress = checks.show_progress(show_progress)
+        out = checks.optional(checks.location, "out", out)
+        if resume and out is None:
+            raise OptionError("Only a fit with an output directory can be resumed; give its `out`")
+        if resume and isinstance(out, str):
+            raise OptionError(f"Nothing can be resumed at '{out}', where no checkpoints are kept; leave out `resume`")
+        machine = {"threads": threads, "reproducible": reproducible, "half_precision": half_precision, "device": device}
+        job = plan_job(corpus, spec, passes=passes, seed=seed, engine=engine, machine=machine)
     if rank()[0] > 0:  # another process leads
         follow(corpus)
         if out is None:
             raise OptionError("Of several processes that fit together only the first has the model; give its `out`")
         return Model.open(out)
-    with (
-        job.starting() as start_engine,
-        reserved_for(job, out, overwrite=overwrite) as checkpoints,
-        progress(show=show_progress) as bar,
-        compiling_shown(bar),
-    ):
+    with job.starting() as start_engine, progress(show=show_progress) as bar, compiling_shown(bar):
+        return run_job(
+            job, start_engine, patience=patience, bar=bar, out=out, resume=resume, overwrite=overwrite,
+            checkpoint_every=checkpoint_every,
+        )  # fmt: skip
+
+
+def run_job(
+    job: Job,
+    start_engine: StartAny,
+    *,
+    patience: int,
+    bar: Progress,
+    out: Path | str | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    checkpoint_every: float = CHECKPOINT_EVERY,
+) -> Model:
+    """Run a fit that was planned; the options are those of `fit`."""
+    with reserved_for(job, out, overwrite=overwrite) as checkpoints:
         state = None
         if checkpoints is not None and resume:
             state = checkpoints.resume()
@@ -123,4 +139,6 @@ def follow(corpus: Corpus | str | os.PathLike[str]) -> None:
     """Take part in a fit that another process of this ``torchrun`` leads, until it is done."""
     from driftword.engines.distributed.engine import follow as carry_out
 
-    carry_out(as_corpus(corpus))
+    with telling_others():
+        corpus = as_corpus(corpus)
+    carry_out(corpus)

@@ -18,7 +18,7 @@ from driftword.basics.progress import Progress
 from driftword.engines.parameters import INTERCEPT_UNIT, Floats, split_intercepts
 from driftword.engines.prior import Chain, Prior
 from driftword.fitting.continuation import continue_fit
-from driftword.fitting.job import WITH_GROUPS, Job
+from driftword.fitting.job import WITH_GROUPS, Job, StartAny
 from driftword.fitting.schedule import Schedule
 from driftword.models.embeddings import GroupEmbeddings
 
@@ -26,18 +26,19 @@ RATE: Final = 0.06  # of the learning rate: groups start near where they end
 
 
 def fit_groups(
-    job: Job, rho: Floats, alpha: Floats, *, dtype: npt.DTypeLike, bar: Progress
+    job: Job, start_engine: StartAny, rho: Floats, alpha: Floats, *, dtype: npt.DTypeLike, bar: Progress
 ) -> dict[str, GroupEmbeddings]:
     """Fit the groups of a corpus, if it has any and the model moves, from embeddings and contexts of all text."""
     if not job.corpus.groups or job.schedule.spec.model not in WITH_GROUPS or len(rho) < 2:
         return {}
     rho, alpha = np.asarray(rho, dtype=np.float32), np.asarray(alpha, dtype=np.float32)
     prior = group_prior(job.schedule, rho)
-    go_on = functools.partial(continue_fit, frozen=alpha.shape[-2], rate=RATE, start_engine=job.start_alone, bar=bar)
+    go_on = functools.partial(continue_fit, frozen=alpha.shape[-2], rate=RATE, bar=bar)
     groups = {}
     for name in job.corpus.groups:
         corpus = job.corpus.of_group(name)
-        found, _, history = go_on(corpus, job.schedule, (rho, alpha), prior, title=f"group {name}")
+        start = functools.partial(start_engine, group=name)
+        found, _, history = go_on(corpus, job.schedule, (rho, alpha), prior, start_engine=start, title=f"group {name}")
         own, intercepts = split_intercepts(found.astype(dtype), alpha.shape[-1])
         groups[name] = GroupEmbeddings(own, intercepts, corpus.counts, corpus.train_counts, tuple(history))
     return groups

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from driftword.basics.errors import OptionError
+from driftword.basics.errors import DriftwordError, OptionError
 from driftword.basics.process import available_memory, rank
 from driftword.corpus import Corpus
 from driftword.engines import Engine, choose_engine, make_engine
@@ -18,6 +18,15 @@ from driftword.fitting.schedule import Schedule
 from driftword.models.spec import Spec
 
 StartEngine = Callable[[Parameters, Sampler], Engine]
+
+
+class StartAny(Protocol):
+    """Starts the engine of a fit, or of the fit of one of its groups."""
+
+    def __call__(self, parameters: Parameters, sampler: Sampler, *, group: str | None = None) -> Engine:
+        """Start it."""
+
+
 WITH_GROUPS: Final = ("binned", "dynamic")  # models that have embeddings of groups
 #: Tables that a fit keeps, of a number for each slice, word and dimension: embeddings, and those of the best pass.
 _TABLES: Final = 2
@@ -53,12 +62,13 @@ class Job:
         values = (tables * self.schedule.n_slices + 1) * len(self.corpus.words) * spec.dim
         return values * (2 if self.machine["half_precision"] else 4)
 
-    def start_alone(self, parameters: Parameters, sampler: Sampler) -> Engine:
-        """Start an engine of this process, even where several fit together."""
+    def start_alone(self, parameters: Parameters, sampler: Sampler, *, group: str | None = None) -> Engine:
+        """Start an engine of this process, even where several fit together; it works on whatever text it is given."""
+        del group
         return make_engine(self.engine, parameters, sampler, **self.machine)
 
     @contextmanager
-    def starting(self) -> Iterator[StartEngine]:
+    def starting(self) -> Iterator[StartAny]:
         """Yield what starts the engine of the fit: that of this process, or one of all that ``torchrun`` started."""
         if rank()[1] == 1:
             yield self.start_alone
@@ -67,6 +77,19 @@ class Job:
 
         with leading(self.corpus, self.engine, self.machine) as start:
             yield start
+
+
+@contextmanager
+def telling_others() -> Iterator[None]:
+    """Tell the other processes of this ``torchrun`` of an error that ends this one: they would wait for it."""
+    try:
+        yield
+    except DriftwordError as error:
+        if rank()[1] > 1:
+            from driftword.engines.distributed.ranks import tell
+
+            tell(str(error))
+        raise
 
 
 def plan_job(corpus: Corpus, spec: Spec, *, passes: int, seed: int, engine: str, machine: dict[str, Any]) -> Job:

@@ -99,7 +99,7 @@ class Keeper:
         job, schedule = self.training.job, self.training.schedule
         dtype = np.float16 if job.machine["half_precision"] else np.float32
         best = self.best_embeddings()
-        groups = fit_groups(job, *best, dtype=dtype, bar=bar)
+        groups = fit_groups(job, self.training.start_engine, *best, dtype=dtype, bar=bar)
         with np.errstate(over="ignore"):  # found below
             rho, alpha = (np.asarray(values, dtype) for values in best)
         rho, intercepts = split_intercepts(rho, alpha.shape[-1])

@@ -23,7 +23,7 @@ from driftword.engines.registry import ENGINES
 from driftword.engines.rounds import Sampler
 from driftword.engines.streaming import rounds_of_pass
 from driftword.fitting.held_out import KNOWS_NOTHING, MOST_VALIDATION, HeldOut, initial_intercepts
-from driftword.fitting.job import Job, StartEngine
+from driftword.fitting.job import Job, StartAny
 from driftword.fitting.schedule import START_PASSES
 from driftword.fitting.starts import merge
 from driftword.models.spec import Spec
@@ -59,9 +59,10 @@ class Training:
     """An engine at work on a job, anew or from the state of an interrupted fit, and the scores of the passes so far."""
 
     def __init__(
-        self, job: Job, start_engine: StartEngine, state: tuple[Parameters, History] | None, *, resumable: bool
+        self, job: Job, start_engine: StartAny, state: tuple[Parameters, History] | None, *, resumable: bool
     ) -> None:
         self.job, self.corpus, self.schedule, self.resumable = job, job.corpus, job.schedule, resumable
+        self.start_engine = start_engine
         spec, corpus = job.schedule.spec, job.corpus
         reader = ThreadPoolExecutor(1)  # the first pass need not wait for the text it will be scored on
         self._held_out = reader.submit(HeldOut, corpus, "valid", most=MOST_VALIDATION)

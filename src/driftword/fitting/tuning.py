@@ -6,6 +6,7 @@ few are left. They are scored on the validation split; the test split is never l
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import warnings
@@ -19,10 +20,13 @@ import polars as pl
 
 from driftword.basics import checks
 from driftword.basics.errors import DriftwordWarning, FitError, OptionError, StoreError
-from driftword.basics.progress import progress
+from driftword.basics.process import rank
+from driftword.basics.progress import Progress, progress
 from driftword.corpus import Corpus
 from driftword.corpus.corpus import as_corpus
-from driftword.fitting.fitting import fit
+from driftword.fitting.fitting import follow, run_job
+from driftword.fitting.job import Job, StartAny, plan_job
+from driftword.fitting.training import DivergedError
 from driftword.models.spec import Spec, as_spec
 from driftword.storage.atomic_writes import replacing, reserved
 from driftword.storage.checksums import sealed_json, unseal_json
@@ -37,6 +41,7 @@ FACTORS: Final[dict[str, tuple[float, ...]]] = {
 }
 FIRST_PASSES: Final = 2
 KEEP: Final = 4  # one candidate in this many goes on
+_PATIENCE: Final = 2  # passes without a better score, after which a candidate is stopped
 
 
 @dataclass(frozen=True)
@@ -89,19 +94,29 @@ def tune(
         raise OptionError("The corpus has no validation text to choose options by")
     result_path = None if out is None else out.with_name(out.name + ".tuning.json")
     request = {"spec": spec.to_dict(), "corpus": corpus.fingerprint, "passes": passes, "seed": seed}
-    if resume and result_path is not None and result_path.exists():
-        return _load_result(result_path, request)
     corpus = corpus.without_groups()  # they are fitted to the model that is chosen, not to every candidate
-    options: dict[str, Any] = {"seed": seed, "threads": threads, "engine": engine, "device": device}
+    machine = {"threads": threads, "reproducible": False, "half_precision": False, "device": device}
+    plan = functools.partial(plan_job, corpus, seed=seed, engine=engine, machine=machine)
+    if rank()[0] > 0:  # another process leads
+        follow(corpus)
+        if result_path is None:
+            raise OptionError("Of several processes that tune together only the first has the result; give its `out`")
+        return _load_result(result_path, request)
     left, rows = _candidates(spec, candidates, seed), []
     budget = min(FIRST_PASSES, passes)
-    with nullcontext() if out is None else reserved(out), progress(show=show_progress) as bar:
+    with (
+        plan(spec, passes=passes).starting() as start_engine,
+        nullcontext() if out is None else reserved(out),
+        progress(show=show_progress) as bar,
+    ):
+        if resume and result_path is not None and result_path.exists():
+            return _load_result(result_path, request)
         while True:
             each = "1 pass" if budget == 1 else f"{budget} passes"
             bar.stage(f"{spec.model}, context {spec.context}: {len(left)} candidates, {each} each", total=len(left))
             scores: list[float] = []
             for candidate in left:
-                rows.append(_try(corpus, candidate, passes=budget, **options))
+                rows.append(_try(plan(candidate, passes=budget), start_engine))
                 scores.append(rows[-1][spec.select_by])
                 bar.update(done=len(scores), facts=f"best {spec.select_by} {max(scores):.3f}")
             best = [left[i] for i in np.argsort(-np.array(scores), kind="stable")]
@@ -164,15 +179,16 @@ def option_value(spec: Spec, name: str) -> Any:
     return spec.intercept_walk if name == "intercept_precision" else getattr(spec, name)
 
 
-def _try(corpus: Corpus, spec: Spec, **options: Any) -> dict[str, Any]:
+def _try(job: Job, start_engine: StartAny) -> dict[str, Any]:
     """Fit a candidate, and return a row with its options and scores."""
-    row: dict[str, Any] = {"passes": options["passes"]}
+    spec = job.schedule.spec
+    row: dict[str, Any] = {"passes": job.schedule.passes}
     row |= {name: option_value(spec, name) for name in tuned_options(spec)}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DriftwordWarning)  # of candidates; the best one is told by its scores
-            model = fit(corpus, spec, show_progress=False, **options)
-    except FitError:
+            model = run_job(job, start_engine, patience=_PATIENCE, bar=Progress())
+    except DivergedError:
         return {**row, "L": float("-inf"), "L_pos": float("-inf"), "best_pass": None}
     best = model.history[(model.best_pass or 1) - 1]
     return {**row, "L": best["L"], "L_pos": best["L_pos"], "best_pass": best["pass"]}

@@ -15,6 +15,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
+import platform
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -57,9 +60,6 @@ class RankPart:
 
     def __init__(self, ranks: Ranks, corpus: Corpus, parts: Parts) -> None:
         self.ranks, self.corpus, self.parts = ranks, corpus, parts
-        self.borders = divide((corpus.counts @ corpus.keep_probability).tolist(), ranks.size)  # about as much text each
-        self.low, self.high = self.borders[ranks.rank : ranks.rank + 2]
-        self.outside = (int(self.low > 0), int(self.high < self.borders[-1]))  # slices before and after ours
         self.rounds: list[Any] = []
         self.reader = ThreadPoolExecutor(1)
         self.ahead: tuple[PassPlan, Future[Any]] | None = None  # the next piece of the text, while this one is used
@@ -70,9 +70,28 @@ class RankPart:
 
     # -- the commands ------------------------------------------------------------------
 
-    def start(self, name: str, sampler: Sampler, options: dict[str, Any], parameters: Parameters | None) -> None:
-        """Make the engine of this process; the leader has the parameters."""
-        self.texts, self.rounds, self.kept, self.center = {}, [], None, None
+    def start(
+        self,
+        name: str,
+        sampler: Sampler,
+        options: dict[str, Any],
+        *,
+        group: str | None,
+        done: Sequence[int],
+        parameters: Parameters | None,
+    ) -> None:
+        """Make the engine of this process, for all text or that of a group; the leader has the parameters.
+
+        `done` are the numbers of engines that serve no more.
+        """
+        for number in done:
+            self.parts.pop(number, None)
+        if group is not None:
+            self.corpus = self.corpus.of_group(group)
+        weights = self.corpus.counts @ self.corpus.keep_probability
+        self.borders = divide(weights.tolist(), self.ranks.size)  # about as much text each
+        self.low, self.high = self.borders[self.ranks.rank : self.ranks.rank + 2]
+        self.outside = (int(self.low > 0), int(self.high < self.borders[-1]))  # slices before and after ours
         arrays = {} if parameters is None else vars(parameters)
         shapes = self.ranks.share({key: values.shape for key, values in arrays.items()})
         self.sliced, self.dim = shapes["rho"][0] > 1, shapes["alpha"][-1]
@@ -129,15 +148,20 @@ class RankPart:
         return [int(n) for n in positions]
 
     def round(self, number: int, step: Step) -> float:
-        """Take the likelihood steps of our blocks, exchanging movements, then the prior's together with all others."""
+        """Take the likelihood steps of our blocks, exchanging movements, then the prior's together with all others.
+
+        There are none to exchange where every slice has context vectors of its own, or all of them stay.
+        """
         total, begin = 0.0, 0.0
-        before = [Table(*(part.clone() for part in table)) for table in self._shared()]
+        before = [] if self.sliced and step.frozen >= len(self.corpus.words) else self._shared()
+        before = [Table(*(part.clone() for part in table)) for table in before]
         while begin < 1:
             blocks = max(self.blocks_done * SHARE, self.ranks.size)
             end = min(1.0, begin + blocks / max(self.block_counts[number], 1))
-            end = 1.0 if end > 1 - 1e-9 else end
+            end = 1.0 if end > 1 - 1e-9 or not before else end
             total += float(self.engine.likelihood_step(self.rounds[number].part(begin, end), step))
-            self._add_movements(before, few=bool(before) and blocks * WORDS_PER_BLOCK < len(before[0].values))
+            if before:
+                self._add_movements(before, few=blocks * WORDS_PER_BLOCK < len(before[0].values))
             self.blocks_done += (end - begin) * self.block_counts[number]
             begin = end
         if self.sliced:
@@ -206,8 +230,6 @@ class RankPart:
         moved, only those are sent.
         """
         now = self._shared()
-        if not now:
-            return
         rows: list[Any] = [slice(None)] * len(now)
         if few:
             moved = [(new.accumulator != old.accumulator).any(1) for new, old in zip(now, before, strict=True)]
@@ -288,12 +310,13 @@ class Parts(dict[int, RankPart]):
     def __init__(self, ranks: Ranks, corpus: Corpus) -> None:
         super().__init__()
         self._ranks, self._corpus = ranks, corpus
+        self.numbers = itertools.count()  # of engines
+        self.done: list[int] = []  # numbers of engines that nobody uses any more; the next one to start says so
 
-    def add(self) -> tuple[int, RankPart]:
-        """Make the part of another engine; return its number, too."""
-        number = max(self, default=-1) + 1
+    def __missing__(self, number: int) -> RankPart:
+        """Make the part of another engine."""
         self[number] = RankPart(self._ranks, self._corpus, self)
-        return number, self[number]
+        return self[number]
 
 
 class DistributedEngine:
@@ -301,11 +324,23 @@ class DistributedEngine:
 
     reads_ahead = True  # every process does so by itself, and what they say to each other must keep its order
 
-    def __init__(self, parameters: Parameters, sampler: Sampler, *, parts: Parts, name: str, **options: Any) -> None:
-        self._number, self._own = parts.add()
+    def __init__(
+        self,
+        parameters: Parameters,
+        sampler: Sampler,
+        *,
+        parts: Parts,
+        name: str,
+        options: dict[str, Any],
+        group: str | None = None,
+    ) -> None:
+        self._number = next(parts.numbers)
+        self._own = parts[self._number]
         self._texts: dict[int, tuple[Text, list[Any]]] = {}  # by the id of the text, which is kept so that it lasts
         self._center: Floats | None = None
-        self._all("start", name, sampler, options, only_here={"parameters": parameters})
+        done, parts.done = parts.done, []
+        self._all("start", name, sampler, options, group=group, done=done, only_here={"parameters": parameters})
+        weakref.finalize(self, _note, parts, self._number)
         self.machine = f"{self._own.ranks.size} processes, each with {self._own.engine.machine}"
 
     def _all(self, command: str, *arguments: Any, only_here: dict[str, Any] | None = None, **options: Any) -> Any:
@@ -339,7 +374,7 @@ class DistributedEngine:
 
     def read(self, corpus: Corpus, plan: PassPlan) -> list[SharedRound]:
         """Return the rounds of a pass."""
-        assert corpus is self._own.corpus  # the others have no other one
+        del corpus  # every process has its own
         return [SharedRound(number, positions) for number, positions in enumerate(self._all("read", plan))]
 
     def round(self, blocks: SharedRound, step: Step) -> float:
@@ -383,12 +418,17 @@ class DistributedEngine:
         return lambda: tuple(self._all("gather", "kept"))
 
 
+def _note(parts: Parts, number: int) -> None:
+    """Note that an engine is no longer used."""
+    parts.done.append(number)
+
+
 @contextmanager
-def leading(corpus: Corpus, name: str, options: dict[str, Any]) -> Iterator[Callable[[Parameters, Sampler], Engine]]:
+def leading(corpus: Corpus, name: str, options: dict[str, Any]) -> Iterator[Callable[..., Engine]]:
     """Meet the other processes; give what starts an engine of all of them, and let them go in the end."""
     with _met(corpus) as ranks:
         try:
-            yield functools.partial(DistributedEngine, parts=Parts(ranks, corpus), name=name, **options)
+            yield functools.partial(DistributedEngine, parts=Parts(ranks, corpus), name=name, options=options)
         finally:
             with suppress(FitError):  # where one has stopped, all of them know
                 ranks.share(None)
@@ -400,23 +440,17 @@ def follow(corpus: Corpus) -> None:
         parts = Parts(ranks, corpus)
         while (command := ranks.share(None)) is not None:
             number, name, arguments, options = command
-            part = parts.get(number) or parts.add()[1]
-            getattr(part, name)(*arguments, **options)
+            getattr(parts[number], name)(*arguments, **options)
 
 
 @contextmanager
 def _met(corpus: Corpus) -> Iterator[Ranks]:
     """Meet the other processes, see to it that all have the same corpus and version, and part from them in the end."""
-    ranks = Ranks.join()
+    python = ".".join(platform.python_version_tuple()[:2])  # bug fixes change nothing here
+    packages = versions() | {"Python": python, "torch": torch.__version__.partition("+")[0]}
+    facts = {f"version of {name}": version for name, version in packages.items()}
+    ranks = Ranks.join({"corpus": corpus.fingerprint, **facts})
     try:
-        facts = {"corpus": corpus.fingerprint, "version of driftword": versions()["driftword"]}
-        for number, others in enumerate(ranks.collect(facts)):
-            different = [name for name, value in facts.items() if others[name] != value]
-            if different:
-                raise OptionError(
-                    f"Processes {ranks.rank} and {number} do not have the same {' and the same '.join(different)}; "
-                    "start all of them with the same command and driftword"
-                )
         if ranks.size > len(corpus.slices):
             raise OptionError(
                 f"{ranks.size} processes cannot share {len(corpus.slices)} slices; "

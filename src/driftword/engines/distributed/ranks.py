@@ -6,13 +6,16 @@ torch.distributed: NCCL between GPUs, gloo between processors.
 
 from __future__ import annotations
 
+import json
 import os
+import socket
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import accumulate
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -20,12 +23,19 @@ import numpy.typing as npt
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.distributed_c10d import PrefixStore, _set_pg_timeout
+from torch.distributed.rendezvous import rendezvous
 
-from driftword.basics.errors import FitError
+from driftword.basics.errors import DriftwordError, FitError, OptionError
 from driftword.basics.process import available_cores
 
 TIMEOUT: Final = timedelta(hours=1)  # without a word from the others; one that has ended is noticed at once
-LOST: Final = "Another process of this fit has stopped; see what it says, then continue with `resume=True`"
+MEETING: Final = timedelta(minutes=10)  # until all have come: they are started together, and open a corpus at most
+SILENCE: Final = 60  # seconds, after which a machine that does not answer is lost; its processes may be busy for longer
+LOST: Final = (
+    "Another process of this fit has stopped, or cannot be reached; see what it says, then continue with `resume=True`"
+)
+_ERROR: Final = "error"  # the name of a fact: why a process cannot take part
 _CPU: Final = torch.device("cpu")
 
 
@@ -40,12 +50,26 @@ class Ranks:
     _sending: list[tuple[Any, Tensor]] = field(default_factory=list)
 
     @classmethod
-    def join(cls) -> Ranks:
-        """Meet the other processes."""
+    def join(cls, facts: Mapping[str, str]) -> Ranks:
+        """Meet the other processes; refuse those for which some facts are not the same."""
+        others = set(_open_files())
         with _explaining_loss("The processes of this fit cannot reach each other ({}); check the address of the first"):
+            store, rank, size = _say(facts)
+            with suppress(dist.DistStoreError):
+                store.wait([str(number) for number in range(size)], MEETING)
+            if missing := [number for number in range(size) if not store.check([str(number)])]:
+                raise FitError(
+                    f"Process {missing[0]} of this fit did not come within {MEETING.seconds // 60} minutes; "
+                    "see what it says"
+                )
+            for number in range(size):
+                _compare(facts, rank, json.loads(store.get(str(number))), number)
             if not dist.is_initialized():
-                dist.init_process_group(_backend(), timeout=TIMEOUT)
-        return cls(dist.get_rank(), dist.get_world_size(), *_on_this_machine())
+                dist.init_process_group(_backend(), store=store, rank=rank, world_size=size, timeout=MEETING)
+                _set_pg_timeout(TIMEOUT)
+        for number in set(_open_files()) - others:
+            notice_silence(number)
+        return cls(rank, size, *_on_this_machine())
 
     @property
     def threads(self) -> int:
@@ -138,6 +162,54 @@ class Ranks:
             dist.destroy_process_group()
 
 
+def tell(error: str) -> None:
+    """Tell the other processes why this one cannot take part, so that they do not wait for it."""
+    with suppress(RuntimeError, ValueError, StopIteration):  # nobody listens
+        _say({_ERROR: error})
+
+
+def _say(facts: Mapping[str, str]) -> tuple[PrefixStore, int, int]:
+    """Say something at the next meeting of all processes; return where it is said, the rank of this one and the size.
+
+    Meetings are numbered: a process may take part in several fits.
+    """
+    store, rank, size = next(rendezvous("env://", timeout=MEETING))
+    meeting = PrefixStore(f"driftword/{store.add(f'driftword/{rank}', 1)}", store)
+    meeting.set(str(rank), json.dumps(facts))
+    return meeting, rank, size
+
+
+def _compare(facts: Mapping[str, str], rank: int, others: Mapping[str, str], number: int) -> None:
+    """Refuse a process for which some facts are not those of this one."""
+    if _ERROR in others:
+        raise FitError(f"Process {number} of this fit cannot take part: {others[_ERROR]}")
+    if different := [name for name, value in facts.items() if others.get(name) != value]:
+        raise OptionError(
+            f"Processes {rank} and {number} do not have the same {' and the same '.join(different)}; start all of them "
+            "with the same command, on machines with the same packages"
+        )
+
+
+def _open_files() -> list[int]:
+    """Return the numbers of all files and sockets that this process has open."""
+    folder = Path("/dev/fd")  # Windows has none
+    return [int(path.name) for path in folder.iterdir()] if folder.is_dir() else []
+
+
+def notice_silence(number: int) -> None:
+    """Have the system give up a connection to a machine that does not answer, if this file is one.
+
+    Left alone, whoever waits for such a machine does so for hours. Where a process is busy, its machine still answers.
+    """
+    with suppress(OSError), socket.socket(fileno=os.dup(number)) as connection:
+        connection.getpeername()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        wanted = {"KEEPIDLE": SILENCE // 6, "KEEPINTVL": SILENCE // 6, "KEEPCNT": 5, "USER_TIMEOUT": 1000 * SILENCE}
+        for name, value in wanted.items():
+            if option := getattr(socket, f"TCP_{name}", None):
+                connection.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
 def _on_this_machine() -> tuple[int, int]:
     """Return how many of the processes are on this machine, and the number of this one among them."""
     return int(os.environ.get("LOCAL_WORLD_SIZE", 1)), int(os.environ.get("LOCAL_RANK", 0))
@@ -180,6 +252,6 @@ def _explaining_loss(sentence: str = LOST) -> Iterator[None]:
     try:
         yield
     except (RuntimeError, ValueError) as error:
-        if isinstance(error, FitError):
+        if isinstance(error, DriftwordError):
             raise
         raise FitError(sentence.format(str(error).splitlines()[0][:200])) from error
