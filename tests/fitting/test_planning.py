@@ -40,7 +40,7 @@ def test_a_corpus_is_planned_as_one_of_its_size(sotu: dw.Corpus) -> None:
 def test_more_of_everything_takes_longer_and_more_machines_less() -> None:
     base = dw.plan(tokens=1e9, vocabulary=50_000, slices=100, cores=16)
     assert seconds(dw.plan(tokens=1e10, vocabulary=50_000, slices=100, cores=16), "prepare") == pytest.approx(
-        10 * seconds(base, "prepare")
+        10 * seconds(base, "prepare"), rel=0.02
     )
     many = dw.plan(tokens=1e9, vocabulary=50_000, slices=200, cores=16)
     assert seconds(many, "fit: prior") == pytest.approx(2 * seconds(base, "fit: prior"))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from driftword.basics import checks
@@ -50,14 +51,16 @@ EXCHANGES: Final = 96  # while the blocks that are done grow by a factor of e, a
 SENT: Final = 0.35  # of the numbers in an exchange, on average: at first few words have moved
 
 PREPARE_WORD: Final = 4.0e-7  # core-seconds
-PREPARE_ALONE: Final = 7.4e-8  # seconds that one core works for a word while the others wait
+PREPARE_ALONE: Final = 1.43e-7  # seconds that one core works for a word while the others wait
+PREPARE_START: Final = 1.9  # seconds, whatever the text
 PREPARE_DASK: Final = 2.1  # how much more work it is in parts
 #: On a cluster: seconds of one core for the document and the checksums of a word, and for what one process does alone.
 PREPARE_STORED, PREPARE_LAST = 5.1e-8, 2.3e-8
 STORED_TEXT: Final = 2.0  # bytes that a word takes where the documents are stored
-WRITTEN: Final = 6.5e8  # bytes of a model that are stored in a second
-SIGNIFICANCE_WORD: Final = 2.2e-3  # core-seconds for a word of the vocabulary, with its permutations
-SIGNIFICANCE_TOKEN: Final = 3.8e-6  # core-seconds for a word of text that a pass sees
+WRITTEN: Final = 5e8  # bytes of a model that are stored in a second
+SIGNIFICANCE_WORD: Final = 1.7e-3  # core-seconds for a word of the vocabulary, with its permutations
+SIGNIFICANCE_DOCUMENT: Final = 9e-6  # core-seconds for a document of a word
+DOCUMENT: Final = 500  # words of a document, where nothing else is known
 SIGNIFICANCE_READ: Final = 5e-8  # seconds in which one core finds where a word of text occurs
 #: Seconds until processes are there, and what each of them adds on one machine.
 SIGNIFICANCE_START, SIGNIFICANCE_PROCESS = 2.0, 0.14
@@ -83,26 +86,35 @@ class Size:
     seen: float  # of the stored ones that a pass predicts
     words: int
     slices: int
+    documents: float  # of a word, as far as a pass sees it, summed over all words
 
     @classmethod
     def of(cls, corpus: Corpus) -> Size:
         """Measure a corpus."""
         stored, train = (float(counts.sum(dtype=np.float64)) for counts in (corpus.counts, corpus.train_counts))
         seen = corpus.expected_tokens() * train / max(stored, 1.0)
-        return cls(float(corpus.report.tokens_read or stored), stored, seen, len(corpus.words), len(corpus.slices))
+        read, documents = float(corpus.report.tokens_read or stored), int(corpus.chunk_document.max(initial=0)) + 1
+        pairs = _documents_of_words(corpus.counts.sum(axis=0) * corpus.keep_probability, documents)
+        return cls(read, stored, seen, len(corpus.words), len(corpus.slices), pairs)
 
     @classmethod
     def guess(cls, tokens: float, words: int, slices: int) -> Size:
         """Guess what a corpus of so many tokens is like: words are as frequent as Zipf's law has it."""
         share = 1 / np.arange(1, words + 1)
         counts = np.maximum(share / share.sum() * tokens, 1).astype(np.int64)
-        seen = float(counts @ keep_probabilities(counts, choose_subsample("auto", counts)))
-        return cls(tokens, tokens, _TRAINED * seen, words, slices)
+        seen = counts * keep_probabilities(counts, choose_subsample("auto", counts))
+        pairs = _documents_of_words(seen, tokens / DOCUMENT)
+        return cls(tokens, tokens, _TRAINED * float(seen.sum()), words, slices, pairs)
 
     @property
     def id_bytes(self) -> int:
         """The number of bytes that a word takes in the tokens of a corpus."""
         return 2 if self.words < 1 << 16 else 4
+
+
+def _documents_of_words(seen: npt.NDArray[np.float64], documents: float) -> float:
+    """Return in how many documents words are, summed over all words, if they are strewn at random."""
+    return float((-np.expm1(-seen / max(documents, 1.0)) * documents).sum())
 
 
 def plan(
@@ -185,7 +197,8 @@ def _prepare(size: Size, cores: int, dask_cores: int, core_speed: float) -> list
     disk = text + size.stored * size.id_bytes / GIGA
     if not dask_cores:
         limit = "cores" if alone < work / cores else "one core reads and numbers words"
-        return [("prepare", alone + work / cores, 0.6 + 0.025 * cores, disk, 0.0, limit)]
+        seconds = PREPARE_START / core_speed + alone + work / cores
+        return [("prepare", seconds, 0.6 + 0.025 * cores, disk, 0.0, limit)]
     files = min(dask_cores, SHARES)  # of documents, at most, of which a core writes one
     stored, last = (size.tokens * cost / core_speed for cost in (PREPARE_STORED, PREPARE_LAST))
     limit = "cores of the cluster"
@@ -239,7 +252,7 @@ def _fit(size: Size, spec: Spec, passes: int, *, cores: int, gpus: int, processe
 
 def _significance(size: Size, spec: Spec, cores: int, dask_cores: int, core_speed: float) -> Row:
     seen, used = size.seen / _TRAINED, dask_cores or cores
-    work = (size.words * SIGNIFICANCE_WORD + seen * SIGNIFICANCE_TOKEN) / used
+    work = (size.words * SIGNIFICANCE_WORD + size.documents * SIGNIFICANCE_DOCUMENT) / used
     alone = seen * SIGNIFICANCE_READ + SIGNIFICANCE_START + SIGNIFICANCE_PROCESS * min(used, cores)
     fixed, text = (size.words * spec.dim * 8 + BACKGROUND) / GIGA, seen * SEEN_BYTES / GIGA
     limit = "one process reads" if alone > work else "cores of the cluster" if dask_cores else "cores"
