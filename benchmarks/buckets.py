@@ -309,6 +309,8 @@ def _trial(trial: Trial, *, every: int, passes: str) -> None:
     run("report s3", "report", *there, "--title", "texts", "--out", "there.html",
         check=lambda: "" if _same_report(folder) else "another report")  # fmt: skip
 
+    _archive(trial, passes)
+
     print("\nThe server is stopped:")
     door.close()
     cannot = "cannot be (read|written): Could not connect"
@@ -377,6 +379,35 @@ def _trial(trial: Trial, *, every: int, passes: str) -> None:
     run(
         "and is gone", *prepare, "--out", "s3://bucket/g.corpus", status=2, says="bucket does not exist|No file matches"
     )
+
+
+def _archive(trial: Trial, passes: str) -> None:
+    """Go the way of docs/tutorial-cluster.md: text in a bucket, a cluster, a shared folder, pages in a bucket."""
+    print("\nAn archive, on a cluster of this machine's cores:")
+    run, folder, dask = trial.run, trial.folder, ("--dask", "local")
+    texts = pl.read_parquet(folder / "texts.parquet")
+    for number, part in enumerate(texts.iter_slices(-(-len(texts) // 4))):
+        part.write_parquet(folder / f"{number}.parquet")
+        trial.bucket.put_file(str(folder / f"{number}.parquet"), f"bucket/papers/{number}.parquet")
+    trial.bucket.mkdir("site")
+    tables = []
+    for name, source, how in (("one", "[0-3].parquet", ()), ("shared", "s3://bucket/papers/*.parquet", dask)):
+        (folder / name).mkdir()
+        corpus, model = folder / name / "archive.corpus", folder / name / "archive.model"
+        run(f"prepare, {name}", "prepare", source, "--slices", "20y", "--out", corpus, *how)
+        run(f"fit, {name}", "fit", corpus, "--passes", passes, "--engine", "cpu", "--no-significance", "--out", model)
+        tables.append(run(f"significance, {name}", "significance", model, "--csv", *how))
+        run(f"report, {name}", "report", model, "-n", "5", "--site", folder / name / "site")
+    trial.line("  the same table", ["another table"] if tables[0] != tables[1] else [], 0)
+    here, there = folder / "one", folder / "shared"
+    differ = [path.name for path in (here / "archive.corpus").iterdir() if path.name != "meta.json"
+              and path.read_bytes() != (there / "archive.corpus" / path.name).read_bytes()]  # fmt: skip
+    trial.line("  the same corpus", differ, 0)
+    trial.bucket.put(str(there / "site"), "site", recursive=True)
+    address = f"{trial.environment['AWS_ENDPOINT_URL']}/site"
+    pages = [str(path.relative_to(here / "site")) for path in (here / "site").rglob("*") if path.is_file()]
+    differ = [page for page in pages if _page(f"{address}/{page}") != (here / "site" / page).read_bytes()]
+    trial.line(f"  the same {len(pages)} files of pages, from a bucket", differ, 0)
 
 
 def _after_stop(trial: Trial, place: str, corpus: Path, *, empty: bool) -> str:

@@ -41,7 +41,7 @@ def measure(model: dw.Model, corpus: dw.Corpus, numbers: list[int], *, dask: boo
     design = TestDesign(times_compared(model, None)[0], permutations=1000, seed=0, dated=True)
     words, bar = np.arange(len(model.words)), Progress()
     scores = word_tests.score_documents(model, corpus, design, threads=numbers[-1], bar=bar)
-    word_tests.run_tests(scores, words[:: max(len(words) // 256, 1)], design, threads=1, bar=bar, device=None)
+    word_tests.run_tests(scores, words[:: max(len(words) // 256, 1)], design, threads=1, bar=bar)
     print(f"{len(words):,} words, {len(scores.text.ids):,} tokens that a pass sees, {len(model.slices)} slices\n")
     print("| threads | reading | testing | efficiency |\n|---|---|---|---|")
     first, same = None, True
