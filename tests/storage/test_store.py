@@ -72,7 +72,14 @@ def test_an_array_that_is_written_in_part_is_noticed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "values",
-    [np.arange(6.0).reshape(2, 3), np.asfortranarray(np.arange(6).reshape(2, 3)), np.arange(12)[::2], np.zeros((0, 3))],
+    [
+        np.arange(6.0).reshape(2, 3),
+        np.asfortranarray(np.arange(6).reshape(2, 3)),
+        np.arange(12)[::2],
+        np.zeros((0, 3)),
+        np.arange(180_000.0).reshape(3, 300, 200)[..., 3:150],
+        np.zeros((3, 0, 5))[..., 1:],
+    ],
 )
 def test_arrays_are_stored_as_numpy_reads_them(tmp_path: Path, values: np.ndarray) -> None:
     with store.create(tmp_path / "c", kind="corpus") as writer:

@@ -18,7 +18,7 @@ import io
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Final, TypeVar
 
@@ -50,6 +50,7 @@ from driftword.storage.uploads import check_place, uploading
 VERSION: Final = 5
 _OWN_FACTS: Final = ("kind", "version", "files", "checksum")  # of meta.json, which this module writes
 _SMALL: Final = 1 << 20  # files up to this size are read at opening; larger ones are mapped when they are used
+_BUFFER: Final = 1 << 16  # numbers of an array that does not lie in one piece that are copied and written at a time
 _PATIENCE: Final = 2.0  # seconds to wait for a store that is being replaced at this moment
 _Facts = TypeVar("_Facts")
 _FileName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]+(\.[a-z]+)?$")]
@@ -75,11 +76,16 @@ class Writer:
     def array(self, name: str, values: npt.NDArray[Any]) -> None:
         """Save one array as ``name.npy``."""
         values = np.asarray(values)
-        values = values if values.flags.f_contiguous else np.ascontiguousarray(values)
+        parts: Iterable[Any] = ()
+        if values.size and (values.flags.c_contiguous or values.flags.f_contiguous):
+            parts = (np.ravel(values, order="K"),)
+        elif values.size:  # a copy of all may take gigabytes
+            parts = np.nditer(values, ["external_loop", "buffered"], order="C", buffersize=_BUFFER)
         with (self.folder / f"{name}.npy").open("wb") as file:
             np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(values))
             # Not `np.save`, which loses the end of a file without a word where the disk is full.
-            file.write(np.ravel(values, order="K").view(np.uint8).data)
+            for part in parts:
+                file.write(part.view(np.uint8).data)
 
     def long_array(self, name: str, values: npt.NDArray[Any]) -> None:
         """Save an array of one dimension in as many files as its length takes; see `shards`."""
