@@ -85,7 +85,7 @@ class Writer:
             np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(values))
             # Not `np.save`, which loses the end of a file without a word where the disk is full.
             for part in parts:
-                file.write(part.view(np.uint8).data)
+                file.write(np.ascontiguousarray(part).view(np.uint8).data)
 
     def long_array(self, name: str, values: npt.NDArray[Any]) -> None:
         """Save an array of one dimension in as many files as its length takes; see `shards`."""
