@@ -403,7 +403,7 @@ def _archive(trial: Trial, passes: str) -> None:
     differ = [path.name for path in (here / "archive.corpus").iterdir() if path.name != "meta.json"
               and path.read_bytes() != (there / "archive.corpus" / path.name).read_bytes()]  # fmt: skip
     trial.line("  the same corpus", differ, 0)
-    trial.bucket.put(str(there / "site"), "site", recursive=True)
+    trial.bucket.put(f"{there}/site/", "site/", recursive=True, ACL="public-read")
     address = f"{trial.environment['AWS_ENDPOINT_URL']}/site"
     pages = [str(path.relative_to(here / "site")) for path in (here / "site").rglob("*") if path.is_file()]
     differ = [page for page in pages if _page(f"{address}/{page}") != (here / "site" / page).read_bytes()]

@@ -23,6 +23,7 @@ from driftword.corpus.corpus import as_corpus
 from driftword.corpus.splits import HELD_OUT
 from driftword.corpus.subsampling import choose_subsample, keep_probabilities
 from driftword.fitting.held_out import MOST_VALIDATION
+from driftword.fitting.keeping import CHECKPOINT_EVERY
 from driftword.fitting.schedule import START_PASSES
 from driftword.models.spec import Spec, as_spec
 from driftword.preparing.document_parts import SHARES
@@ -242,10 +243,12 @@ def _fit(size: Size, spec: Spec, passes: int, *, cores: int, gpus: int, processe
         rows.append(
             ("fit: exchanges", seconds * turns, 0.0, 0.0, traffic, "does not become faster with more processes")
         )
-    last = costs.start + model * GIGA / WRITTEN
+    scores = passes * scored * costs.score / power
+    checkpoints = min(moving, (text + prior + scores) // CHECKPOINT_EVERY)
+    last = (costs.start + (1 + checkpoints) * model * GIGA / WRITTEN) / (1 if gpus else core_speed)
     return [
         *rows,
-        ("fit: scores", passes * scored * costs.score / power, 0.0, 0.0, 0.0, limit),
+        ("fit: scores", scores, 0.0, 0.0, 0.0, limit),
         ("fit: start and model", last, model if processes > 1 else 0.0, model, 0.0, "one process"),
     ]
 
