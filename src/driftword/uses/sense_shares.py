@@ -6,9 +6,10 @@ would have it (the design effect).
 
 Many occurrences do not say plainly of which sense they are, and counting each as the likelier one draws shares towards
 the middle. So each is counted in part, by its probability given also when it is: where a sense is frequent, what may be
-of it more likely is. (What is usual at all times counts half, by its root: groups are as likely beforehand, but large
-ones have been learnt better. Chosen on pseudo-words.) Probabilities and smoothed shares are computed from each other in turns (expectation maximization,
-with the likelihoods fixed). What is not known of occurrences makes intervals wider.
+of it more likely is. (What is usual at all times counts half, by its root: groups are as likely beforehand, but
+large ones have been learnt better. Chosen on pseudo-words.) Probabilities and smoothed shares are computed from each
+other in turns (expectation maximization, with the likelihoods fixed). What is not known of occurrences makes intervals
+wider.
 """
 
 from __future__ import annotations
