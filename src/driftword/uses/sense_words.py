@@ -1,6 +1,6 @@
 """Classifiers that learn the groups of occurrences, and then say better than the first search of which group each is.
 
-One looks at the directions in which occurrences lie (ridge regression), the other at the words near them (naive Bayes).
+One looks at the directions in which occurrences lie (a linear discriminant), the other at the words near them (naive Bayes).
 Both learn from other documents than the one that they judge (five folds), since each text repeats its own words: groups
 that nothing but some texts have in common are not learnt.
 """
