@@ -162,6 +162,7 @@ def small_background(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return an encoder with random weights whose pieces are letters; one test process makes it for all."""
+    pytest.importorskip("torch").set_num_threads(1)  # for so few numbers, more threads only wait for each other
     folder = of_this_run(tmp_path_factory, "shared") / "tiny-encoder"
     with one_at_a_time(folder):
         if not folder.exists():
