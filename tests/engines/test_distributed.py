@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import driftword as dw
-from conftest import letters
 from driftword.engines.distributed.ranks import LOST, divide, notice_silence
 
 pytestmark = pytest.mark.slow
@@ -103,11 +102,9 @@ def test_more_processes_than_slices_are_refused(found: dict[str, Any]) -> None:
     assert found["too many"]["codes"] == [2] * 9
 
 
-def test_the_command_line_runs_under_torchrun(tmp_path: Path) -> None:
+def test_the_command_line_runs_under_torchrun(small: dw.Corpus, tmp_path: Path) -> None:
     """Two processes of the torch engine: the command is the one for a laptop."""
-    short = [(text[:250], date) for text, date in letters()]
-    corpus = dw.prepare(short, slices="1y", out=tmp_path / "short.corpus", subsample=None)
-    command = ["fit", str(corpus.path), "--out", "two.model", "--dim", "8", "--rounds", "1", "--block-size", "64"]
+    command = ["fit", str(small.path), "--out", "two.model", "--dim", "8", "--rounds", "1", "--block-size", "64"]
     command += ["--passes", "2", "--no-significance", "--engine", "torch", "--device", "cpu", "--tune"]
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     run = subprocess.run(
@@ -117,7 +114,7 @@ def test_the_command_line_runs_under_torchrun(tmp_path: Path) -> None:
     assert run.returncode == 0, run.stderr
     assert run.stdout.count("Written to two.model") == 1
     model = dw.Model.open(tmp_path / "two.model")
-    assert model.rho.shape == (10, len(corpus.words), 8)
+    assert model.rho.shape == (10, len(small.words), 8)
     assert "2 processes" in str(model.provenance.ran_on)
 
 
