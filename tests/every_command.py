@@ -51,7 +51,7 @@ ASKED: Final = {
     "name-senses": "letters.model ship -n 2 1=vessel",
     "export-uses": "letters.model ship -o uses.csv",
     "score-senses": "letters.model ship judged.csv",
-    "report": "letters.model -o letters.html -n 4",
+    "report": "letters.model -o letters.html",
     "plan": "letters.corpus",
     "run": "letters.jsonl -o every.thing --slices 5y --dim 8 --passes 2 --no-browser",
 }
