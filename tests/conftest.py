@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import os
 import shutil
@@ -16,9 +17,13 @@ from subprocess import CompletedProcess
 from typing import Any
 from unittest import mock
 
+# NumPy reads this as it is loaded: other tests run beside these, and its threads would wait for each other.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
 import numpy as np
 import polars as pl
 import pytest
+import typer.testing
 from hypothesis import settings
 
 import driftword as dw
@@ -37,10 +42,15 @@ except ImportError:
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("house")
 
+del os.environ["OPENBLAS_NUM_THREADS"]  # programs that tests start have it as users do
+
 # Tests run in several processes and start many more. Where the environment forbids bytecode, as images of containers
 # often do, each of these would compile all of driftword anew, and each test process all tests.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Tests ask hundreds of commands, and each question would make all commands anew.
+typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 ROOT = Path(__file__).parent.parent
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -152,6 +162,7 @@ def small_background(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return an encoder with random weights whose pieces are letters; one test process makes it for all."""
+    pytest.importorskip("torch").set_num_threads(1)  # for so few numbers, more threads only wait for each other
     folder = of_this_run(tmp_path_factory, "shared") / "tiny-encoder"
     with one_at_a_time(folder):
         if not folder.exists():

@@ -53,7 +53,7 @@ ASKED: Final = {
     "score-senses": "letters.model ship judged.csv",
     "report": "letters.model -o letters.html",
     "plan": "letters.corpus",
-    "run": "letters.jsonl -o every.thing --slices 5y --passes 2 --no-browser",
+    "run": "letters.jsonl -o every.thing --slices 5y --dim 8 --passes 2 --no-browser",
 }
 #: Commands that need groups, which these letters have not.
 REFUSED: Final = {"contrast"}

@@ -22,6 +22,7 @@ import pytest
 import driftword as dw
 from driftword.basics import checks
 from driftword.basics.errors import DriftwordError, OptionError, UnknownSliceError
+from driftword.benchmarking import judged_uses
 from driftword.models.slice_vectors import SliceVectors
 from driftword.pages import offline_report
 
@@ -400,6 +401,7 @@ def calls(
     }  # fmt: skip
     with contextlib.chdir(folder), pytest.MonkeyPatch.context() as patch:  # "foo" is a path
         patch.setattr(offline_report, "_render", lambda *_: "")  # it takes long, and gets what was checked
+        patch.setattr(judged_uses, "fit", lambda text, **options: dw.fit(text, spec, **options))  # of 100 dimensions
         yield calls
 
 

@@ -117,7 +117,7 @@ def test_unknown_words_and_slices(small: dw.Corpus) -> None:
         (["harbor"], "'harbor' is not in the vocabulary; did you mean 'harbour'?"),
         (["harbour", "--at", "1700"], "'1700' lies outside the slices; the first is '1850', the last '1859'"),
     ]:
-        done = run("passages", small.path, *arguments)
+        done = call("passages", small.path, *arguments)
         assert (done.returncode, done.stderr) == (2, f"driftword: {message}\n")
 
 
@@ -202,7 +202,7 @@ def test_every_command_teaches() -> None:
     assert all(name in listed for name in ("prepare", "info", "passages", "demo"))
     for name in ("prepare", "info", "passages"):
         assert "Example" in answer(name, "--help")
-    assert run("prepare").returncode == 2
+    assert call("prepare").returncode == 2
 
 
 def test_a_full_disk_leaves_nothing(csv: Path, tmp_path: Path) -> None:

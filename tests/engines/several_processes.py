@@ -153,7 +153,7 @@ def main(folder: Path) -> None:
 
     def fit_groups() -> Any:
         return dw.fit(
-            grouped, dw.Spec(**SPEC, learning_rate=2.0, group_precision=0.1), passes=6, engine="cpu", threads=1
+            grouped, dw.Spec(**SPEC, learning_rate=2.0, group_precision=0.1), passes=4, engine="cpu", threads=1
         )
 
     groups = [fit_groups(), *(together(2, fit_groups, lambda _: fitting.follow(grouped))[0] for _ in range(2))]
@@ -167,7 +167,7 @@ def main(folder: Path) -> None:
     }
 
     def tune() -> Any:
-        return dw.tune(grouped, spec, passes=3, candidates=8, threads=1, engine="cpu")
+        return dw.tune(grouped, spec, passes=3, candidates=4, threads=1, engine="cpu")
 
     one, (two, codes) = tune(), together(2, tune, lambda _: fitting.follow(grouped.without_groups()))
     found["tuned"] = {

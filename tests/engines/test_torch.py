@@ -171,16 +171,17 @@ F, I, L = "*fp32", "*i32", "*i64"
 table, batch, prior = Table(F, F), BlockBatch(*[I] * 7, "i32"), DevicePrior(F, F, "i32", F)
 block = [table, table, batch, F, (F, F)] + ["i32"] * 4 + ["fp32"] * 3 + ["i32"]
 solve = [table, F, "i32", "i32", "i32", "fp32", prior, "i32"]
-signatures = [
-    ("likelihood_step", block, [100, 104, 128, 32, 64, 64, 32, "tf32", False]),
-    ("likelihood_step", block, [100, 104, 128, 32, 64, 64, 32, "tf32", True]),
-    ("take_steps", [table, MovedRows(L, L, I), F, "i32", "i32", "fp32", "i32"], [100, 104, 128, 8]),
-    ("prior_step", solve, [2, 512, False]),
-    ("prior_step", solve, [2, 512, True]),
-    ("score", [F, F, DeviceText(*[L] * 6), I, F, F, "i32", "i32", "i32", "fp32"], [4, 20, 100, 104, 128, 8]),
-]
-for capability in (80, 90):
-    for name, kinds, constants in signatures:
+def signatures(*dims):
+    yield "likelihood_step", block, [*dims, 32, 64, 64, 32, "tf32", False]
+    yield "likelihood_step", block, [*dims, 32, 64, 64, 32, "tf32", True]
+    yield "take_steps", [table, MovedRows(L, L, I), F, "i32", "i32", "fp32", "i32"], [*dims, 8]
+    yield "prior_step", solve, [2, 512, False]
+    yield "prior_step", solve, [2, 512, True]
+    yield "score", [F, F, DeviceText(*[L] * 6), I, F, F, "i32", "i32", "i32", "fp32"], [4, 20, *dims, 8]
+
+
+for capability, dims in ((80, (20, 24, 32)), (90, (100, 104, 128))):
+    for name, kinds, constants in signatures(*dims):
         kernel = getattr(kernels, name)
         names = kernel.arg_names
         fixed = dict(zip(names[len(kinds):], constants, strict=True))

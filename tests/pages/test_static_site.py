@@ -12,8 +12,9 @@ from urllib.parse import unquote
 import pytest
 
 import driftword as dw
-from conftest import PATIENCE, new_context
+from conftest import PATIENCE, new_context, with_changes
 from driftword.basics.errors import ExistsError, OptionError
+from driftword.pages import offline_report
 from driftword.pages.static_site import MARK, file_names
 
 
@@ -45,6 +46,15 @@ def test_every_word_has_a_page_and_every_link_leads_to_one(site: Path) -> None:
         data = json.loads(html.split('id="data">')[1].split("</script>")[0])
         assert len(data["pages"]) == (page.name != "index.html")
     assert 'content="ship: ' in (site / words["ship"]).read_text(encoding="utf-8")
+
+
+def test_as_many_words_have_a_page_as_are_significant(
+    small_model: dw.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(offline_report, "_WORDS", 1)
+    model = with_changes(small_model, {"ship": "1853", "wheat": "1855", "court": "1857"})
+    assert len(listed(dw.report(model, out=tmp_path / "three", corpus=small_model.open_corpus(), site=True))) == 3
+    assert len(listed(dw.report(small_model, out=tmp_path / "one", site=True))) == 1
 
 
 def test_files_of_words_do_not_collide() -> None:

@@ -229,7 +229,7 @@ def test_the_sentence_says_what_changed(model: dw.Model, corpus: dw.Corpus) -> N
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_background")
 def test_every_word_of_every_sentence_is_in_the_speeches(tmp_path: Path) -> None:
-    sotu = dw.prepare("sotu", slices="10y", vocabulary=2_500, out=tmp_path / "sotu.corpus")
+    sotu = dw.prepare("sotu", slices="10y", vocabulary=1_200, out=tmp_path / "sotu.corpus")
     model = dw.fit(sotu, dw.Spec(dim=20), passes=2)
     dw.significance(model, corpus=sotu, permutations=199)
     table = dw.describe(model, n=60, corpus=sotu)

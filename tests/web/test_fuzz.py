@@ -53,7 +53,7 @@ def test_no_address_breaks_it(described: Any) -> None:
     for operation in operations:
 
         @given(case=operation.as_strategy(), real=st.fixed_dictionaries({}, optional=_choices()))
-        @settings(max_examples=12, suppress_health_check=list(HealthCheck), database=None, phases=[Phase.generate])
+        @settings(max_examples=8, suppress_health_check=list(HealthCheck), database=None, phases=[Phase.generate])
         def ask(case: Any, real: dict[str, Any]) -> None:
             for place in (case.path_parameters, case.query):
                 for name in place if place else ():

@@ -121,12 +121,18 @@ def command_line(*arguments: object) -> str:
     return shlex.join(["driftword", *map(str, arguments)])
 
 
+@functools.cache
+def program() -> Any:
+    """Return all commands as Click has them, which take a tenth of a second to make."""
+    return typer.main.get_command(app)
+
+
 def with_options(message: str, command: str | None = None) -> str:
     """Spell the Python in an error as the command line does: `overwrite=True` becomes --overwrite.
 
     Names that are not options of the command, or without one of any command, lose only their backticks.
     """
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    commands = program().commands
     chosen = commands.values() if command is None else [commands[command]]
     options = {p.name: p for one in chosen for p in one.params if p.opts[0].startswith("-")}
 
@@ -234,7 +240,7 @@ def main() -> None:
         signal.signal(number, _stop)
     sys.unraisablehook = _stop_again
     try:
-        status = app(standalone_mode=False)
+        status = program()(standalone_mode=False)
     except UsageError as error:
         status = 2
         about = f" (see {error.ctx.command_path} --help)" if error.ctx else ""
