@@ -21,7 +21,7 @@ import numpy as np
 
 from driftword.basics import randomness
 from driftword.models.storing import MOST_SENSES  # and the number of groups that occurrences are first divided into
-from driftword.uses.sense_words import Classifiers
+from driftword.uses import sense_words
 from driftword.uses.usage_vectors import Array
 
 #: Cosine of the means of two uses above which they are one sense; chosen on pseudo-words of the UN (seeds 10 and 11).
@@ -31,8 +31,7 @@ _HOPELESS: Final = 0.3
 LEAST_SHARE: Final = 0.05  # of the occurrences, that a sense must have
 LEAST_DOCUMENTS: Final = 5
 _LEAST_SIGNAL: Final = 0.1  # of the squared length of a mean, however much of it may be noise
-_BEGINNINGS: Final = 12  # of k-means
-_FIRST: Final = 3  # of them, of which one must find senses that are apart
+_BEGINNINGS: Final = 3  # of k-means
 _STEPS: Final = 20
 _LEARNT_FROM: Final = 2_000  # occurrences; the others join the group whose mean is nearest
 
@@ -109,11 +108,11 @@ def find_senses(
     """
     rows = _unit(places)
     few = np.linspace(0, len(rows) - 1, min(len(rows), _LEARNT_FROM)).astype(np.int64)
-    means = _means_of_senses(places[few], document[few], None if around is None else around[few], n, seed)
+    means = _means_of_senses(places[few], document[few], n, seed)
     group = np.unique(_nearest(rows, means), return_inverse=True)[1]
     likely = np.eye(int(group.max(initial=0)) + 1)[group]
     if around is not None and len(means) > 1:
-        likely = Classifiers(rows, around, document).reassign(group)
+        likely = sense_words.reassign(group, rows, around, document)
     groups = _Groups(places, document, likely.argmax(axis=1))
     likely = likely[:, groups.order()]
     if merged:
@@ -127,33 +126,23 @@ def find_senses(
     return Senses(groups.group, likely, groups.cosines())
 
 
-def _means_of_senses(places: Array, document: Array, around: Array | None, n: int | None, seed: int) -> Array:
+def _means_of_senses(places: Array, document: Array, n: int | None, seed: int) -> Array:
     """Return the directions of the means of senses, ``(senses, dimensions)``."""
     rows = _unit(places)
     most = min(max(MOST_SENSES, n or 0), len(rows))
     merged = _merge(_Groups(places, document, np.unique(_k_means(rows, most, seed)[0], return_inverse=True)[1]))
     for k in (n,) if n is not None else range(len(merged), 1, -1):
-        found: dict[float, Array] = {}
+        found = []
         if n is None and _most_alike(_Groups(places, document, merged[k])) > _HOPELESS:
             continue
         for beginning in range(_BEGINNINGS):
-            if beginning == _FIRST and not found:
-                break
             start = _means(rows, merged[k], k) if beginning == 0 and k in merged else None
             group, fit = _k_means(rows, k, seed + beginning, start)
             if n is not None or _apart(_Groups(places, document, group)):
-                found.setdefault(round(fit, 5), group)
+                found.append((fit, -beginning, group))
         if found:
-            return _means(rows, _best(found, rows, document, around), k)
+            return _means(rows, max(found, key=lambda one: one[:2])[2], k)
     return _means(rows, np.zeros(len(rows), dtype=np.int64), 1)
-
-
-def _best(found: dict[float, Array], rows: Array, document: Array, around: Array | None) -> Array:
-    """Return the groups of which words tell most; without words, those whose occurrences are nearest to their means."""
-    if around is None or len(found) == 1:
-        return found[max(found)]
-    classifiers = Classifiers(rows, around, document)
-    return max(found.values(), key=classifiers.told_by_words)
 
 
 def _merge(groups: _Groups) -> dict[int, Array]:
