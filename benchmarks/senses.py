@@ -168,7 +168,7 @@ def pairs(path: str, seed: int, given: dict[str, Any]) -> None:
     for one, other in chosen.tolist():
         uses = uses_of(made, one)
         label = (tokens[uses.positions] == other).astype(np.int64)
-        places, vectors = space.of(uses.around), plain.of(uses.around)
+        places, vectors = space.of(uses.around), plain.of(uses.positions, uses.around)
         rows.append((
             agreement(find_senses(places, uses.document, uses.around, n=2).sense, label),
             agreement(two_means(places, centered=False), label),
