@@ -132,3 +132,19 @@ def test_errors_of_libraries_that_mean_no_memory() -> None:
     assert limited_memory.explain(wrapped) == limited_memory.sentence(None)
     assert "No further thread" in (limited_memory.explain(RuntimeError("can't start new thread")) or "")
     assert limited_memory.explain(dw.StoreError("'x' is damaged")) is None
+
+
+def test_a_panic_of_polars_with_little_memory_left_means_no_memory() -> None:
+    """It is told as what it became, a sentence about the user's file, only where there is memory."""
+    asked = (
+        "import driftword as dw, polars as pl\n"
+        "from driftword.basics import limited_memory, polars_faults\n"
+        "try:\n"
+        "    with polars_faults.as_source_errors():\n"
+        "        raise pl.exceptions.PanicException('LazyLock instance has previously been poisoned')\n"
+        "except dw.SourceError as error:\n"
+        "    print(limited_memory.explain(error))\n"
+    )
+    for limit, said in ((1_000_000_000, limited_memory.sentence(1_000_000_000)), (PLENTY, "None")):
+        out, err = start(sys.executable, "-c", asked, limit=limit).communicate(timeout=60)
+        assert (out, err) == (f"{said}\n", "")

@@ -35,6 +35,7 @@ _AT_MOST: Final = 60.0
 _COMPLAINTS: Final = (b"memory", b"bad_alloc", b"thread", b"openblas")
 _ENOUGH: Final = 1e9  # bytes; with fewer left, whatever goes wrong goes wrong for want of memory
 _SENTENCES: Final = ("Cannot allocate memory", "failed to map segment", "os error 12)")
+_PANIC: Final = "PanicException"  # of libraries in Rust, such as Polars; what is raised from one may be a sentence
 _NO_THREAD: Final = "can't start new thread"
 
 
@@ -80,9 +81,12 @@ def check_memory(needed: float) -> None:
 def explain(error: BaseException | None) -> str | None:
     """Say what helps if an error, or one that it came from, says that there was no memory or no further thread."""
     limit = memory_limit()
-    if limit is not None and available_memory() < _ENOUGH and not isinstance(error, DriftwordError):
+    short = limit is not None and available_memory() < _ENOUGH
+    if short and not isinstance(error, DriftwordError):
         return sentence(limit)
     while error is not None:
+        if short and type(error).__name__ == _PANIC:
+            return sentence(limit)
         if _NO_THREAD in str(error):
             return "No further thread can be started here; allow more processes (ulimit -u), or more memory (ulimit -v)"
         number = getattr(error, "errno", None)
