@@ -19,7 +19,7 @@ import driftword as dw
 from conftest import letters
 from driftword.basics.errors import StoreError
 from driftword.corpus.passages import find_in_document
-from driftword.corpus.stored_documents import StoredDocuments
+from driftword.corpus.stored_documents import ONE_BY_ONE, StoredDocuments
 from driftword.corpus.word_kinds import word_kinds
 from driftword.preparing import document_parts
 from driftword.storage import store
@@ -223,3 +223,15 @@ def test_rows_are_a_slice_of_all(lengths: list[int], first: int, number: int) ->
     assert len(stored) == table.height
     assert stored.frame.collect().equals(table.drop("other"))
     assert stored.rows(first, number).collect().equals(table.drop("other").slice(first, number))
+    assert stored.each(list(range(ends[-1]))).equals(table.drop("other"))
+    assert stored.each([]).schema == {"n": pl.Int64}
+
+
+def test_documents_that_are_far_apart_are_read_without_those_between(both: tuple[dw.Corpus, dw.Corpus]) -> None:
+    """Polars would read a whole file once, and take all of them from that."""
+    for corpus in both:
+        stored = corpus._stored_documents()
+        plan = pl.explain_all([stored.rows(i, 1) for i in (3, 17, 42)], optimizations=ONE_BY_ONE)
+        assert plan.count("SLICE: Positive") == 3
+        assert "CACHE" not in plan
+        assert stored.each([3, 17, 42]).equals(corpus.documents.collect()[[3, 17, 42]])

@@ -254,7 +254,7 @@ def _read(corpus: TokenizedText, documents: list[int]) -> Iterator[tuple[list[in
     stored = corpus._stored_documents()
     with corpus._reading_documents():
         if len(documents) <= _BATCH:
-            yield documents, pl.concat(pl.collect_all([stored.rows(0, 0), *(stored.rows(i, 1) for i in documents)]))
+            yield documents, stored.each(documents)
             return
         for block, numbers in groupby(documents, lambda document: document // _BATCH):
             inside = [document - block * _BATCH for document in numbers]
@@ -266,9 +266,7 @@ def _annotations(corpus: TokenizedText, documents: Sequence[int]) -> list[str] |
     """Return what the source said of the words of documents; None where it said nothing."""
     if not corpus.annotated:
         return None
-    stored = corpus._stored_documents(annotations=True)
-    found = pl.concat(pl.collect_all([stored.rows(i, 1) for i in documents]))
-    return [said or "" for said in found[ANNOTATION]]
+    return [said or "" for said in corpus._stored_documents(annotations=True).each(documents)[ANNOTATION]]
 
 
 def _line(corpus: TokenizedText, one: _Occurrence, text: str, span: Span | None, *, width: int) -> _Line:
