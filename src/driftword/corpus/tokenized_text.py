@@ -305,7 +305,7 @@ class TokenizedText:
         Threads may share a corpus: at worst two of them look for the same word.
         """
         number = self.word_id(word)
-        found = self._positions.get(number)
+        found = self.kept_positions(number)
         if found is None:
             found = self._find(number)
             found.setflags(write=False)
@@ -313,6 +313,10 @@ class TokenizedText:
                 self._positions.pop(oldest, None)
             self._positions[number] = found
         return found
+
+    def kept_positions(self, number: int) -> npt.NDArray[np.int64] | None:
+        """Return the positions of a word, given by its number, if they were looked for of late."""
+        return self._positions.get(number)
 
     def _find(self, number: int) -> npt.NDArray[np.int64]:
         """Return the positions of a word; a long text has an index, so that not all of it has to be read."""

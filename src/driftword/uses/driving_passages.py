@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -120,32 +121,36 @@ def passage_lines(
 
 def plainness(sides: Sides, side: str) -> Array:
     """Return how far each occurrence lies towards the use of a side, in standard deviations of all of them."""
-    here = sides.of_side(side)
-    sign = 1 if side == sides.names[1] else -1
-    vectors = sides.vectors.astype(np.float64)
     fold = (randomness.bits(randomness.key(0, "folds"), sides.document) % np.uint64(_FOLDS)).astype(np.int64)
+    by_fold = np.argsort(fold, kind="stable")
+    vectors, here = sides.vectors[by_fold], sides.of_side(side)[by_fold]
+    borders = np.searchsorted(fold[by_fold], np.arange(_FOLDS + 1))
+    sign = 1 if side == sides.names[1] else -1
     common = sign * (vectors @ sides.background_shift)
-    score, core = _along(vectors, here, ~here, fold) - common, here
+    along, core = _along(vectors, here, ~here, borders) - common, here
     for _ in range(_STEPS):
-        core = here & (score >= np.quantile(score[here], 1 - PLAINEST))
-        score = _along(vectors, core, ~here, fold)
-    score -= common
+        core = here & (along >= np.quantile(along[here], 1 - PLAINEST))
+        along = _along(vectors, core, ~here, borders)
+    score = np.empty(len(along))
+    score[by_fold] = along - common
     return np.asarray((score - score.mean()) / max(float(score.std()), 1e-12))
 
 
-def _along(vectors: Array, here: Array, there: Array, fold: Array) -> Array:
-    """Return how far occurrences lie along the way from the mean of some to that of others, their own fold left out."""
-    score = np.zeros(len(vectors))
-    sums = [np.array([vectors[chosen & (fold == k)].sum(axis=0) for k in range(_FOLDS)]) for chosen in (here, there)]
-    sizes = [np.bincount(fold[chosen], minlength=_FOLDS) for chosen in (here, there)]
-    for k in range(_FOLDS):
-        means = []
-        for total, size in zip(sums, sizes, strict=True):
-            rest = size.sum() - size[k]
-            # All of a side in one fold: its own part cannot be left out.
-            means.append((total.sum(axis=0) - total[k]) / rest if rest else total.sum(axis=0) / max(size.sum(), 1))
-        score[fold == k] = vectors[fold == k] @ (means[0] - means[1])
-    return score
+def _along(vectors: Array, here: Array, there: Array, borders: Array) -> Array:
+    """Return how far occurrences lie along the way from the mean of some to that of others, their own fold left out.
+
+    Those of one fold follow those of another; `borders` are where each begins, and where the last ends.
+    """
+    folds = [slice(begin, end) for begin, end in pairwise(borders.tolist())]
+    belongs = np.array([here, there], dtype=vectors.dtype)
+    totals = np.array([belongs[:, fold] @ vectors[fold] for fold in folds])  # (folds, 2, K)
+    sizes = np.array([belongs[:, fold].sum(axis=1) for fold in folds])[..., None]
+    rest = sizes.sum(axis=0) - sizes
+    # All of a side in one fold: its own part cannot be left out.
+    left_out = np.where(rest > 0, totals, 0)
+    means = (totals.sum(axis=0) - left_out) / np.where(rest > 0, rest, np.maximum(sizes.sum(axis=0), 1))
+    ways = means[:, 0] - means[:, 1]
+    return np.concatenate([vectors[fold] @ way for fold, way in zip(folds, ways, strict=True)])
 
 
 def plainest(uses: WordUses, candidates: Array, score: Array, n: int) -> Array:

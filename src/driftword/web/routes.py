@@ -232,6 +232,8 @@ class Endpoints:
         """Show everything about a word."""
         word, filters = self.resolve_word(word), self.filters(where)
         passages_at = self.resolve_slice(passages_at) if passages_at else ""
+        if self.corpus is not None:
+            self.corpus.positions_of(word)  # looked for once, for all that follows
         with ThreadPoolExecutor(2) as beside:  # the texts are read while the model is asked
             found = beside.submit(finding_content.finding, self.model, self.corpus, word, senses=False)
             read = beside.submit(self._passages, word, passages_at, passages_n, filters)
