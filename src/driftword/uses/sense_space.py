@@ -42,13 +42,13 @@ class SenseSpace:
         positions, word = _sample(corpus, seed)
         sums = self._sums(windows(corpus, positions, FAR))
         self._whitenings = [Whitening.of(part) for part in sums]
-        described = self._describe(sums).astype(np.float64)
+        described = self._describe(sums)
         self._mean = described.mean(axis=0)
         self._turn = _discriminant(described - self._mean, word)
 
     def of(self, around: Array) -> Array:
         """Return the places of occurrences, given by the words around them, ``(n, dimensions)``; see `windows`."""
-        return np.asarray((self._describe(self._sums(around)) - self._mean.astype(np.float32)) @ self._turn)
+        return np.asarray((self._describe(self._sums(around)) - self._mean) @ self._turn)
 
     def _sums(self, around: Array) -> list[Array]:
         """Return the sums of context vectors in the windows of an occurrence."""
@@ -94,13 +94,11 @@ def _sample(corpus: Corpus, seed: int) -> tuple[Array, Array]:
 
 def _discriminant(rows: Array, word: Array) -> Array:
     """Return what turns contexts so that words are told apart best, each direction with its weight."""
-    word = np.unique(word, return_inverse=True)[1]
-    size, width = np.bincount(word), rows.shape[1]
-    means = np.zeros((len(size), width))
-    np.add.at(means, word, rows)
-    means /= size[:, None]
-    rest = rows - means[word]
-    within = rest.T @ rest / max(len(rows) - len(size), 1)
+    rows, width = rows[np.argsort(word, kind="stable")], rows.shape[1]
+    size = np.unique(word, return_counts=True)[1]
+    means = np.add.reduceat(rows, np.cumsum(size) - size).astype(np.float64) / size[:, None]
+    rest = rows - np.repeat(means, size, axis=0).astype(rows.dtype)
+    within = (rest.T @ rest).astype(np.float64) / max(len(rows) - len(size), 1)
     between = means.T @ means / len(size) - within * float((1 / size).mean())
     scale = max(float(np.trace(within)) / width, 1e-12)
     values, axes = np.linalg.eigh((1 - _SHRINKAGE) * within + _SHRINKAGE * scale * np.eye(width))
