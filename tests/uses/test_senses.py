@@ -22,10 +22,11 @@ from conftest import ROOT, run_here
 from driftword.basics.errors import OptionError, SourceError, StoreError
 from driftword.models.storing import NEW_SENSES
 from driftword.pages import overview_content
-from driftword.uses import sense_words, share_test
+from driftword.uses import share_test
 from driftword.uses.sense_clusters import _Groups, find_senses
 from driftword.uses.sense_shares import SenseCounts, shares_by_slice, smooth_shares
 from driftword.uses.sense_space import sense_space
+from driftword.uses.sense_words import Classifiers
 from driftword.uses.usage_vectors import FAR
 from driftword.uses.word_uses import find_uses
 from driftword.web.app import make_app
@@ -108,9 +109,7 @@ def test_words_near_an_occurrence_count_as_a_plain_loop_says() -> None:
     belongs = random.dirichlet([1, 1], n)
     near = around[:, FAR - 5 : FAR + 6].copy()
     near[:, 5] = -1
-    occurrence, place = np.nonzero(near >= 0)
-    words, word = np.unique(near[occurrence, place], return_inverse=True)
-    found = sense_words._said(occurrence, word, len(words), belongs, document % 5)
+    found = Classifiers(directions(30, 30)[0], around, document)._of_words(belongs)
     for i in range(0, n, 7):
         others = document % 5 != document[i] % 5
         size = belongs[others].sum(axis=0)
@@ -123,13 +122,46 @@ def test_words_near_an_occurrence_count_as_a_plain_loop_says() -> None:
         np.testing.assert_allclose(found[i], told, atol=1e-9)
 
 
+def test_directions_count_as_the_formula_of_the_discriminant_says() -> None:
+    """Every document is told from the other folds."""
+    rows, _ = directions(40, 30, spread=0.7)
+    document, belongs = np.arange(70) // 2, np.random.default_rng(0).dirichlet([1, 1, 1], 70)
+    found = Classifiers(rows, np.full((70, 2 * FAR + 1), -1), document)._of_directions(belongs)
+    for fold in range(5):
+        others = document % 5 != fold
+        x, b = rows[others], belongs[others]
+        means = np.array([np.average(x, axis=0, weights=b[:, j]) for j in range(3)])
+        spread = sum(b[i, j] * np.outer(x[i] - means[j], x[i] - means[j]) for i in range(len(x)) for j in range(3))
+        spread = 0.3 * spread / len(x) + 0.7 * np.trace(spread / len(x)) / len(spread) * np.eye(len(spread))
+        for i in np.flatnonzero(~others):
+            told = [(rows[i] - mean / 2) @ np.linalg.inv(spread) @ mean for mean in means]
+            np.testing.assert_allclose(found[i], told, atol=1e-5)
+
+
+@pytest.mark.parametrize("telling", ["words", "directions"])
+def test_classifiers_tell_of_groups_that_there_are_and_of_no_others(telling: str) -> None:
+    """Half of the groups' entropy at least where words or directions are those of a group; nothing where any are."""
+    random = np.random.default_rng(0)
+    rows, label = (
+        directions(200, 200) if telling == "directions" else (random.normal(size=(400, 30)), np.arange(400) % 2)
+    )
+    rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    around = np.full((400, 2 * FAR + 1), -1)
+    kind = label if telling == "words" else random.permutation(label)
+    around[:, FAR + 1 : FAR + 4] = kind[:, None] * 5 + random.integers(0, 5, (400, 3))
+    classifiers = Classifiers(rows, around, random.permutation(documents(400)))
+    told = classifiers.told(label), classifiers.told(random.permutation(label))
+    assert told[0] > 0.5 * np.log(2)
+    assert told[1] < 0.02
+
+
 def test_words_move_occurrences_that_lie_between() -> None:
     places, label = directions(150, 150, spread=1.6)
     around = np.full((300, 2 * FAR + 1), -1)
     around[:, FAR + 1 : FAR + 4] = label[:, None] * 5 + np.random.default_rng(0).integers(0, 5, (300, 3))
     rows = places / np.linalg.norm(places, axis=1, keepdims=True)
     first = (rows[:, 1] > rows[:, 0]).astype(np.int64)
-    after = sense_words.reassign(first, rows, around, documents(300)).argmax(axis=1)
+    after = Classifiers(rows, around, documents(300)).reassign(first).argmax(axis=1)
     assert (after == label).mean() > (first == label).mean() + 0.03
     assert (after == label).mean() > 0.97
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from driftword.basics import randomness
 from driftword.models.storing import MOST_SENSES  # and the number of groups that occurrences are first divided into
-from driftword.uses import sense_words
+from driftword.uses.sense_words import Classifiers
 from driftword.uses.usage_vectors import Array
 
 #: Cosine of the means of two uses above which they are one sense; chosen on pseudo-words of the UN (seeds 10 and 11).
@@ -31,7 +31,10 @@ _HOPELESS: Final = 0.3
 LEAST_SHARE: Final = 0.05  # of the occurrences, that a sense must have
 LEAST_DOCUMENTS: Final = 5
 _LEAST_SIGNAL: Final = 0.1  # of the squared length of a mean, however much of it may be noise
-_BEGINNINGS: Final = 3  # of k-means
+_BEGINNINGS: Final = 12  # of k-means
+_FIRST: Final = 3  # of them, of which one must find senses that are apart
+#: What the cosine of two groups counts beside what classifiers tell, in nats; chosen as `ALIKE` was.
+_COSINE: Final = 1.2
 _STEPS: Final = 20
 _LEARNT_FROM: Final = 2_000  # occurrences; the others join the group whose mean is nearest
 
@@ -108,11 +111,11 @@ def find_senses(
     """
     rows = _unit(places)
     few = np.linspace(0, len(rows) - 1, min(len(rows), _LEARNT_FROM)).astype(np.int64)
-    means = _means_of_senses(places[few], document[few], n, seed)
+    means = _means_of_senses(places[few], document[few], None if around is None else around[few], n, seed)
     group = np.unique(_nearest(rows, means), return_inverse=True)[1]
     likely = np.eye(int(group.max(initial=0)) + 1)[group]
     if around is not None and len(means) > 1:
-        likely = sense_words.reassign(group, rows, around, document)
+        likely = Classifiers(rows, around, document).reassign(group)
     groups = _Groups(places, document, likely.argmax(axis=1))
     likely = likely[:, groups.order()]
     if merged:
@@ -126,23 +129,40 @@ def find_senses(
     return Senses(groups.group, likely, groups.cosines())
 
 
-def _means_of_senses(places: Array, document: Array, n: int | None, seed: int) -> Array:
+def _means_of_senses(places: Array, document: Array, around: Array | None, n: int | None, seed: int) -> Array:
     """Return the directions of the means of senses, ``(senses, dimensions)``."""
     rows = _unit(places)
     most = min(max(MOST_SENSES, n or 0), len(rows))
     merged = _merge(_Groups(places, document, np.unique(_k_means(rows, most, seed)[0], return_inverse=True)[1]))
     for k in (n,) if n is not None else range(len(merged), 1, -1):
-        found = []
+        found: dict[float, Array] = {}
         if n is None and _most_alike(_Groups(places, document, merged[k])) > _HOPELESS:
             continue
         for beginning in range(_BEGINNINGS):
+            if beginning == _FIRST and not found:
+                break
             start = _means(rows, merged[k], k) if beginning == 0 and k in merged else None
             group, fit = _k_means(rows, k, seed + beginning, start)
             if n is not None or _apart(_Groups(places, document, group)):
-                found.append((fit, -beginning, group))
+                found.setdefault(round(fit, 5), group)
         if found:
-            return _means(rows, max(found, key=lambda one: one[:2])[2], k)
+            return _means(rows, _best(found, places, document, around), k)
     return _means(rows, np.zeros(len(rows), dtype=np.int64), 1)
+
+
+def _best(found: dict[float, Array], places: Array, document: Array, around: Array | None) -> Array:
+    """Return the groups that classifiers tell best and that are least alike.
+
+    Without words around them, these are the groups whose occurrences are nearest to their means.
+    """
+    if around is None or len(found) == 1:
+        return found[max(found)]
+    classifiers = Classifiers(_unit(places), around, document)
+
+    def worth(group: Array) -> float:
+        return classifiers.told(group) - _COSINE * _most_alike(_Groups(places, document, group))
+
+    return max(found.values(), key=worth)
 
 
 def _merge(groups: _Groups) -> dict[int, Array]:

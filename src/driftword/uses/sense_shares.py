@@ -6,8 +6,10 @@ would have it (the design effect).
 
 Many occurrences do not say plainly of which sense they are, and counting each as the likelier one draws shares towards
 the middle. So each is counted in part, by its probability given also when it is: where a sense is frequent, what may be
-of it more likely is. Probabilities and smoothed shares are computed from each other in turns (expectation maximization,
-with the likelihoods fixed). What is not known of occurrences makes intervals wider.
+of it more likely is. (What is usual at all times counts half, by its root: groups are as likely beforehand, but
+large ones have been learnt better. Chosen on pseudo-words.) Probabilities and smoothed shares are computed from each
+other in turns (expectation maximization, with the likelihoods fixed). What is not known of occurrences makes intervals
+wider.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ class SenseCounts(NamedTuple):
         for _ in range(_TURNS):
             sums = np.array([np.bincount(cell, column, minlength=len(weight)) for column in belongs.T]).T
             share = (weight @ sums + usual) / ((weight @ size)[:, None] + 1)
-            belongs = likely / np.maximum(usual, 1e-12) * share[cell]
+            belongs = likely / np.sqrt(np.maximum(usual, 1e-12)) * share[cell]
             belongs /= np.maximum(belongs.sum(axis=1, keepdims=True), 1e-300)
         expected = share[cell]
         known = ((belongs - expected) ** 2).sum(axis=0) / np.maximum((expected * (1 - expected)).sum(axis=0), 1e-9)
