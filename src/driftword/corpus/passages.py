@@ -169,7 +169,7 @@ def _quotas(counts: npt.NDArray[np.int64], n: int) -> list[tuple[int, int]]:
 def _positions(corpus: TokenizedText, number: int, t: int) -> npt.NDArray[np.int64]:
     """Return the positions of the word in one slice."""
     chunks = np.flatnonzero(corpus.chunk_slice == t)
-    kept = corpus.kept_positions(number)
+    kept = corpus._kept_positions(number)
     positions = [np.zeros(0, dtype=np.int64)]
     # Chunks of a slice mostly follow each other: search each unbroken run at once.
     for run in np.split(chunks, np.flatnonzero(np.diff(chunks) > 1) + 1):

@@ -305,7 +305,7 @@ class TokenizedText:
         Threads may share a corpus: at worst two of them look for the same word.
         """
         number = self.word_id(word)
-        found = self.kept_positions(number)
+        found = self._kept_positions(number)
         if found is None:
             found = self._find(number)
             found.setflags(write=False)
@@ -314,7 +314,7 @@ class TokenizedText:
             self._positions[number] = found
         return found
 
-    def kept_positions(self, number: int) -> npt.NDArray[np.int64] | None:
+    def _kept_positions(self, number: int) -> npt.NDArray[np.int64] | None:
         """Return the positions of a word, given by its number, if they were looked for of late."""
         return self._positions.get(number)
 
