@@ -315,7 +315,7 @@ class TokenizedText:
         return found
 
     def _kept_positions(self, number: int) -> npt.NDArray[np.int64] | None:
-        """Return the positions of a word, given by its number, if they were looked for of late."""
+        """Return the positions of a word, given by its number, if they were looked for recently."""
         return self._positions.get(number)
 
     def _find(self, number: int) -> npt.NDArray[np.int64]:
